@@ -1,0 +1,59 @@
+# `make demo` and `make test` are all a newcomer needs; `make help` lists the rest.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+SYNC = $(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r
+
+.PHONY: help setup demo test check bench serve guide lock system clean
+
+help: ## list what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+$(VENV)/.uv: scripts/venv
+	@PYTHON=$(PYTHON) scripts/venv $(VENV)
+	@touch $@
+
+$(VENV)/.run: locks/run.txt pyproject.toml | $(VENV)/.uv
+	@echo "setup: what Sublet needs to run, into $(VENV)"
+	@$(SYNC) locks/run.txt
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.all: locks/all.txt $(VENV)/.run
+	@echo "setup: what its tests and notebooks need too"
+	@$(SYNC) locks/all.txt
+	@touch $@
+
+setup: $(VENV)/.all ## make .venv with everything; .venv/bin/sublet is the command
+
+system: ## as root on Debian: the real programs that the tests use
+	@scripts/system-packages
+
+demo: $(VENV)/.run ## ask, see the offers, accept, run, see the result (under a minute)
+	@scripts/demo
+
+test: setup system ## every ring of tests, on real components (under 10 minutes)
+	@scripts/test
+
+check: setup ## lint, types, layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: setup ## speed, as ratios, side by side with peers
+	@$(BIN)/python -m benchmarks
+
+serve: $(VENV)/.run ## a service on this machine, in the foreground
+	@$(BIN)/sublet serve
+
+guide: setup ## run a guide and compare what it shows: make guide NAME=first-run
+	@$(BIN)/python -m pytest -q tests/docs/test_guides.py -k "$(NAME)"
+
+lock: $(VENV)/.uv ## lock the dependencies anew, a week behind the newest
+	@scripts/lock
+
+clean: ## remove what make made
+	@rm -rf $(VENV) build dist

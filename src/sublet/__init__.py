@@ -1,0 +1,1 @@
+"""Sublet: when, and where, can I run this?"""

@@ -1,0 +1,1 @@
+"""What Sublet decides: frozen values and pure functions, with the time passed in."""

@@ -1,0 +1,65 @@
+"""What a platform is given to run, and what it says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sublet.core.offer import Shape
+from sublet.core.session import Connector, End
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A directory of the session, where the executable is to see it."""
+
+    source: str  # below the session's directory: "data/cube"
+    target: str  # as in the request
+    read_only: bool = True
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a kind's way makes of an executable: words, files and environment; nothing is a shell line."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)  # written below the working directory first
+    connects: str = ""  # the connector's kind, when it serves one: "uri:jupyter-lab"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One program with its resources and its time."""
+
+    program: Program
+    shape: Shape
+    nodes: tuple[str, ...]
+    until: datetime  # the end of the booked time
+    warn: timedelta  # how long before the end it is warned
+    mounts: tuple[Mount, ...] = ()
+    person: str = ""
+    name: str = ""
+
+
+class State(StrEnum):
+    """Where a job is, as a platform says it."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    ENDED = "ended"
+    UNKNOWN = "unknown"  # the platform has no record of it
+
+
+@dataclass(frozen=True)
+class JobState:
+    """What a platform says of a job."""
+
+    state: State
+    end: End | None = None  # when it has ended
+    started: datetime | None = None
+    ended: datetime | None = None
+    connector: Connector | None = None  # where it listens, as the service reaches it: http://127.0.0.1:41233
+    condition: str = ""  # in the platform's words

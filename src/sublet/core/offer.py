@@ -1,0 +1,129 @@
+"""One answer to a request: these resources, this time, this price, on stated terms; or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is taken of one node."""
+
+    cores: int
+    memory: int  # in bytes
+    gpus: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One machine and all it has."""
+
+    name: str
+    cores: int
+    memory: int  # in bytes
+    gpus: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """A part of one node, or of one storage pool, for a half-open time."""
+
+    where: str  # a node's name, or a pool's name
+    start: datetime
+    end: datetime
+    cores: int = 0
+    memory: int = 0
+    gpus: int = 0
+    size: int = 0  # bytes of a storage pool; a take is of a pool exactly when `pool` is true
+    pool: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Booked:
+    """Capacity that we own, held for the asker until the offer expires."""
+
+    kind: Literal["booked"] = "booked"
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """A queue that others share; nothing is held and the start is an interval."""
+
+    p10: datetime
+    p50: datetime
+    p90: datetime
+    samples: int = 0  # under 20 is no track record
+    as_of: datetime | None = None  # how old the survey behind it is
+    kind: Literal["predicted"] = "predicted"
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """Another broker's offer, with its address."""
+
+    url: str
+    expires: datetime
+    kind: Literal["remote"] = "remote"
+
+
+Terms = Booked | Predicted | Remote
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What something costs, or how well it performs: the IVOA cost and metric items."""
+
+    type: str
+    min: float
+    max: float
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Run it there, then, like this."""
+
+    platform: str
+    way: str  # the kind's way of running it: "sh", "podman", "papermill"
+    start: datetime  # the earliest start
+    latest_start: datetime  # the same, or later where the offer says "now" and is held for minutes
+    duration: timedelta
+    nodes: tuple[str, ...]  # exact nodes; empty where the platform chooses
+    shape: Shape
+    prepare: timedelta = timedelta(0)  # before the start: bringing data and images
+    release: timedelta = timedelta(seconds=10)  # after the end: results and cleaning
+    storage: Mapping[str, int] = field(default_factory=dict)  # storage resource name → bytes booked
+    pool: str = ""  # the storage pool that they are booked in
+    costs: tuple[Quote, ...] = ()
+    metrics: tuple[Quote, ...] = ()
+    terms: Terms = field(default_factory=Booked)
+    why: str = ""  # why this offer is in the set: "earliest", "largest", "cheapest", "09:00 on Monday"
+
+    @property
+    def end(self) -> datetime:
+        """When it ends, if it begins at its earliest."""
+        return self.start + self.duration
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why not: the field, what was wanted, the limit, and the nearest thing that would be a YES."""
+
+    kind: str  # a message kind: urn:resource-limit, urn:not-supported, …
+    field: str  # "compute.cores.min"
+    message: str  # the whole sentence
+    wanted: str = ""
+    limit: str = ""
+    nearest: str = ""
+    platform: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one platform, or all of them together, say to a request."""
+
+    offers: tuple[Offer, ...] = ()
+    reasons: tuple[Reason, ...] = ()

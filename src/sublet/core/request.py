@@ -1,0 +1,116 @@
+"""What a person asks for: an executable, the resources it needs, and when. A superset of IVOA's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+GIB = 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """At least `min`; more is welcome up to `max`."""
+
+    min: int
+    max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """When a session may begin: from `start`, and before `end`. A window always admits its own start."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Recurring:
+    """Windows that come again: these weekdays, between these times of day, in a zone."""
+
+    days: tuple[int, ...]  # 0 is Monday
+    begins: str  # "09:00"
+    ends: str  # "12:00"; not after `begins` means the next day
+    zone: str  # an IANA name
+    until: datetime | None = None  # no window starts at or after this
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """Where the executable sees a data or storage resource."""
+
+    name: str
+    path: str  # absolute: inside a container; relative: below the working directory
+    resource: str  # the name of a data or storage resource
+    read_only: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Nodes, and what each of them must have."""
+
+    name: str = "compute"
+    nodes: Range = Range(1, 1)
+    cores: Range = Range(1, 1)  # per node
+    memory: Range = Range(GIB, GIB)  # per node, in bytes
+    gpus: Range = Range(0, 0)  # per node
+    volumes: tuple[Volume, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Room for data, booked in a storage pool."""
+
+    name: str
+    size: Range  # in bytes
+    data: tuple[str, ...] = ()  # names of the data that goes there
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Something that must be there before the executable starts."""
+
+    name: str
+    kind: str  # the short name: simple-data-resource, S3-data-resource, …
+    location: str = ""
+    storage: str = ""  # the name of the storage that it goes to
+    size: int | None = None  # in bytes, when known
+    checksum: str = ""  # "sha256:…"
+    prepare: timedelta | None = None  # the asker's own estimate
+    fields: Mapping[str, Any] = field(default_factory=dict)  # the rest, as received
+
+
+@dataclass(frozen=True, slots=True)
+class Executable:
+    """The thing itself: a kind, a name, and the fields of that kind, as received."""
+
+    kind: str  # the short name: command, docker-container, jupyter-notebook, …
+    name: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A bound on a cost or a metric: cost at most, performance at least."""
+
+    type: str  # a URN, as in urn:ivoa:calycopis:cost:monetary
+    min: float | None = None
+    max: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Everything asked for, read and with defaults filled in."""
+
+    executable: Executable | None
+    compute: Compute = Compute()
+    storage: tuple[Storage, ...] = ()
+    data: tuple[Data, ...] = ()
+    duration: timedelta = timedelta(hours=2)
+    windows: tuple[Window, ...] = ()  # none: as soon as possible
+    recurring: tuple[Recurring, ...] = ()
+    costs: tuple[Limit, ...] = ()
+    metrics: tuple[Limit, ...] = ()
+    platform: str = ""  # only this platform, when named

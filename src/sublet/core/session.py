@@ -1,0 +1,154 @@
+"""A session's phases, its ends, and the table of the moves between phases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from sublet.core.offer import Offer
+
+
+class Phase(StrEnum):
+    """Where a session is, in IVOA's words."""
+
+    OFFERED = "OFFERED"  # held for the asker, until it expires
+    ACCEPTED = "ACCEPTED"  # the asker took it; recorded, nothing done yet
+    REJECTED = "REJECTED"  # the asker declined it, or took a sibling
+    EXPIRED = "EXPIRED"  # nobody answered in time
+    WAITING = "WAITING"  # for its time to come
+    PREPARING = "PREPARING"  # data and images are being brought
+    AVAILABLE = "AVAILABLE"  # interactive: someone can connect
+    RUNNING = "RUNNING"  # the executable runs
+    RELEASING = "RELEASING"  # it has ended; results are collected, nodes given back
+    COMPLETED = "COMPLETED"  # it ended as it should
+    FAILED = "FAILED"  # it did not; `end` says why
+    CANCELLED = "CANCELLED"  # someone stopped it; `end` says who
+
+
+P = Phase
+OVER = frozenset({P.REJECTED, P.EXPIRED, P.COMPLETED, P.FAILED, P.CANCELLED})
+ACTIVE = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING, P.AVAILABLE, P.RUNNING, P.RELEASING})
+
+MOVES: dict[Phase, frozenset[Phase]] = {
+    P.OFFERED: frozenset({P.ACCEPTED, P.REJECTED, P.EXPIRED, P.CANCELLED}),
+    P.ACCEPTED: frozenset({P.WAITING, P.CANCELLED, P.FAILED}),
+    P.WAITING: frozenset({P.PREPARING, P.CANCELLED, P.FAILED}),
+    P.PREPARING: frozenset({P.AVAILABLE, P.RUNNING, P.RELEASING, P.CANCELLED, P.FAILED}),
+    P.AVAILABLE: frozenset({P.RUNNING, P.RELEASING}),
+    P.RUNNING: frozenset({P.RELEASING}),
+    P.RELEASING: frozenset({P.COMPLETED, P.FAILED, P.CANCELLED}),
+    P.REJECTED: frozenset(),
+    P.EXPIRED: frozenset(),
+    P.COMPLETED: frozenset(),
+    P.FAILED: frozenset(),
+    P.CANCELLED: frozenset(),
+}
+
+# What a client may ask for by `POST /sessions/{uuid}`. Work that runs is cancelled through RELEASING.
+CLIENT_MOVES: dict[Phase, tuple[Phase, ...]] = {
+    P.OFFERED: (P.ACCEPTED, P.REJECTED, P.CANCELLED),
+    P.ACCEPTED: (P.CANCELLED,),
+    P.WAITING: (P.CANCELLED,),
+    P.PREPARING: (P.CANCELLED,),
+    P.AVAILABLE: (P.CANCELLED,),
+    P.RUNNING: (P.CANCELLED,),
+}
+
+
+def may_move(old: Phase, new: Phase) -> bool:
+    """Whether the table has this move."""
+    return new in MOVES[old]
+
+
+class EndKind(StrEnum):
+    """Why a session ended, each its own reason."""
+
+    EXITED = "exited"  # with a code
+    SIGNALLED = "signalled"  # by a signal that Sublet didn't send
+    TIMEOUT = "timeout"  # the booked time was over
+    OUT_OF_MEMORY = "out-of-memory"
+    CANCELLED = "cancelled"  # `by` says by whom
+    STAGING_FAILED = "staging-failed"
+    NOT_STARTED = "not-started"  # the executable couldn't be started
+    NODE_LOST = "node-lost"  # the machine went away, or was restarted
+    PREEMPTED = "preempted"
+    WINDOW_PASSED = "window-passed"  # it could not start in time
+    DISK_FULL = "disk-full"
+    UNKNOWN = "unknown"  # there is no record of how it ended
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What it used."""
+
+    wall: float = 0.0  # seconds
+    cpu: float = 0.0  # seconds, user and system
+    peak_memory: int = 0  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How it ended."""
+
+    kind: EndKind
+    code: int | None = None  # the exit code
+    signal: int | None = None
+    by: str = ""  # who cancelled it
+    detail: str = ""  # in words
+    usage: Usage | None = None
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that this end leads to."""
+        if self.kind is EndKind.CANCELLED:
+            return Phase.CANCELLED
+        return Phase.COMPLETED if self.kind is EndKind.EXITED and self.code == 0 else Phase.FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """A way in to a running session."""
+
+    kind: str  # uri:jupyter-lab, uri:shell, uri:http
+    status: str  # PREPARING, AVAILABLE, FINISHED
+    protocol: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An offer, and what has become of it."""
+
+    id: str  # a UUID; also the key under which it is submitted
+    offerset: str
+    person: str
+    name: str
+    kind: str  # the executable's short kind
+    phase: Phase
+    offer: Offer
+    created: datetime
+    modified: datetime
+    expires: datetime  # of the offer
+    condition: str = ""  # in words, beside the phase
+    start: datetime | None = None  # when it is to start: fixed at accept
+    until: datetime | None = None  # when its booked time ends: fixed at accept, moved by extend
+    started: datetime | None = None  # when it did start
+    ended: datetime | None = None
+    job: str = ""  # the platform's own id, once submitted
+    cancel_by: str = ""  # who asked to cancel it, while that is being done
+    end: End | None = None
+    connectors: tuple[Connector, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a session: a fact in the past tense."""
+
+    id: int
+    time: datetime
+    session: str
+    person: str
+    kind: str  # "session.accepted"
+    detail: str = ""
+    phase: str = ""

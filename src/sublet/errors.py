@@ -1,0 +1,191 @@
+"""Every error that a caller can meet: its docstring is the message, and it carries a hint."""
+
+from __future__ import annotations
+
+import string
+from typing import ClassVar
+
+
+class SubletError(Exception):
+    """Something went wrong."""
+
+    hint: ClassVar[str] = ""
+    status: ClassVar[int] = 500  # what HTTP would call it
+    exit_code: ClassVar[int] = 1  # 1 refused, 2 usage, 3 unreachable, 4 login needed
+
+    def __init__(self, message: str = "", *, hint: str = "", **values: object) -> None:
+        """Say it in the caller's words, else in the docstring's, with the values put in."""
+        self.values = values
+        template = message or (type(self).__doc__ or "").strip()
+        self.message = template if message else _fill(template, values)
+        self.advice = hint or _fill(type(self).hint, values)
+        super().__init__(self.message)
+
+    @property
+    def code(self) -> str:
+        """The error's name on the wire: `OfferExpired` is `offer-expired`."""
+        name = type(self).__name__
+        return "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")
+
+
+def _fill(template: str, values: dict[str, object]) -> str:
+    names = [name for _, name, _, _ in string.Formatter().parse(template) if name]
+    return template.format(**{name: values.get(name, f"({name})") for name in names})
+
+
+class BadRequest(SubletError):
+    """The request can't be understood: {detail}"""
+
+    hint = "The form of a request is in docs/reference/request.md; `sublet ask --example` prints one."
+    status = 400
+    exit_code = 2
+
+
+class BadAmount(BadRequest):
+    """{text} is not {what}."""
+
+    hint = "Write {example}."
+
+
+class TooLarge(SubletError):
+    """The document has more than {limit}."""
+
+    hint = "Put large inputs in files and name them under data."
+    status = 413
+
+
+class WrongType(SubletError):
+    """A document of type {type} can't be read here."""
+
+    hint = "Send application/json or application/yaml."
+    status = 415
+
+
+class NotSignedIn(SubletError):
+    """This needs a token."""
+
+    hint = "Get one with `sublet token` and send it as `Authorization: Bearer …`."
+    status = 401
+    exit_code = 4
+
+
+class NotYours(SubletError):
+    """This {noun} belongs to someone else."""
+
+    hint = "Only the person who asked for it can see or change it."
+    status = 403
+
+
+class NotFound(SubletError):
+    """There is no {noun} {name}."""
+
+    hint = "`sublet ps --all` lists the sessions that there are."
+    status = 404
+
+
+class Ambiguous(SubletError):
+    """{name} could mean several sessions: {matches}."""
+
+    hint = "Type more of its id."
+    status = 409
+    exit_code = 2
+
+
+class NotBookable(SubletError):
+    """The nodes are no longer free at that time."""
+
+    hint = "Ask again: another offer may fit."
+    status = 409
+
+
+class OfferExpired(SubletError):
+    """The offer was held until {expires} and has expired."""
+
+    hint = "Ask again."
+    status = 409
+
+
+class NotAllowedNow(SubletError):
+    """A session that is {phase} can't be made {wanted}."""
+
+    hint = "`sublet status {session}` shows what it is doing."
+    status = 409
+
+
+class NoOffers(SubletError):
+    """No platform can run this as it was asked."""
+
+    hint = "`sublet ask` shows each reason and the nearest thing that would be possible."
+    status = 400
+
+
+class RefusedByRule(SubletError):
+    """The operator's rules refuse this: {why}"""
+
+    hint = "Change the field that it names, or ask the operator."
+    status = 403
+
+
+class NoRoom(SubletError):
+    """It can't be extended to {until}: the next booking starts at {free_until}."""
+
+    hint = "Ask for less, or for a new session."
+    status = 409
+
+
+class DataNotThere(SubletError):
+    """The data {name} could not be brought from {location}: {why}"""
+
+    hint = "Check that the address can be read from the platform's machine."
+
+
+class PlatformUnreachable(SubletError):
+    """The platform {platform} can't be reached: {why}"""
+
+    hint = "It is tried again by itself; `sublet platform check {platform}` tries it now."
+    status = 503
+    exit_code = 3
+
+
+class PlatformRefused(SubletError):
+    """The platform {platform} refused: {why}"""
+
+    hint = "These are the platform's own words; change the request to fit."
+    status = 409
+
+
+class LoginNeeded(SubletError):
+    """A person must sign in to {platform} first."""
+
+    hint = "sublet system login {platform}"
+    status = 409
+    exit_code = 4
+
+
+class ServiceUnreachable(SubletError):
+    """No Sublet service answers at {address}: {why}"""
+
+    hint = "`sublet up` starts one; `sublet doctor` says what is missing."
+    status = 503
+    exit_code = 3
+
+
+class NotHere(SubletError):
+    """Sublet's service doesn't start here: {why}"""
+
+    hint = "{advice}"
+    exit_code = 1
+
+
+class BadSettings(SubletError):
+    """The settings in {file} can't be used: {detail}"""
+
+    hint = "docs/reference/settings.md lists every setting with an example."
+    exit_code = 2
+
+
+class BrokenStore(SubletError):
+    """The database {where} can't be used: {why}"""
+
+    hint = "`sublet doctor` checks it."
+    exit_code = 3

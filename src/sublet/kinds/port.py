@@ -1,0 +1,57 @@
+"""What the service asks of a kind: in which ways can this executable be run where these tools exist?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+from sublet.core.job import Mount, Program
+from sublet.core.offer import Reason, Shape
+from sublet.core.request import Executable, Request
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and with what a program is going to run; the platform fills it in at submit."""
+
+    work: str  # the working directory, absolute, on the platform
+    directory: str  # the session's directory, absolute: mounts' sources are below it
+    shape: Shape
+    nodes: tuple[str, ...]
+    duration: timedelta
+    mounts: tuple[Mount, ...]
+    tools: Mapping[str, str]
+    secret: str = ""  # for an interactive session: its own
+    base_url: str = "/"  # under which path a proxied server is reached: "/connect/UUID/"
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to run an executable."""
+
+    name: str  # "sh", "podman", "papermill"
+    contained: bool  # whether it is kept from the account's files; a gateway runs nothing else
+    program: Callable[[Setting], Program]
+    prepare: timedelta = timedelta(0)  # how long it takes before it can start (an image to fetch)
+    interactive: bool = False  # AVAILABLE with a connector, instead of RUNNING
+
+
+class Kind(Protocol):
+    """A kind of executable."""
+
+    name: str  # the short name
+    uri: str  # the full one, as it is written on the wire
+
+    def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
+        """What is wrong with the fields, whatever the platform: an empty answer means nothing."""
+        ...
+
+    def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
+        """The ways to run it with these tools, best first; none if there is no way."""
+        ...
+
+    def needs(self, executable: Executable) -> str:
+        """In words, what a platform needs to have to run it: "podman, docker or apptainer"."""
+        ...

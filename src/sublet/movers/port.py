@@ -1,0 +1,32 @@
+"""What the service asks of a mover: bring this, whole and checked, or say why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol
+
+from sublet.core.offer import Reason
+from sublet.core.request import Data
+
+Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
+
+
+class Mover(Protocol):
+    """One way to bring data somewhere."""
+
+    name: str
+    schemes: Sequence[str]  # of locations: ("http", "https")
+
+    def check(self, data: Data) -> Sequence[Reason]:
+        """What is wrong with it, without touching the network."""
+        ...
+
+    def estimate(self, data: Data) -> timedelta:
+        """How long it is going to take: the asker's own estimate first, else from its size, else a guess."""
+        ...
+
+    async def bring(self, data: Data, target: Path, progress: Progress) -> None:
+        """Bring it into the directory `target`; goes on where an earlier try stopped; raises DataNotThere."""
+        ...

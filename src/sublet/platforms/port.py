@@ -1,0 +1,106 @@
+"""What the service asks of a platform: a survey, offers, and to run jobs and tell the truth about them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sublet.core.job import Job, JobState
+from sublet.core.offer import Answer, Node, Quote
+from sublet.core.request import Request
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a platform has, as of a time."""
+
+    as_of: datetime
+    nodes: tuple[Node, ...]
+    pools: Mapping[str, int] = field(default_factory=dict)  # storage pool → bytes
+    tools: Mapping[str, str] = field(
+        default_factory=dict
+    )  # tool → path or version, e.g. "podman": "/usr/bin/podman"
+    metrics: tuple[Quote, ...] = ()  # what it performs, as IVOA metrics
+    notes: tuple[str, ...] = ()  # in words: "memory is limited by cgroup v1"
+    contained_only: bool = False
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """A file that a session left."""
+
+    path: str  # relative to its working directory
+    size: int
+    modified: datetime
+
+
+class Platform(BaseModel):
+    """Something that can run executables. Its fields are its settings."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: ClassVar[str]
+    terms: ClassVar[Literal["booked", "predicted", "remote"]] = "booked"
+    name: str
+
+    async def open(self, home: Path) -> None:
+        """Get ready; `home` is a directory of the service's own, for this platform."""
+
+    async def close(self) -> None:
+        """Let go; what runs goes on."""
+
+    async def survey(self) -> Survey:
+        """What there is now."""
+        raise NotImplementedError
+
+    async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
+        """Offers on *predicted* or *remote* terms; a *booked* platform is never asked: the calendar answers."""
+        raise NotImplementedError
+
+    async def place(self, key: str) -> Path | None:
+        """The session's directory, made if need be, where movers bring its data; None: nothing is to be brought."""
+        raise NotImplementedError
+
+    async def find(self, key: str) -> str | None:
+        """The job that was submitted under this key, if there is one."""
+        raise NotImplementedError
+
+    async def submit(self, job: Job, key: str) -> str:
+        """Start it, once: a second call with the same key returns the same job."""
+        raise NotImplementedError
+
+    async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
+        """The states of many jobs at once."""
+        raise NotImplementedError
+
+    async def news(self) -> Sequence[str] | None:
+        """Jobs that may have changed since the last call; None: it can't tell, ask them all."""
+        return None
+
+    async def cancel(self, ids: Sequence[str], by: str) -> None:
+        """Stop them, with all their processes."""
+        raise NotImplementedError
+
+    async def extend(self, id: str, until: datetime) -> None:
+        """Move the end of a job's time."""
+        raise NotImplementedError
+
+    async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
+        """Part of what it printed; works while it runs and after."""
+        raise NotImplementedError
+
+    async def results(self, key: str) -> Sequence[ResultFile]:
+        """The files in its working directory."""
+        raise NotImplementedError
+
+    def read(self, key: str, path: str) -> AsyncIterator[bytes]:
+        """One of those files."""
+        raise NotImplementedError
+
+    async def clean(self, key: str) -> None:
+        """Remove all that the session left here."""
+        raise NotImplementedError
