@@ -9,7 +9,7 @@ from typing import Protocol
 
 from sublet.core.job import Mount, Program
 from sublet.core.offer import Reason, Shape
-from sublet.core.request import Executable, Request
+from sublet.core.request import Data, Executable, Request
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,15 @@ class Setting:
     tools: Mapping[str, str]
     secret: str = ""  # for an interactive session: its own
     base_url: str = "/"  # under which path a proxied server is reached: "/connect/UUID/"
+
+    def brought(self, name: str) -> str:
+        """The directory that one of the things named by `Kind.brings` is in."""
+        return f"{self.directory}/data/{name}"
+
+    def tool(self, name: str) -> str:
+        """How a tool is called: by its path where the survey knows it, else by its name."""
+        path = self.tools.get(name, "")
+        return path if path.startswith("/") else name
 
 
 @dataclass(frozen=True)
@@ -55,3 +64,7 @@ class Kind(Protocol):
     def needs(self, executable: Executable) -> str:
         """In words, what a platform needs to have to run it: "podman, docker or apptainer"."""
         ...
+
+    def brings(self, executable: Executable) -> Sequence[Data]:
+        """What it is itself made of: brought before the start into `data/NAME/` of the session's directory."""
+        return ()

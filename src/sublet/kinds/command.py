@@ -1,0 +1,67 @@
+"""A command: words, or a script, run as they are in the session's working directory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sublet.core.job import Program
+from sublet.core.offer import Reason
+from sublet.core.request import Executable, Request
+from sublet.kinds import fields as f
+from sublet.kinds.port import Kind, Setting, Way
+
+SCRIPT = ".sublet/script"
+FIELDS = ("argv", "script", "environment")
+
+
+class Command(Kind):
+    """The kind `command`."""
+
+    name = "command"
+    uri = "urn:sublet:kind:executable:command"
+
+    def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
+        """Either words or a script, and an environment with proper names."""
+        fields = executable.fields
+        found = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
+        found += f.check_local_volumes(request, "a command")
+        argv, script = fields.get("argv"), fields.get("script")
+        if argv is not None and script is not None:
+            found.append(f.invalid("script", "give either argv or script, not both."))
+        elif argv is not None:
+            found += f.check_words("argv", argv)
+        elif script is None:
+            found.append(f.missing("argv", "a command needs argv (a list of words) or script (text)."))
+        elif not isinstance(script, str) or not script.strip():
+            found.append(f.invalid("script", "script must be the text of a script.", wanted=script))
+        elif "\0" in script:
+            found.append(f.invalid("script", "script contains a NUL character; only text can be run."))
+        return found
+
+    def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
+        """As it is: every platform can start a process."""
+        environment = f.environment_of(executable.fields)
+        if "argv" in executable.fields:
+            argv = tuple(executable.fields["argv"])
+            return [Way("exec", contained=False, program=lambda setting: Program(argv, environment))]
+        text = str(executable.fields["script"])
+        return [Way("sh", contained=False, program=lambda setting: script_program(text, environment, setting))]
+
+    def needs(self, executable: Executable) -> str:
+        """Nothing but a machine that runs processes of its own."""
+        return "leave to run processes outside a container"
+
+
+def script_program(text: str, environment: Mapping[str, str], setting: Setting) -> Program:
+    """A script in a file, run by what its first line names, else by sh."""
+    return Program((*interpreter(text, setting), SCRIPT), environment, {SCRIPT: text.encode()})
+
+
+def interpreter(text: str, setting: Setting) -> tuple[str, ...]:
+    """The words of a `#!` line as the kernel reads them: a program and at most one argument."""
+    first = text.split("\n", 1)[0].rstrip("\r")
+    words = first[2:].strip().split(None, 1) if first.startswith("#!") else []
+    return tuple(word.strip() for word in words) or (setting.tool("sh"),)
+
+
+COMMAND = Command()

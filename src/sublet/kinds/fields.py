@@ -1,0 +1,97 @@
+"""What several kinds check in the fields of an executable: each finding is a reason that names the field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sublet.core.offer import Reason
+from sublet.core.request import Request
+
+INVALID = "urn:invalid-value"
+MISSING = "urn:missing-required-value"
+NOT_SUPPORTED = "urn:not-supported"
+ANY_KIND = {"kind", "type", "name", "meta", "phase", "schedule", "costs", "metrics"}  # IVOA's, on every component
+WORDS_AT_MOST = 1024 * 1024  # bytes; the kernel takes about 2 MiB of words and environment together
+
+
+def invalid(field: str, message: str, *, wanted: object = "", nearest: str = "") -> Reason:
+    """A field whose value can't be used."""
+    return Reason(INVALID, f"executable.{field}", message, wanted=str(wanted)[:200], nearest=nearest)
+
+
+def missing(field: str, message: str, *, nearest: str = "") -> Reason:
+    """A field that must be there."""
+    return Reason(MISSING, f"executable.{field}", message, nearest=nearest)
+
+
+def not_supported(field: str, message: str, *, wanted: object = "", nearest: str = "") -> Reason:
+    """A field that is understood, and that nothing here can do."""
+    return Reason(NOT_SUPPORTED, f"executable.{field}", message, wanted=str(wanted)[:200], nearest=nearest)
+
+
+def check_words(field: str, value: Any, *, empty: bool = False) -> list[Reason]:
+    """A command is a list of words: text without NUL, the first one not empty, all together not absurdly long."""
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        return [invalid(field, f"{field} must be a list of words.", wanted=value, nearest='["python3", "sim.py"]')]
+    if not value:
+        return [] if empty else [invalid(field, f"{field} is empty: there is nothing to run.")]
+    for index, word in enumerate(value):
+        if not isinstance(word, str):
+            told = f"{field} must be a list of words; number {index} is {type(word).__name__}."
+            return [invalid(f"{field}[{index}]", told, wanted=word, nearest=f'"{word}"')]
+        if "\0" in word:
+            return [invalid(f"{field}[{index}]", f"word {index} of {field} contains a NUL character.")]
+    if not empty and not value[0]:
+        return [invalid(f"{field}[0]", f"the first word of {field} is empty: there is nothing to run.")]
+    if sum(len(word) for word in value) > WORDS_AT_MOST:
+        told = f"{field} is longer than 1 MiB; put long lists in a file."
+        return [Reason("urn:resource-limit", f"executable.{field}", told, limit="1 MiB")]
+    return []
+
+
+def check_environment(value: Any) -> list[Reason]:
+    """Environment is a map of names to values."""
+    if value is None:
+        return []
+    if not isinstance(value, Mapping):
+        return [invalid("environment", "environment must be a map of names to values.", wanted=value)]
+    found = []
+    for name, text in value.items():
+        if not isinstance(name, str) or not name or "=" in name or "\0" in name or "\n" in name:
+            found.append(invalid("environment", f"{name!r} can't be the name of an environment variable.", wanted=name))
+        elif not isinstance(text, (str, int, float)) or "\0" in str(text):
+            found.append(invalid(f"environment.{name}", f"the value of {name} must be text without NUL.", wanted=text))
+    return found
+
+
+def environment_of(fields: Mapping[str, Any]) -> dict[str, str]:
+    """The environment as text."""
+    return {name: _text(value) for name, value in (fields.get("environment") or {}).items()}
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def check_local_volumes(request: Request, kind: str) -> list[Reason]:
+    """Without a container, volumes are seen below the working directory: an absolute path can't be promised."""
+    return [
+        Reason(
+            NOT_SUPPORTED,
+            "compute.volumes",
+            f"{kind} runs without a container, so it sees the volume {volume.name or volume.path} below its working"
+            f" directory, not at {volume.path}.",
+            wanted=volume.path,
+            nearest=volume.path.lstrip("/") or "input",
+        )
+        for volume in request.compute.volumes
+        if volume.path.startswith("/")
+    ]
+
+
+def unknown_fields(fields: Mapping[str, Any], known: Iterable[str]) -> list[Reason]:
+    """Fields that mean nothing to this kind: a typing error is better said than ignored."""
+    names = sorted(set(map(str, fields)) - set(known) - ANY_KIND)
+    told = "there is no field {0} here; it has {1}."
+    return [invalid(name, told.format(name, ", ".join(sorted(known))), wanted=name) for name in names]

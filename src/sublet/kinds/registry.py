@@ -1,0 +1,46 @@
+"""Which kinds of executable there are: one entry point each, and what is wrong with those that can't be loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+from sublet.kinds.port import Kind
+
+GROUP = "sublet.kinds"
+ANSWERS = ("check", "ways", "needs", "brings")
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The kinds by their short names, and the broken ones with the reason."""
+
+    by_name: Mapping[str, Kind]
+    broken: Mapping[str, str]
+
+
+def load_kinds() -> dict[str, Kind]:
+    """The kinds that can be used."""
+    return dict(survey_kinds().by_name)
+
+
+def survey_kinds(points: tuple[EntryPoint, ...] | None = None) -> Kinds:
+    """Every kind that is installed: a plug-in that can't be loaded is shown as broken, not absent."""
+    found: dict[str, Kind] = {}
+    broken: dict[str, str] = {}
+    for point in entry_points(group=GROUP) if points is None else points:
+        try:
+            found[point.name] = _loaded(point)
+        except Exception as why:  # a plug-in may fail in any way at all, and the others go on
+            broken[point.name] = f"{point.value}: {type(why).__name__}: {why}"
+    return Kinds(found, broken)
+
+
+def _loaded(point: EntryPoint) -> Kind:
+    kind = point.load()
+    missing = [name for name in ANSWERS if not callable(getattr(kind, name, None))]
+    if missing or getattr(kind, "name", None) != point.name:
+        raise TypeError(f"it is not a kind named {point.name}" + (f": no {', '.join(missing)}" if missing else ""))
+    return cast(Kind, kind)
