@@ -189,3 +189,17 @@ class BrokenStore(SubletError):
 
     hint = "`sublet doctor` checks it."
     exit_code = 3
+
+
+class NotChangeable(SubletError):
+    """The {path} of a session can't be changed by {kind}."""
+
+    hint = "`meta.options` of the session lists what can be: its phase, and schedule.available.duration."
+    status = 409
+
+
+class NotAcceptable(SubletError):
+    """Nothing here can be sent as {type}."""
+
+    hint = "Accept application/json or application/yaml."
+    status = 406

@@ -1,0 +1,84 @@
+"""The one map from what went wrong to an RFC 9457 problem."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from sublet.errors import BadRequest, SubletError, TooLarge
+
+MEDIA_TYPE = "application/problem+json"
+log = structlog.get_logger()
+
+
+def problem(
+    status: int, code: str, detail: str, hint: str = "", errors: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """A problem's members."""
+    said: dict[str, Any] = {
+        "type": f"urn:sublet:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "hint": hint,
+    }
+    return said if errors is None else said | {"errors": errors}
+
+
+def problem_response(error: SubletError) -> Response:
+    """The answer to an error of ours."""
+    headers = {}
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        headers["www-authenticate"] = 'Bearer realm="sublet"'
+    if isinstance(error, TooLarge):
+        headers["connection"] = "close"  # the rest of the body is not read
+    errors = error.values.get("errors")
+    said = problem(error.status, error.code, error.message, error.advice, errors if isinstance(errors, list) else None)
+    return Response(to_json(said), error.status, headers, media_type=MEDIA_TYPE)
+
+
+async def _ours(_: Request, error: Exception) -> Response:
+    assert isinstance(error, SubletError)  # noqa: S101 - this is what it is registered for
+    return problem_response(error)
+
+
+async def _http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - this is what it is registered for
+    status = HTTPStatus(error.status_code)
+    said = problem(status, status.phrase.lower().replace(" ", "-"), f"{error.detail}.".replace("..", "."), HINTS.get(status, ""))
+    return Response(to_json(said), status, dict(error.headers or {}), media_type=MEDIA_TYPE)
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - this is what it is registered for
+    errors = [{"field": ".".join(str(part) for part in one["loc"]), "message": one["msg"]} for one in error.errors()]
+    first = errors[0] if errors else {"field": "the request", "message": "is not valid"}
+    return problem_response(BadRequest(detail=f"{first['field']}: {first['message']}.", errors=errors))
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    log.error("request.failed", method=request.method, path=request.url.path, exc_info=error)
+    said = problem(500, "internal", "Something went wrong inside the service.", "Its log says what: logs/service.log.")
+    return Response(to_json(said), 500, media_type=MEDIA_TYPE)
+
+
+HINTS = {
+    HTTPStatus.NOT_FOUND: "The addresses that there are, are listed in /openapi.json.",
+    HTTPStatus.METHOD_NOT_ALLOWED: "The Allow header lists what this address can do.",
+}
+
+
+def add_problems(app: FastAPI) -> None:
+    """Answer every error in the one shape."""
+    app.add_exception_handler(SubletError, _ours)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(Exception, _unexpected)

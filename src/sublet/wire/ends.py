@@ -1,0 +1,35 @@
+"""How a session ended, as a sentence."""
+
+from __future__ import annotations
+
+import signal
+
+from sublet.core.session import End, EndKind
+
+SENTENCES: dict[EndKind, str] = {
+    EndKind.EXITED: "It exited with code {code}.",
+    EndKind.SIGNALLED: "It was ended by the signal {signal}.",
+    EndKind.TIMEOUT: "Its booked time was over.",
+    EndKind.OUT_OF_MEMORY: "It needed more memory than was booked.",
+    EndKind.CANCELLED: "It was cancelled by {by}.",
+    EndKind.STAGING_FAILED: "Its data could not be brought.",
+    EndKind.NOT_STARTED: "It could not be started.",
+    EndKind.NODE_LOST: "Its machine went away or was restarted.",
+    EndKind.PREEMPTED: "It had to give way to other work.",
+    EndKind.WINDOW_PASSED: "It could not start in time.",
+    EndKind.DISK_FULL: "The disk was full.",
+    EndKind.UNKNOWN: "There is no record of how it ended.",
+}
+
+
+def end_sentence(end: End) -> str:
+    """Why it ended, for a person."""
+    sentence = SENTENCES[end.kind].format(code=end.code, signal=_signal(end.signal), by=end.by or "someone")
+    return f"{sentence} {end.detail}" if end.detail else sentence
+
+
+def _signal(number: int | None) -> str:
+    try:
+        return signal.Signals(number).name if number is not None else "(unknown)"
+    except ValueError:
+        return str(number)

@@ -1,0 +1,271 @@
+"""Sessions as IVOA Execution Broker 1.0.7 documents: plain mappings, ready for JSON or YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid5
+
+from sublet.core.amounts import duration_iso
+from sublet.core.offer import Quote, Reason
+from sublet.core.request import GIB, Data, Request, Storage, Volume
+from sublet.core.session import CLIENT_MOVES, Phase, Session
+from sublet.wire.ends import end_sentence
+from sublet.wire.request import IVOA, NODE_COMPUTE, uri_of
+from sublet.wire.updates import DURATION_PATH
+
+Document = dict[str, Any]
+
+SESSION = f"{IVOA}session/scheduled-execution-session.yaml"  # generated clients recurse for ever on the simple one
+SIMPLE_COMPUTE = f"{IVOA}compute/simple-compute-resource.yaml"
+COST = f"{IVOA}costs/simple-minmax-float-cost.yaml"
+METRIC = f"{IVOA}metrics/simple-minmax-float-metric.yaml"
+STORAGE = f"{IVOA}storage/simple-storage-resource.yaml"
+VOLUME = f"{IVOA}volume/simple-volume-mount.yaml"
+
+P = Phase
+# What a component does while its session is in a phase; IVOA gives components fewer phases.
+LIFECYCLE: dict[Phase, str] = {
+    P.OFFERED: "INITIALIZING",
+    P.ACCEPTED: "WAITING",
+    P.WAITING: "WAITING",
+    P.PREPARING: "PREPARING",
+    P.AVAILABLE: "RUNNING",
+    P.RUNNING: "RUNNING",
+    P.RELEASING: "RELEASING",
+    P.COMPLETED: "COMPLETED",
+    P.FAILED: "FAILED",
+    P.CANCELLED: "CANCELLED",
+    P.REJECTED: "CANCELLED",
+    P.EXPIRED: "CANCELLED",
+}
+EXTENDABLE = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING, P.AVAILABLE, P.RUNNING})
+
+
+def instant(time: datetime) -> str:
+    """An ISO 8601 instant in UTC, to the second unless there is more to say."""
+    return time.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+
+
+def session_document(session: Session, request: Request, base: str) -> Document:
+    """A session, or an offer, as a scheduled-execution-session; `base` is the service's address."""
+    offer = session.offer
+    names = _Names(session.id)
+    schedule = _schedule(session)
+    phase = LIFECYCLE[session.phase]
+    document: Document = {
+        "kind": SESSION,
+        "meta": _meta(session, base),
+        "phase": session.phase.value,
+        "schedule": schedule,
+        "compute": _compute(session, request, names, phase, schedule),
+    }
+    if session.phase is P.OFFERED:
+        document["expires"] = instant(session.expires)
+    if request.executable is not None:
+        fields = request.executable.fields
+        document["executable"] = {
+            **fields,
+            "kind": uri_of("executable", request.executable.kind),
+            "meta": {"uuid": names.uuid("executable", ""), "name": request.executable.name or session.name},
+            "phase": phase,
+        }
+    held = "AVAILABLE" if phase == "RUNNING" else phase
+    if request.storage:
+        document["storage"] = [_storage(item, session, names, held) for item in request.storage]
+    if request.data:
+        document["data"] = [_data(item, session, names, held) for item in request.data]
+    if offer.costs:
+        document["costs"] = [_quote(COST, quote) for quote in offer.costs]
+    if offer.metrics:
+        document["metrics"] = [_quote(METRIC, quote) for quote in offer.metrics]
+    if session.connectors:
+        document["connectors"] = [
+            {"kind": c.kind, "status": c.status, "protocol": c.protocol, "location": _absolute(c.location, base)}
+            for c in session.connectors
+        ]
+    return document
+
+
+def failed_document(reasons: Sequence[Reason], now: datetime) -> Document:
+    """What a direct request that can't be run gets: a session that never was, and why."""
+    return {
+        "kind": SESSION,
+        "meta": {"messages": [reason_message(reason, now, "ERROR") for reason in reasons]},
+        "phase": P.FAILED.value,
+    }
+
+
+def reason_message(reason: Reason, time: datetime, level: str) -> Document:
+    """A reason as a message: its template, filled with its values, is its sentence."""
+    values = {
+        name: value
+        for name, value in (
+            ("field", reason.field),
+            ("wanted", reason.wanted),
+            ("limit", reason.limit),
+            ("nearest", reason.nearest),
+            ("platform", reason.platform),
+        )
+        if value
+    }
+    return {
+        "kind": reason.kind,
+        "time": instant(time),
+        "level": level,
+        "template": _template(reason.message, values),
+        "values": values,
+        "message": reason.message,
+    }
+
+
+def message(kind: str, time: datetime, level: str, text: str) -> Document:
+    """A message that is one sentence."""
+    return {"kind": kind, "time": instant(time), "level": level, "template": text, "values": {}, "message": text}
+
+
+class _Names:
+    """The uuids of a session's components: the same each time, because they come from the session's own."""
+
+    def __init__(self, session: str) -> None:
+        self._space = UUID(session)
+
+    def uuid(self, family: str, name: str) -> str:
+        return str(uuid5(self._space, f"{family}/{name}"))
+
+
+def _meta(session: Session, base: str) -> Document:
+    meta: Document = {
+        "uuid": session.id,
+        "name": session.name,
+        "url": f"{base}/sessions/{session.id}",
+        "created": instant(session.created),
+        "modified": instant(session.modified),
+        "messages": _messages(session),
+        "options": options(session),
+    }
+    if session.offer.why:
+        meta["description"] = session.offer.why
+    return meta
+
+
+def options(session: Session) -> list[Document]:
+    """What its owner can change: the phase, and how long it lasts."""
+    offered: list[Document] = []
+    if moves := CLIENT_MOVES.get(session.phase):
+        offered.append({"kind": "uri:enum-value-option", "path": "phase", "values": [move.value for move in moves]})
+    if session.phase in EXTENDABLE:
+        offered.append({"kind": "uri:integer-delta-option", "path": DURATION_PATH, "min": 1, "units": "seconds"})
+    return offered
+
+
+def _messages(session: Session) -> list[Document]:
+    said: list[Document] = []
+    if session.condition:
+        said.append(message("urn:sublet:condition", session.modified, "INFO", session.condition))
+    if session.end is not None:
+        level = "INFO" if session.end.phase is P.COMPLETED else "ERROR" if session.end.phase is P.FAILED else "WARN"
+        time = session.ended or session.modified
+        said.append(message(f"urn:sublet:end:{session.end.kind}", time, level, end_sentence(session.end)))
+    return said
+
+
+def _schedule(session: Session) -> Document:
+    offer = session.offer
+    start = session.started or session.start or offer.start
+    slide = offer.latest_start - offer.start if session.start is None else timedelta(0)
+    end = session.until or start + offer.duration
+    return {
+        "preparing": {"start": instant(start - offer.prepare), "duration": duration_iso(offer.prepare)},
+        "available": {
+            "start": f"{instant(start)}/{duration_iso(slide)}",
+            "duration": duration_iso(max(end - start, timedelta(0))),
+        },
+        "releasing": {"start": instant(end), "duration": duration_iso(offer.release)},
+    }
+
+
+def _compute(session: Session, request: Request, names: _Names, phase: str, schedule: Document) -> Document:
+    shape = session.offer.shape
+    count = len(session.offer.nodes) or request.compute.nodes.min
+    simple = count == 1 and shape.gpus == 0 and shape.memory % GIB == 0
+    document: Document = {
+        "kind": SIMPLE_COMPUTE if simple else NODE_COMPUTE,
+        "meta": {"uuid": names.uuid("compute", ""), "name": request.compute.name},
+        "phase": phase,
+        "schedule": schedule,
+        "cores": _exactly(shape.cores),
+        "memory": _exactly(_gib(shape.memory)),
+    }
+    if not simple:
+        document |= {"nodes": _exactly(count), "gpus": _exactly(shape.gpus)}
+    if request.compute.volumes:
+        document["volumes"] = [_volume(volume, request, names) for volume in request.compute.volumes]
+    return document
+
+
+def _volume(volume: Volume, request: Request, names: _Names) -> Document:
+    family = "data" if any(data.name == volume.resource for data in request.data) else "storage"
+    return {
+        "kind": VOLUME,
+        "meta": {"uuid": names.uuid("volume", volume.name), "name": volume.name},
+        "path": volume.path,
+        "mode": "READONLY" if volume.read_only else "READWRITE",
+        "resource": names.uuid(family, volume.resource),
+    }
+
+
+def _storage(storage: Storage, session: Session, names: _Names, phase: str) -> Document:
+    size = session.offer.storage.get(storage.name, storage.size.min)
+    return {
+        "kind": STORAGE,
+        "meta": {"uuid": names.uuid("storage", storage.name), "name": storage.name},
+        "phase": phase,
+        "size": _exactly(-(-size // GIB)),
+        "data": [names.uuid("data", name) for name in storage.data],
+    }
+
+
+def _data(data: Data, session: Session, names: _Names, phase: str) -> Document:
+    document: Document = {
+        **data.fields,
+        "kind": uri_of("data", data.kind),
+        "meta": {"uuid": names.uuid("data", data.name), "name": data.name},
+        "phase": phase,
+    }
+    if data.location:
+        document["location"] = data.location
+    if data.storage:
+        document["storage"] = names.uuid("storage", data.storage)
+    if data.prepare is not None:
+        start = session.started or session.start or session.offer.start
+        begins = start - max(session.offer.prepare, data.prepare)
+        document["schedule"] = {"preparing": {"start": instant(begins), "duration": duration_iso(data.prepare)}}
+    return document
+
+
+def _quote(kind: str, quote: Quote) -> Document:
+    said: Document = {"kind": kind, "type": quote.type, "min": quote.min, "max": quote.max}
+    return said | {"description": quote.description} if quote.description else said
+
+
+def _exactly(value: float) -> Document:
+    return {"min": value, "max": value}
+
+
+def _gib(size: int) -> float:
+    return size // GIB if size % GIB == 0 else size / GIB
+
+
+def _absolute(location: str, base: str) -> str:
+    return base + location if location.startswith("/") else location
+
+
+def _template(sentence: str, values: Mapping[str, str]) -> str:
+    """The sentence with each value's first whole occurrence named; longest first, so that no value cuts another."""
+    for name, value in sorted(values.items(), key=lambda item: -len(item[1])):
+        pattern = rf"(?<![\w${{.]){re.escape(value)}(?![\w}}])"
+        sentence = re.sub(pattern, lambda _, name=name: f"${{{name}}}", sentence, count=1)  # type: ignore[misc]
+    return sentence
