@@ -1,0 +1,15 @@
+"""That the service is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class HealthView:
+    """That the service is there, and what it serves."""
+
+    status: str
+    version: str
+    mode: str
+    platforms: tuple[str, ...] = ()

@@ -1,0 +1,64 @@
+"""Offers, sets of them, and reasons why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sublet.wire.v1.quotes import QuoteView, TermsView
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReasonView:
+    """Why not: the field, what was wanted, the limit, and the nearest thing that would be a YES."""
+
+    kind: str
+    field: str
+    message: str
+    wanted: str = ""
+    limit: str = ""
+    nearest: str = ""
+    platform: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferView:
+    """One answer to a request: there, then, like this, at this price. Its id is that of the session it can become."""
+
+    id: str
+    short: str  # as much of the id as a person needs to type
+    phase: str
+    platform: str
+    way: str
+    start: datetime
+    latest_start: datetime
+    duration: timedelta
+    until: datetime  # the end, if it begins at its earliest
+    prepare: timedelta
+    nodes: tuple[str, ...]  # exact nodes; empty where the platform chooses
+    cores: int  # per node
+    memory: int  # per node
+    gpus: int  # per node
+    storage: dict[str, int] = field(default_factory=dict)
+    costs: tuple[QuoteView, ...] = ()
+    metrics: tuple[QuoteView, ...] = ()
+    terms: TermsView
+    why: str
+    expires: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferSetView:
+    """The whole answer to a request: YES with offers, or NO with reasons."""
+
+    id: str
+    result: str  # YES or NO
+    name: str = ""
+    kind: str = ""  # the executable's short kind
+    person: str = ""
+    created: datetime
+    expires: datetime | None = None  # until when the offers are held; none for a NO
+    offers: tuple[OfferView, ...] = ()
+    reasons: tuple[ReasonView, ...] = ()  # also with a YES: why other platforms said no
+    notes: tuple[str, ...] = ()  # in words: what was assumed, or left out
+    page: str = ""  # where a person can look at it

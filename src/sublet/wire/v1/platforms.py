@@ -1,0 +1,94 @@
+"""Platforms, what they have, and when it is taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sublet.wire.v1.quotes import QuoteView
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeView:
+    """One machine and all it has."""
+
+    name: str
+    cores: int
+    memory: int
+    gpus: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformView:
+    """A platform, as of its last survey."""
+
+    name: str
+    kind: str
+    terms: str
+    working: bool = True
+    problem: str = ""  # when it is not working: why
+    as_of: datetime | None = None
+    nodes: tuple[NodeView, ...] = ()
+    pools: dict[str, int] = field(default_factory=dict)  # storage pool → bytes
+    tools: dict[str, str] = field(default_factory=dict)
+    metrics: tuple[QuoteView, ...] = ()
+    notes: tuple[str, ...] = ()
+    contained_only: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformList:
+    """The platforms that this service asks."""
+
+    items: tuple[PlatformView, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckView:
+    """One rule of the platform's contract, tried on the live thing."""
+
+    rule: str
+    ok: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckList:
+    """Every rule that was tried."""
+
+    items: tuple[CheckView, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BusyView:
+    """A part of a node or pool that is taken, for a half-open time."""
+
+    start: datetime
+    end: datetime
+    cores: int = 0
+    memory: int = 0
+    gpus: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaneView:
+    """One node, or one storage pool, with its busy times."""
+
+    name: str
+    pool: bool = False
+    cores: int = 0
+    memory: int = 0
+    gpus: int = 0
+    size: int = 0
+    busy: tuple[BusyView, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalendarView:
+    """What is taken on a platform between two instants; by whom is not said."""
+
+    platform: str
+    start: datetime
+    end: datetime
+    lanes: tuple[LaneView, ...]

@@ -1,0 +1,30 @@
+"""What things cost, how well they perform, and on which terms they are offered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuoteView:
+    """A cost, or a performance: what it is, and between which bounds."""
+
+    type: str
+    min: float
+    max: float
+    description: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TermsView:
+    """On which terms an offer is made: booked, predicted or remote."""
+
+    kind: str
+    p10: datetime | None = None  # predicted: one start in ten is before this
+    p50: datetime | None = None
+    p90: datetime | None = None
+    samples: int = 0  # under 20 is no track record
+    as_of: datetime | None = None  # how old the survey behind a prediction is
+    url: str = ""  # remote: where the other broker has it
+    expires: datetime | None = None  # remote: until when the other broker holds it

@@ -1,0 +1,22 @@
+"""The files that sessions leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultFileView:
+    """A file that a session left."""
+
+    path: str
+    size: int
+    modified: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultList:
+    """The files that a session left."""
+
+    items: tuple[ResultFileView, ...]
