@@ -1,0 +1,105 @@
+"""Between views and JSON, both ways, by the dataclasses' own types."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+Read = Callable[[Any], Any]
+UNITS = {"D": 86400, "H": 3600, "M": 60, "S": 1}
+
+
+def read(view: type[T], value: Any) -> T:
+    """The view that this JSON value stands for; fields that a newer service added are left out."""
+    made: T = _reader(view)(value)
+    return made
+
+
+def plain(value: Any) -> Any:
+    """A view, or a collection of views, as JSON knows it."""
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, datetime):
+        return instant_text(value)
+    if isinstance(value, timedelta):
+        return duration_iso(value)
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def read_instant(text: str) -> datetime:
+    """An aware instant in UTC."""
+    instant = datetime.fromisoformat(text)
+    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+
+
+def instant_text(instant: datetime) -> str:
+    """ISO 8601 in UTC, with a Z."""
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def read_duration(text: str) -> timedelta:
+    """An ISO 8601 duration, as services write it: days and smaller."""
+    seconds, number = 0.0, ""
+    for letter in text.lstrip("-").removeprefix("P"):
+        if letter in UNITS:
+            seconds += float(number) * UNITS[letter]
+            number = ""
+        elif letter != "T":
+            number += letter
+    return timedelta(seconds=-seconds if text.startswith("-") else seconds)
+
+
+def duration_iso(duration: timedelta) -> str:
+    """An ISO 8601 duration: days, hours, minutes, seconds."""
+    seconds = duration.total_seconds()
+    sign, whole = "-" if seconds < 0 else "", abs(seconds)
+    days, rest = divmod(whole, 86400)
+    hours, rest = divmod(rest, 3600)
+    minutes, rest = divmod(rest, 60)
+    time = "".join(
+        f"{number:g}{unit}" for number, unit in ((hours, "H"), (minutes, "M"), (round(rest, 6), "S")) if number
+    )
+    date = f"{days:g}D" if days else ""
+    return f"{sign}P{date}T{time}" if time else f"{sign}P{date}" if date else "PT0S"
+
+
+@cache
+def _reader(kind: Any) -> Read:
+    if kind is datetime:
+        return read_instant
+    if kind is timedelta:
+        return read_duration
+    if is_dataclass(kind):
+        return _dataclass_reader(kind)
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is tuple:
+        return _tuple_reader(_reader(inner[0]))
+    if origin in (Union, types.UnionType):
+        return _optional_reader(next(_reader(one) for one in inner if one is not type(None)))
+    return _as_it_is
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _tuple_reader(item: Read) -> Read:
+    return lambda values: tuple(map(item, values))
+
+
+def _optional_reader(item: Read) -> Read:
+    return lambda value: None if value is None else item(value)
+
+
+def _dataclass_reader(kind: Any) -> Read:
+    hints = get_type_hints(kind, vars(sys.modules[kind.__module__]))
+    readers = {field.name: _reader(hints[field.name]) for field in fields(kind)}
+    return lambda values: kind(**{name: item(values[name]) for name, item in readers.items() if name in values})
