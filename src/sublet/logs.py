@@ -1,0 +1,38 @@
+"""Structured logs: facts in the past tense, JSON in the service, plain for a person."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+
+SECRET_WORDS = ("token", "secret", "password", "authorization", "cookie")
+
+
+def _without_secrets(_logger: Any, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    for key in event:
+        if any(word in key.lower() for word in SECRET_WORDS):
+            event[key] = "…"
+    return event
+
+
+def start_logs(*, plain: bool = False, level: int = logging.INFO) -> None:
+    """Set up logging for this process: to stderr, JSON unless `plain`."""
+    draw: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer(colors=False) if plain else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _without_secrets,
+            structlog.processors.format_exc_info,
+            draw,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )

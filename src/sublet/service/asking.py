@@ -1,0 +1,241 @@
+"""From a request to offers that are held for the asker, or to the reasons why not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from sublet.core.offer import Answer, Offer, Reason
+from sublet.core.offers import WayFacts, expiry_of, find_offers, hold_of
+from sublet.core.request import Executable, Request
+from sublet.core.rules import apply_rules
+from sublet.core.session import OfferSet, Phase, Session
+from sublet.errors import NotFound, NotYours, PlatformUnreachable, SubletError
+from sublet.platforms.port import Survey
+from sublet.service import metrics
+from sublet.service.desk import Desk, Person, log
+from sublet.store.engine import Tx
+from sublet.wire.document import parse_document
+from sublet.wire.request import read_request
+from sublet.wire.short import full_document, is_short
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as it was received, read, and with the operator's rules applied."""
+
+    request: Request
+    document: str
+    content_type: str
+    reasons: tuple[Reason, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A platform that has a way to run it."""
+
+    platform: str
+    survey: Survey
+    ways: tuple[WayFacts, ...]
+    prepare: timedelta
+
+
+class Asking(Desk):
+    """Ask, and look at what was answered."""
+
+    async def read(self, body: bytes, content_type: str, person: Person) -> Asked:
+        """Understand a document, in the short or the full form; BadRequest, TooLarge or WrongType if that can't be."""
+        received = parse_document(body, content_type)
+        document = full_document(received) if is_short(received) else received
+        reasons: Sequence[Reason] = ()
+        notes: Sequence[str] = ()
+        if self.settings.rules:
+            document, reasons, notes = apply_rules(self.settings.rules, document, person.name)
+        request = read_request(document, self.now())
+        text = body.decode() if received is document else json.dumps(document)
+        kind = content_type if received is document else "application/json"
+        return Asked(request, text, kind, tuple(reasons), tuple(notes))
+
+    async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
+        """Offers, each held until the set expires; or a NO with every reason."""
+        candidates, reasons = await self._candidates(asked)
+        shared = await self._shared(asked.request, candidates)
+        found = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
+        metrics.offersets.labels(found.result).inc()
+        self.nudged.set()
+        return found
+
+    async def offerset(self, name: str, person: Person) -> OfferSet:
+        """An offer set that this person asked for, with its offers as they are now."""
+        found = await self.store.read(lambda tx: tx.offersets.get(name))
+        if found is None:
+            raise NotFound(noun="offer set", name=name)
+        if found.person != person.name and not person.operator:
+            raise NotYours(noun="offer set")
+        return found
+
+    async def _candidates(self, asked: Asked) -> tuple[list[Candidate], list[Reason]]:
+        """The platforms that could run it, and every reason that speaks against it before any calendar is opened."""
+        request, executable = asked.request, asked.request.executable
+        reasons = [*asked.reasons]
+        if executable is None:
+            reasons.append(
+                Reason("urn:executable-required", "executable", "Description of the executable is required: what is to run?")
+            )
+            return [], reasons
+        kind = self.kinds.get(executable.kind)
+        if kind is None:
+            known = ", ".join(sorted(self.kinds))
+            why = f"No kind of executable called {executable.kind} is known here; these are: {known}."
+            reasons.append(Reason("urn:unknown-kind", "executable.kind", why, executable.kind, known, "command"))
+            return [], reasons
+        reasons += kind.check(executable, request)
+        prepare, data_reasons = self._bringing(request)
+        reasons += data_reasons
+        if reasons:
+            return [], reasons
+        candidates: list[Candidate] = []
+        for name in self.platforms_by_name:
+            if request.platform in ("", name):
+                found = await self._candidate(name, executable, prepare)
+                if isinstance(found, Candidate):
+                    candidates.append(found)
+                else:
+                    reasons.append(found)
+        if not candidates and not reasons:
+            names = ", ".join(self.platforms_by_name)
+            why = f"There is no platform {request.platform} here; there are: {names}."
+            reasons.append(Reason("urn:invalid-value", "platform", why, request.platform, names, names))
+        return candidates, reasons
+
+    async def _candidate(self, name: str, executable: Executable, prepare: timedelta) -> Candidate | Reason:
+        try:
+            survey = await self.survey(name)
+        except PlatformUnreachable as error:
+            return Reason("urn:platform-unreachable", "platform", error.message, nearest=error.advice, platform=name)
+        ways = self.ways(executable, survey.tools)
+        if ways:
+            facts = tuple(WayFacts(way.name, way.prepare) for way in ways)
+            return Candidate(name, survey, facts, prepare)
+        needs = self.kinds[executable.kind].needs(executable)
+        contained = " in a container (this is a gateway)" if self.settings.mode == "gateway" else ""
+        why = f"{name} has no way to run a {executable.kind}{contained}; it needs {needs}."
+        return Reason("urn:not-supported", "executable.kind", why, executable.kind, needs, f"a platform with {needs}", name)
+
+    def _bringing(self, request: Request) -> tuple[timedelta, list[Reason]]:
+        """How long the data takes to be there, and what can't be brought."""
+        longest = timedelta(0)
+        reasons: list[Reason] = []
+        for data in self.brings(request.executable, request.data):
+            mover = self.mover_for(data)
+            if isinstance(mover, Reason):
+                reasons.append(mover)
+                continue
+            reasons += mover.check(data)
+            longest = max(longest, mover.estimate(data))
+        return longest, reasons
+
+    async def _shared(self, request: Request, candidates: Sequence[Candidate]) -> dict[str, Answer]:
+        """What platforms that we don't own answer, before anything is locked."""
+        answers: dict[str, Answer] = {}
+        for candidate in candidates:
+            platform = self.platforms_by_name[candidate.platform]
+            if platform.terms == "booked":
+                continue
+            try:
+                ways = [way.name for way in candidate.ways]
+                answers[candidate.platform] = await platform.offers(request, ways, self.now())
+            except SubletError as error:
+                log.warning("platform.failed", platform=candidate.platform, code=error.code, why=error.message)
+                metrics.platform_errors.labels(candidate.platform, error.code).inc()
+                reason = Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice)
+                answers[candidate.platform] = Answer(reasons=(replace(reason, platform=candidate.platform),))
+        return answers
+
+    def _hold(
+        self,
+        tx: Tx,
+        person: Person,
+        asked: Asked,
+        candidates: Sequence[Candidate],
+        shared: Mapping[str, Answer],
+        reasons: Sequence[Reason],
+        key: str | None,
+    ) -> OfferSet:
+        """One transaction: look at the calendars, hold what is offered, record it all."""
+        if key and (known := tx.offersets.by_key(person.name, key)):
+            return known
+        now = self.now()
+        offers: list[Offer] = []
+        no = [*reasons]
+        booked: dict[str, list[Offer]] = {}
+        for candidate in sorted(candidates, key=lambda c: c.platform):  # always in one order: no deadlocks
+            answer = shared.get(candidate.platform) or self._look(tx, candidate, asked.request, now)
+            offers += answer.offers
+            no += answer.reasons
+            if candidate.platform not in shared and answer.offers:
+                booked[candidate.platform] = list(answer.offers)
+        offers.sort(key=lambda offer: (offer.start, sum(cost.max for cost in offer.costs)))
+        expires = expiry_of(offers, now, self.settings.hold) if offers else now + self.settings.hold
+        id = str(uuid4())
+        for name, held in booked.items():
+            tx.books.take(name, id, hold_of(held))
+        sessions = tuple(self._offered(id, person, asked.request, offer, now, expires) for offer in offers)
+        made = OfferSet(
+            id=id,
+            person=person.name,
+            created=now,
+            expires=expires,
+            result="YES" if offers else "NO",
+            request=asked.request,
+            document=asked.document,
+            content_type=asked.content_type,
+            reasons=tuple(no),
+            notes=asked.notes,
+            offers=sessions,
+        )
+        tx.offersets.add(made, key)
+        if sessions:
+            tx.sessions.add(sessions)
+            tx.events.add(now, id, person.name, "offerset.made", f"{len(sessions)} offers", "OFFERED")
+        return made
+
+    def _look(self, tx: Tx, candidate: Candidate, request: Request, now: datetime) -> Answer:
+        return find_offers(
+            request,
+            tx.books.calendar(candidate.platform),
+            platform=candidate.platform,
+            ways=candidate.ways,
+            pool=next(iter(candidate.survey.pools), ""),
+            prices=self.settings.prices,
+            metrics=candidate.survey.metrics,
+            now=now,
+            hold=self.settings.hold,
+            release=self.settings.release,
+            prepare=candidate.prepare,
+            horizon=self.settings.horizon,
+            longest=self.settings.longest,
+            at_most=self.settings.offers,
+        )
+
+    def _offered(
+        self, offerset: str, person: Person, request: Request, offer: Offer, now: datetime, expires: datetime
+    ) -> Session:
+        executable: Any = request.executable
+        return Session(
+            id=str(uuid4()),
+            offerset=offerset,
+            person=person.name,
+            name=executable.name or executable.kind,
+            kind=executable.kind,
+            phase=Phase.OFFERED,
+            offer=offer,
+            created=now,
+            modified=now,
+            expires=expires,
+        )

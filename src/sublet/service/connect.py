@@ -1,0 +1,24 @@
+"""Where an interactive session listens, for the proxy."""
+
+from __future__ import annotations
+
+from sublet.core.session import Phase
+from sublet.errors import NotAllowedNow, NotFound, PlatformUnreachable
+from sublet.service.output import Output
+
+
+class Connect(Output):
+    """The way in to an interactive session."""
+
+    async def upstream(self, id: str) -> str:
+        """The address behind /connect/{id}; whoever comes there must bring the session's own secret to it."""
+        session = await self.store.read(lambda tx: tx.sessions.get(id))
+        if session is None:
+            raise NotFound(noun="session", name=id)
+        if session.phase not in (Phase.AVAILABLE, Phase.RUNNING):
+            raise NotAllowedNow(phase=session.phase, wanted="connected to", session=id[:8])
+        states = await self._platform(session).ask([session.job])
+        state = states.get(session.job)
+        if state is None or state.connector is None:
+            raise PlatformUnreachable(platform=session.offer.platform, why="the session does not listen (yet)")
+        return state.connector.location

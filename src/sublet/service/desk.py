@@ -1,0 +1,141 @@
+"""What every use case needs at hand: settings, the store, the platforms, kinds and movers, and the time."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import structlog
+
+from sublet.core.offer import Reason
+from sublet.core.request import Data, Executable
+from sublet.core.session import Session
+from sublet.errors import NotFound, NotYours
+from sublet.kinds.port import Kind, Way
+from sublet.movers.port import Mover
+from sublet.platforms.port import Platform, Survey
+from sublet.settings import Settings
+from sublet.store.engine import Store
+
+log = structlog.get_logger()
+SURVEY_AGE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Someone who asks."""
+
+    name: str
+    operator: bool = False
+
+
+def utc_now() -> datetime:
+    """The time, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+@dataclass
+class Desk:
+    """The service's own things; the nouns' use cases are built upon it."""
+
+    settings: Settings
+    store: Store
+    platforms_by_name: dict[str, Platform]
+    kinds: Mapping[str, Kind]
+    movers: Sequence[Mover]
+    broken: Mapping[str, str] = field(default_factory=dict)  # plug-ins that could not be loaded → why
+    now: Callable[[], datetime] = utc_now
+    base_url: str = ""  # how the pages are reached, once TCP listens
+    surveys: dict[str, Survey] = field(default_factory=dict)
+    nudged: asyncio.Event = field(default_factory=asyncio.Event)  # there is work for the loop
+    happened: asyncio.Condition = field(default_factory=asyncio.Condition)  # something was written to the events
+
+    async def survey(self, name: str) -> Survey:
+        """What a platform has, not older than a minute; a change of its nodes reaches its calendar."""
+        old = self.surveys.get(name)
+        if old and self.now() - old.as_of < SURVEY_AGE:
+            return old
+        platform = self.platforms_by_name[name]
+        new = await platform.survey()
+        if platform.terms == "booked" and (not old or (old.nodes, old.pools) != (new.nodes, new.pools)):
+            await self.store.write(lambda tx: tx.books.define(name, new.nodes, new.pools))
+        self.surveys[name] = new
+        return new
+
+    async def tell(self) -> None:
+        """Wake the loop, and those who wait for events."""
+        self.nudged.set()
+        async with self.happened:
+            self.happened.notify_all()
+
+    def ways(self, executable: Executable, tools: Mapping[str, str]) -> list[Way]:
+        """The ways to run it with these tools; a gateway runs nothing uncontained."""
+        kind = self.kinds.get(executable.kind)
+        ways = kind.ways(executable, tools) if kind else ()
+        return [way for way in ways if way.contained or self.settings.mode == "personal"]
+
+    def brings(self, executable: Executable | None, data: Iterable[Data]) -> list[Data]:
+        """All that must be there before the executable starts: the asker's data, and what the kind itself needs."""
+        kind = self.kinds.get(executable.kind) if executable else None
+        return [*data, *(kind.brings(executable) if kind and executable else ())]
+
+    def mover_for(self, data: Data) -> Mover | Reason:
+        """Who can bring it; or why nobody can."""
+        field_name = f"data[{data.name}]"
+        if data.kind != "simple-data-resource":
+            known = "simple-data-resource, with a file: or http(s): location"
+            return Reason(
+                "urn:not-supported",
+                f"{field_name}.kind",
+                f"Data of kind {data.kind} can't be brought here; only {known}.",
+                wanted=data.kind,
+                limit="simple-data-resource",
+                nearest=known,
+            )
+        scheme = data.location.partition(":")[0].lower() if ":" in data.location else "file"
+        for mover in self.movers:
+            if scheme in mover.schemes:
+                return mover
+        schemes = ", ".join(f"{s}:" for mover in self.movers for s in mover.schemes)
+        return Reason(
+            "urn:not-supported",
+            f"{field_name}.location",
+            f"Nothing here can bring data from {scheme}: addresses; these can be used: {schemes}.",
+            wanted=f"{scheme}:",
+            limit=schemes,
+            nearest="an https: address of the same data",
+        )
+
+    def mine(self, session: Session | None, person: Person, name: str, noun: str = "session") -> Session:
+        """The session, if it exists and this person may see it."""
+        if session is None:
+            raise NotFound(noun=noun, name=name)
+        if session.person != person.name and not person.operator:
+            raise NotYours(noun=noun)
+        return session
+
+    def secret(self, session: str) -> str:
+        """The session's own secret: the same in every process that shares this home, and never stored."""
+        return hmac.new(self._key(), session.encode(), hashlib.sha256).hexdigest()[:40]
+
+    def _key(self) -> bytes:
+        file: Path = self.settings.home / "key"
+        try:
+            return file.read_bytes()
+        except FileNotFoundError:
+            part = file.with_name(f"key.{os.getpid()}")
+            part.touch(mode=0o600)
+            part.write_bytes(secrets.token_bytes(32))
+            try:
+                os.link(part, file)  # only one of several processes can win
+            except FileExistsError:
+                pass
+            part.unlink()
+            return file.read_bytes()

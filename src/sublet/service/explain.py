@@ -1,0 +1,90 @@
+"""Why a session is where it is, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from sublet.core.amounts import duration_text
+from sublet.core.session import End, EndKind, Phase, Session
+from sublet.service.desk import Person
+from sublet.service.tokens import Tokens
+
+P = Phase
+
+
+def _moment(time: datetime | None, now: datetime) -> str:
+    if time is None:
+        return "at a time not yet known"
+    away = time - now
+    seconds = abs(round(away.total_seconds()))
+    words = "now" if seconds == 0 else f"{'in ' if away.total_seconds() > 0 else ''}{_long(seconds)}"
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC ({words}{' ago' if away.total_seconds() < 0 and seconds else ''})"
+
+
+def _long(seconds: int) -> str:
+    return duration_text(timedelta(seconds=seconds))
+
+
+SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
+    P.OFFERED: lambda s, now: [
+        f"It is an offer: nothing runs until it is accepted. It is held until {_moment(s.expires, now)}.",
+        f"Accept it with: sublet accept {s.id[:8]}",
+    ],
+    P.ACCEPTED: lambda s, now: [f"It is accepted and starts at {_moment(s.start, now)}."],
+    P.WAITING: lambda s, now: [
+        f"It waits for its time: {', '.join(s.offer.nodes) or 'the platform'} "
+        f"is booked for it from {_moment(s.start, now)}, because that is the offer that was accepted."
+    ],
+    P.PREPARING: lambda s, now: [
+        f"What it needs is being brought or set up; it starts at {_moment(s.start, now)} or as soon as that is done."
+    ],
+    P.AVAILABLE: lambda s, now: [
+        "It is up and can be connected to: " + ", ".join(c.location for c in s.connectors),
+        f"Its time ends at {_moment(s.until, now)}.",
+    ],
+    P.RUNNING: lambda s, now: [f"It runs since {_moment(s.started, now)}; its time ends at {_moment(s.until, now)}."],
+    P.RELEASING: lambda s, now: ["It has ended; what it used is being given back."],
+    P.REJECTED: lambda s, now: ["The offer was declined, or another offer of the same set was accepted."],
+    P.EXPIRED: lambda s, now: [f"Nobody accepted the offer before {_moment(s.expires, now)}. Ask again."],
+    P.COMPLETED: lambda s, now: [f"It ended as it should at {_moment(s.ended, now)}."],
+    P.FAILED: lambda s, now: [f"It failed at {_moment(s.ended, now)}."],
+    P.CANCELLED: lambda s, now: [f"It was cancelled at {_moment(s.ended, now)}."],
+}
+
+ENDS: dict[EndKind, str] = {
+    EndKind.EXITED: "It exited with code {code}.",
+    EndKind.SIGNALLED: "It was ended by signal {signal}, which Sublet did not send.",
+    EndKind.TIMEOUT: "Its booked time was over. Ask for more time, or extend it while it runs.",
+    EndKind.OUT_OF_MEMORY: "It used more memory than was booked for it. Ask for more.",
+    EndKind.CANCELLED: "It was cancelled by {by}.",
+    EndKind.STAGING_FAILED: "Its data could not be brought.",
+    EndKind.NOT_STARTED: "It could not be started.",
+    EndKind.NODE_LOST: "The machine it ran on went away or was restarted.",
+    EndKind.PREEMPTED: "The platform took its nodes for something else.",
+    EndKind.WINDOW_PASSED: "It could not start before its time was over.",
+    EndKind.DISK_FULL: "The disk was full.",
+    EndKind.UNKNOWN: "There is no record of how it ended.",
+}
+
+
+def end_sentence(end: End) -> str:
+    """How it ended, in words."""
+    said = ENDS[end.kind].format(code=end.code, signal=end.signal, by=end.by or "someone")
+    return f"{said} {end.detail}".strip()
+
+
+class Explain(Tokens):
+    """The answer to *why is it not running?*"""
+
+    async def explain(self, name: str, person: Person) -> tuple[Session, list[str]]:
+        """The session, and what can be said about it."""
+        session = await self.session(name, person)
+        sentences = SENTENCES[session.phase](session, self.now())
+        if session.condition:
+            sentences.append(f"Condition: {session.condition}.")
+        if session.end:
+            sentences.append(end_sentence(session.end))
+        if session.offer.terms.kind == "predicted":
+            sentences.append("Its start is a prediction: others share that queue, and nothing is held.")
+        return session, sentences

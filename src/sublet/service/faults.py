@@ -1,0 +1,28 @@
+"""Named points at which a test can pull the plug: `SUBLET_CRASH_AT=submit.after` ends the process there, hard."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+POINTS = (
+    "accept.before",
+    "accept.after",
+    "waiting.after",
+    "preparing.after",
+    "stage.after",
+    "submit.before",
+    "submit.after",
+    "running.after",
+    "ended.before",
+    "releasing.after",
+    "final.before",
+    "final.after",
+)
+_CRASH_AT = os.environ.get("SUBLET_CRASH_AT", "")
+
+
+def point(name: str) -> None:
+    """Nothing at all, unless the environment named this point when the process began."""
+    if _CRASH_AT == name:
+        os.kill(os.getpid(), signal.SIGKILL)

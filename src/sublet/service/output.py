@@ -1,0 +1,98 @@
+"""What a session printed, and the files that it left."""
+
+from __future__ import annotations
+
+import posixpath
+import tarfile
+import zlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sublet.core.session import OVER, Session
+from sublet.errors import NotFound
+from sublet.platforms.port import Platform, ResultFile
+from sublet.service.desk import Person
+from sublet.service.sessions import Sessions
+
+Stream = Literal["stdout", "stderr"]
+PIECE = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Part of what was printed, where the next part begins, and whether there will be more."""
+
+    data: bytes
+    next: int
+    ended: bool
+
+
+class Output(Sessions):
+    """Logs by offset, results as files and as one archive."""
+
+    async def output(self, name: str, person: Person, stream: Stream, offset: int = 0, limit: int = PIECE) -> Chunk:
+        """What it printed from `offset` on; works while it runs and after."""
+        session = await self.session(name, person)
+        return await self._chunk(session, stream, offset, min(limit, PIECE * 4))
+
+    async def _chunk(self, session: Session, stream: Stream, offset: int, limit: int) -> Chunk:
+        over = session.phase in OVER  # looked at before reading: what is printed later is never missed
+        data = b""
+        if session.job:
+            data = await self._platform(session).output(session.id, stream, offset, limit)
+        return Chunk(data, offset + len(data), over and len(data) < limit)
+
+    async def follow(self, name: str, person: Person, stream: Stream, offset: int = 0) -> AsyncIterator[bytes]:
+        """Everything it prints, until it is over."""
+        id = (await self.session(name, person)).id
+        while True:
+            session = await self.session(id, person)
+            chunk = await self._chunk(session, stream, offset, PIECE)
+            if chunk.data:
+                yield chunk.data
+                offset = chunk.next
+            elif chunk.ended:
+                return
+            else:
+                await self.wait_for_news(0.2)
+
+    async def results(self, name: str, person: Person) -> Sequence[ResultFile]:
+        """The files in its working directory."""
+        session = await self.session(name, person)
+        return await self._platform(session).results(session.id) if session.job else []
+
+    async def result(self, name: str, person: Person, path: str) -> tuple[ResultFile, AsyncIterator[bytes]]:
+        """One of those files."""
+        session = await self.session(name, person)
+        wanted = posixpath.normpath(path)
+        for file in await self.results(session.id, person):
+            if file.path == wanted:
+                return file, self._platform(session).read(session.id, file.path)
+        raise NotFound(f"The session left no file {path}.", hint="`sublet result SESSION` lists the files.")
+
+    async def archive(self, name: str, person: Person) -> AsyncIterator[bytes]:
+        """All the files as one .tar.gz, made while it is sent."""
+        session = await self.session(name, person)
+        files = await self.results(session.id, person)
+        platform = self._platform(session)
+        squeeze = zlib.compressobj(6, zlib.DEFLATED, 31)
+        for file in files:
+            header = tarfile.TarInfo(f"{session.id[:8]}/{file.path}")
+            header.size, header.mtime, header.mode = file.size, int(file.modified.timestamp()), 0o644
+            yield squeeze.compress(header.tobuf(tarfile.GNU_FORMAT))
+            sent = 0
+            async for piece in platform.read(session.id, file.path):
+                piece = piece[: file.size - sent]  # it may have grown since it was listed
+                sent += len(piece)
+                yield squeeze.compress(piece)
+            padding = file.size - sent + (-file.size % tarfile.BLOCKSIZE)
+            yield squeeze.compress(bytes(padding))
+        yield squeeze.compress(bytes(tarfile.BLOCKSIZE * 2))
+        yield squeeze.flush()
+
+    def _platform(self, session: Session) -> Platform:
+        platform = self.platforms_by_name.get(session.offer.platform)
+        if platform is None:
+            raise NotFound(noun="platform", name=session.offer.platform)
+        return platform

@@ -1,0 +1,64 @@
+"""Bringing what a session needs, and laying it out where the executable will see it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from pathlib import Path
+
+from sublet.core.job import Mount
+from sublet.core.offer import Reason
+from sublet.core.request import Data, Request
+from sublet.errors import DataNotThere
+from sublet.service.desk import Desk, log
+
+STAGED = "staged"  # this file in a session's directory says that all its data is there
+
+
+def safe_name(name: str) -> str:
+    """A resource's name as the name of a directory."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:100] or "data"
+
+
+def mounts_of(request: Request) -> tuple[Mount, ...]:
+    """Where the executable sees each data or storage resource: its volumes, else `data/NAME` for data without one."""
+    data = {item.name for item in request.data}
+    mounts = []
+    for volume in request.compute.volumes:
+        family = "data" if volume.resource in data else "storage"
+        mounts.append(Mount(f"{family}/{safe_name(volume.resource)}", volume.path, volume.read_only))
+    seen = {volume.resource for volume in request.compute.volumes}
+    mounts += [
+        Mount(f"data/{safe_name(item.name)}", f"data/{safe_name(item.name)}") for item in request.data if item.name not in seen
+    ]
+    return tuple(mounts)
+
+
+async def stage(desk: Desk, request: Request, place: Path, session: str) -> None:
+    """Bring all data, side by side; DataNotThere names the first that can't be had. Done once, it isn't done again."""
+    if (place / STAGED).exists():
+        return
+    for storage in request.storage:
+        (place / "storage" / safe_name(storage.name)).mkdir(parents=True, exist_ok=True)
+    wanted = desk.brings(request.executable, request.data)
+    async with asyncio.TaskGroup() as group:
+        for data in wanted:
+            group.create_task(_bring(desk, data, place / "data" / safe_name(data.name), session))
+    part = place / f"{STAGED}.part"
+    part.touch()
+    os.replace(part, place / STAGED)
+
+
+async def _bring(desk: Desk, data: Data, target: Path, session: str) -> None:
+    mover = desk.mover_for(data)
+    if isinstance(mover, Reason):
+        raise DataNotThere(name=data.name, location=data.location, why=mover.message)
+    target.mkdir(parents=True, exist_ok=True)
+    need = data.size or 0
+    free = shutil.disk_usage(target).free
+    if need > free:
+        raise DataNotThere(name=data.name, location=data.location, why=f"it has {need} bytes and {free} are free here")
+    await mover.bring(data, target, lambda done, total: None)
+    log.info("data.brought", session=session, data=data.name, location=data.location)

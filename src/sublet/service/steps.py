@@ -1,0 +1,271 @@
+"""One step of a session, by its phase: what is done, and where it leads. A table, not branches."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sublet.core.job import Job, JobState, State
+from sublet.core.session import Connector, End, EndKind, Phase, Session
+from sublet.errors import DataNotThere, NotFound, PlatformRefused
+from sublet.kinds.port import Setting, Way
+from sublet.platforms.port import Platform
+from sublet.service.desk import Desk
+from sublet.service.faults import point
+from sublet.service.staging import mounts_of, stage
+
+P = Phase
+GRACE = timedelta(seconds=30)  # after its time a job has this long to be gone by itself
+RETRY = timedelta(seconds=5)
+LOST = timedelta(minutes=2)  # how long a job without any record is looked for before it is given up
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where a step leads: to a phase (or none: it stays), and when to look again."""
+
+    to: Phase | None = None
+    due: datetime | None = None
+    event: str = ""
+    detail: str = ""
+    release: bool = False  # give the booking back
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+async def accepted(desk: Desk, session: Session) -> Step:
+    """Recorded: now it waits until it must be prepared."""
+    if session.cancel_by:
+        return _stopped(desk, session)
+    return Step(P.WAITING, _prepare_at(session), "session.waiting", changes={"condition": ""})
+
+
+async def waiting(desk: Desk, session: Session) -> Step:
+    """For the time to prepare it."""
+    if session.cancel_by:
+        return _stopped(desk, session)
+    at = _prepare_at(session)
+    if desk.now() < at:
+        return Step(due=at)
+    return Step(P.PREPARING, desk.now(), "session.preparing", changes={"condition": ""})
+
+
+async def preparing(desk: Desk, session: Session) -> Step:
+    """Bring its data; at its start, submit it once; then it is queued, runs, or listens."""
+    platform = _platform(desk, session)
+    if session.job:
+        return await _queued(desk, session, platform)
+    if session.cancel_by:
+        return _stopped(desk, session)
+    found = await platform.find(session.id)  # an earlier try may have been cut off after it submitted
+    if found:
+        return Step(due=desk.now(), event="session.submitted", detail="found again", changes={"job": found})
+    offerset = await desk.store.read(lambda tx: tx.offersets.get(session.offerset))
+    if offerset is None:
+        raise NotFound(noun="offer set", name=session.offerset)
+    place = await platform.place(session.id)
+    if place is not None:
+        try:
+            await stage(desk, offerset.request, place, session.id)
+        except* DataNotThere as group:
+            why = "; ".join(str(error) for error in group.exceptions)
+            return _failed(desk, EndKind.STAGING_FAILED, why)
+        except* OSError as group:
+            full = any(getattr(error, "errno", 0) == 28 for error in group.exceptions)
+            kind = EndKind.DISK_FULL if full else EndKind.STAGING_FAILED
+            return _failed(desk, kind, str(group.exceptions[0]))
+    point("stage.after")
+    now = desk.now()
+    booked = session.offer.terms.kind == "booked"
+    if session.until and now >= session.until:
+        return _failed(desk, EndKind.WINDOW_PASSED, "No service was there to start it.")
+    if booked and session.start and now < session.start:
+        return Step(due=session.start, changes={"condition": "ready; waits for its start"})
+    way = await _way(desk, session, offerset.request.executable)
+    setting = Setting(
+        work=str(place / "work") if place else "/",
+        directory=str(place) if place else "/",
+        shape=session.offer.shape,
+        nodes=session.offer.nodes,
+        duration=session.offer.duration,
+        mounts=mounts_of(offerset.request),
+        tools=(await desk.survey(session.offer.platform)).tools,
+        secret=desk.secret(session.id) if way.interactive else "",
+        base_url=f"/connect/{session.id}/",
+    )
+    job = Job(
+        program=way.program(setting),
+        shape=session.offer.shape,
+        nodes=session.offer.nodes,
+        until=session.until or now + session.offer.duration,
+        warn=desk.settings.warn,
+        mounts=setting.mounts,
+        person=session.person,
+        name=session.name,
+    )
+    point("submit.before")
+    try:
+        id = await platform.submit(job, session.id)
+    except PlatformRefused as error:
+        return _failed(desk, EndKind.NOT_STARTED, error.message)
+    point("submit.after")
+    changes = {"job": id, "condition": "", "started": now if booked else None}
+    return Step(due=desk.now(), event="session.submitted", detail=f"by way of {way.name}", changes=changes)
+
+
+async def _queued(desk: Desk, session: Session, platform: Platform) -> Step:
+    """Submitted: it runs at once, or waits in the platform's queue, or is not yet listening."""
+    state = await _state(platform, session)
+    if state.state is State.ENDED:
+        return _ended(desk, session, state)
+    if session.cancel_by:
+        await platform.cancel([session.job], session.cancel_by)
+        return Step(due=desk.now() + RETRY)
+    if state.state is State.UNKNOWN:
+        return _unknown(desk, session)
+    late = session.offer.terms.kind == "predicted" and state.state is State.QUEUED
+    if late and session.start and desk.now() > max(session.start, session.offer.latest_start) + GRACE:
+        await platform.cancel([session.job], "sublet")
+        return _failed(desk, EndKind.WINDOW_PASSED, "It was still in the queue when the asked window ended.")
+    if state.state is State.QUEUED:
+        words = state.condition or f"in the queue of {session.offer.platform}"
+        return Step(due=desk.now() + RETRY, changes={"condition": words})
+    if session.kind == "interactive" and state.connector is None:
+        return Step(due=desk.now() + timedelta(milliseconds=300), changes={"condition": "starting to listen"})
+    now = desk.now()
+    connectors = _connectors(desk, session, state)
+    phase = P.AVAILABLE if connectors else P.RUNNING
+    changes = {"condition": state.condition, "started": state.started or now, "connectors": connectors}
+    return Step(phase, _look_again(desk, session), f"session.{phase.lower()}", changes=changes)
+
+
+async def running(desk: Desk, session: Session) -> Step:
+    """Look at it; stop it if someone asked, or if its time is over and it is still there."""
+    platform = _platform(desk, session)
+    state = await _state(platform, session)
+    point("ended.before")
+    if state.state is State.ENDED:
+        return _ended(desk, session, state)
+    now = desk.now()
+    if session.cancel_by:
+        await platform.cancel([session.job], session.cancel_by)
+        return Step(due=now + RETRY, changes={"condition": "being cancelled"})
+    if state.state is State.UNKNOWN:
+        return _unknown(desk, session)
+    if session.until and now >= session.until + GRACE:
+        await platform.cancel([session.job], "sublet, because its time was over")
+        return Step(due=now + RETRY, changes={"condition": "its time is over; it is being stopped"})
+    if session.until:
+        await platform.extend(session.job, session.until)  # after `extend`; else it changes nothing
+    warned = bool(session.until and now >= session.until - desk.settings.warn)
+    words = f"ends soon, at {session.until:%H:%M:%S} UTC" if warned else state.condition
+    event = "session.warned" if warned and session.condition != words else ""
+    connectors = _connectors(desk, session, state) or session.connectors
+    return Step(None, _look_again(desk, session), event, words, changes={"condition": words, "connectors": connectors})
+
+
+async def releasing(desk: Desk, session: Session) -> Step:
+    """Give back what it held; its files stay for their keep time."""
+    point("final.before")
+    end = session.end or End(EndKind.UNKNOWN)
+    finished = tuple(replace(connector, status="FINISHED") for connector in session.connectors)
+    now = desk.now()
+    changes = {"condition": "", "ended": session.ended or now, "connectors": finished}
+    detail = end.kind.value if end.code is None else f"{end.kind.value} {end.code}"
+    return Step(end.phase, now + desk.settings.keep, f"session.{end.phase.lower()}", detail, True, changes)
+
+
+async def over(desk: Desk, session: Session) -> Step:
+    """Its keep time has passed: remove its files."""
+    platform = desk.platforms_by_name.get(session.offer.platform)
+    if platform and session.job:
+        await platform.clean(session.id)
+    return Step(event="session.cleaned")
+
+
+STEPS: dict[Phase, Callable[[Desk, Session], Awaitable[Step]]] = {
+    P.ACCEPTED: accepted,
+    P.WAITING: waiting,
+    P.PREPARING: preparing,
+    P.AVAILABLE: running,
+    P.RUNNING: running,
+    P.RELEASING: releasing,
+    P.COMPLETED: over,
+    P.FAILED: over,
+    P.CANCELLED: over,
+}
+
+
+def _platform(desk: Desk, session: Session) -> Platform:
+    platform = desk.platforms_by_name.get(session.offer.platform)
+    if platform is None:
+        raise NotFound(noun="platform", name=session.offer.platform)
+    return platform
+
+
+async def _way(desk: Desk, session: Session, executable: Any) -> Way:
+    survey = await desk.survey(session.offer.platform)
+    for way in desk.ways(executable, survey.tools):
+        if way.name == session.offer.way:
+            return way
+    raise PlatformRefused(platform=session.offer.platform, why=f"it no longer has {session.offer.way}")
+
+
+async def _state(platform: Platform, session: Session) -> JobState:
+    states = await platform.ask([session.job])
+    return states.get(session.job) or JobState(State.UNKNOWN)
+
+
+def _prepare_at(session: Session) -> datetime:
+    """Shared queues and other brokers are asked at once; what we own is prepared in time for its start."""
+    if session.start is None or session.offer.terms.kind != "booked":
+        return session.created
+    return session.start - session.offer.prepare
+
+
+def _look_again(desk: Desk, session: Session) -> datetime:
+    """News bring most ends; the clock brings the warning and the end of the time."""
+    until = session.until or desk.now() + session.offer.duration
+    warn = until - desk.settings.warn
+    return warn if desk.now() < warn else until + GRACE
+
+
+def _connectors(desk: Desk, session: Session, state: JobState) -> tuple[Connector, ...]:
+    if state.connector is None:
+        return ()
+    location = f"{desk.base_url}/connect/{session.id}/?token={desk.secret(session.id)}"
+    return (Connector(state.connector.kind, "AVAILABLE", location.partition(":")[0].upper(), location),)
+
+
+def _ended(desk: Desk, session: Session, state: JobState) -> Step:
+    end = state.end or End(EndKind.UNKNOWN)
+    changes = {"end": end, "ended": state.ended or desk.now(), "started": session.started or state.started, "condition": ""}
+    return Step(P.RELEASING, desk.now(), "session.ended", end.kind.value, changes=changes)
+
+
+def _unknown(desk: Desk, session: Session) -> Step:
+    """No record of it. It is shown as that, looked for a while, and never started again by itself."""
+    now = desk.now()
+    words = "unknown: the platform has no record of it"
+    if session.condition != words:
+        return Step(None, now + RETRY, "session.lost", words, changes={"condition": words})
+    if now - session.modified > LOST or (session.until and now > session.until + GRACE):
+        end = End(EndKind.UNKNOWN, detail=f"{session.offer.platform} has no record of it.")
+        return Step(P.RELEASING, now, "session.ended", "unknown", changes={"end": end, "ended": now})
+    return Step(due=now + RETRY)
+
+
+def _stopped(desk: Desk, session: Session) -> Step:
+    """Cancelled before it was submitted."""
+    now = desk.now()
+    end = End(EndKind.CANCELLED, by=session.cancel_by)
+    changes = {"end": end, "ended": now, "condition": ""}
+    return Step(P.CANCELLED, now + desk.settings.keep, "session.cancelled", f"by {session.cancel_by}", True, changes)
+
+
+def _failed(desk: Desk, kind: EndKind, why: str) -> Step:
+    """Failed before it ran."""
+    now = desk.now()
+    changes = {"end": End(kind, detail=why), "ended": now, "condition": ""}
+    return Step(P.FAILED, now + desk.settings.keep, "session.failed", f"{kind.value}: {why}", True, changes)

@@ -1,0 +1,106 @@
+"""What an operator can set: one TOML file, environment over it, the command line over both."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from sublet.core.amounts import parse_duration
+from sublet.core.prices import Prices
+from sublet.core.rules import Rule
+from sublet.errors import BadSettings, SubletError
+
+
+def _duration(value: object) -> object:
+    try:
+        return parse_duration(value) if isinstance(value, str) else value
+    except SubletError as error:
+        raise ValueError(f"{error.message} {error.advice}") from error
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+
+ENVIRONMENT = "SUBLET_"
+FILE = "sublet.toml"
+
+
+class Settings(BaseModel):
+    """Everything that can be set, with its default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    home: Path = Field(description="Where Sublet keeps all its state; from SUBLET_HOME.")
+    mode: Literal["personal", "gateway"] = Field(
+        default="personal",
+        description="`personal`: one person, their own uid. `gateway`: for many; runs nothing uncontained.",
+    )
+    database: str = Field(default="", description="`sqlite:///…` or `postgresql://…`; empty: SQLite in SUBLET_HOME.")
+    host: str = Field(default="127.0.0.1", description="The address that TCP listens on.")
+    port: int = Field(default=0, ge=0, le=65535, description="The TCP port; 0 takes a free one.")
+    url: str = Field(default="", description="How others reach this service, if not by host and port.")
+    hold: Duration = Field(default=timedelta(minutes=5), description="How long offers are held for the asker.")
+    offers: int = Field(default=6, ge=1, le=50, description="How many offers a platform makes at most.")
+    longest: Duration | None = Field(default=None, description="The longest session that can be asked for.")
+    horizon: Duration = Field(default=timedelta(days=400), description="How far ahead a start can be.")
+    release: Duration = Field(default=timedelta(seconds=10), description="Time booked after the end, for releasing.")
+    keep: Duration = Field(default=timedelta(days=30), description="How long an ended session's files are kept.")
+    warn: Duration = Field(default=timedelta(minutes=5), description="How long before the end a session is warned.")
+    claim: Duration = Field(default=timedelta(seconds=30), description="How long a process owns work that it claimed.")
+    poll: Duration = Field(
+        default=timedelta(seconds=30), description="How often a platform that brings no news is asked."
+    )
+    file_roots: tuple[Path, ...] | None = Field(
+        default=None,
+        description="Directories that `file:` data may come from; unset: anywhere in personal mode, nowhere in a gateway.",
+    )
+    prices: Prices = Field(default_factory=Prices, description="The operator's price list.")
+    rules: tuple[Rule, ...] = Field(default=(), description="What is refused or capped, by pattern on any field.")
+    platforms: dict[str, dict[str, Any]] = Field(
+        default_factory=lambda: {"here": {"kind": "local"}},
+        description="Name → kind and the settings of that kind of platform.",
+    )
+
+    @property
+    def database_url(self) -> str:
+        """The database's address, with the default filled in."""
+        return self.database or f"sqlite:///{self.home / 'sublet.db'}"
+
+    @classmethod
+    def load(cls, home: Path, config: Path | None = None, **overrides: Any) -> Settings:
+        """Read the file (`sublet.toml` in `home`, or another), then the environment, then what is given here."""
+        file = config or home / FILE
+        values: dict[str, Any] = _read(file) if config or file.exists() else {}
+        values |= _from_environment(os.environ)
+        values |= {name: value for name, value in overrides.items() if value is not None}
+        try:
+            return cls(home=home, **values)
+        except ValidationError as error:
+            raise BadSettings(file=file, detail=_sentence(error)) from error
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text())
+    except OSError as error:
+        raise BadSettings(file=file, detail=error.strerror or str(error)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadSettings(file=file, detail=str(error)) from error
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """`SUBLET_HOLD=10m` sets `hold`; only the plain ones can be set so."""
+    plain = {name for name in Settings.model_fields if name not in {"home", "prices", "rules", "platforms", "url"}}
+    named = {f"{ENVIRONMENT}{name.upper()}": name for name in plain}
+    return {named[key]: value for key, value in environment.items() if key in named}
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg'].removeprefix('Value error, ')}"
