@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sublet.core.offer import Reason
-from sublet.core.request import Request
+from sublet.core.request import Data, Request
 
 INVALID = "urn:invalid-value"
 MISSING = "urn:missing-required-value"
@@ -95,3 +95,9 @@ def unknown_fields(fields: Mapping[str, Any], known: Iterable[str]) -> list[Reas
     names = sorted(set(map(str, fields)) - set(known) - ANY_KIND)
     told = "there is no field {0} here; it has {1}."
     return [invalid(name, told.format(name, ", ".join(sorted(known))), wanted=name) for name in names]
+
+
+def brought(name: str, location: str, checksum: str = "") -> Data:
+    """A file at a location, as something to bring: a bare path is a file."""
+    location = f"file://{location}" if location.startswith("/") else location
+    return Data(name, "simple-data-resource", location, checksum=checksum)

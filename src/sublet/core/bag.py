@@ -1,0 +1,190 @@
+"""Many small tasks: a list, a grid of values or a file of lines becomes words to run, one after the other.
+
+This file travels with the job, so it needs nothing but Python itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+TASKS_AT_MOST = 1_000_000
+RETRIES_AT_MOST = 100
+PARALLEL_AT_MOST = 1024
+FIELDS = ("tasks", "template", "grid", "file", "retries", "parallel", "environment")
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One of the bag: its number, from 0, the words to run, and a name if it was given one."""
+
+    number: int
+    argv: tuple[str, ...]
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is wrong with the fields of a bag."""
+
+    field: str
+    message: str
+    wanted: str = ""
+    limit: str = ""
+    nearest: str = ""
+
+
+def count(fields: Mapping[str, Any]) -> int | None:
+    """How many tasks there are; None if only the file of lines can say."""
+    if fields.get("file") is not None:
+        return None
+    if fields.get("grid") is not None:
+        return math.prod(len(values) for values in fields["grid"].values())
+    return len(fields["tasks"])
+
+
+def expand(fields: Mapping[str, Any], lines: Iterable[str] = ()) -> Iterator[Task]:
+    """The tasks in order: of a grid the last name changes fastest, of a file each line that isn't blank is one."""
+    if fields.get("file") is not None:
+        return _from_lines(fields.get("template"), lines)
+    if fields.get("grid") is not None:
+        return _from_grid(fields["template"], fields["grid"])
+    return (_listed(number, task) for number, task in enumerate(fields["tasks"]))
+
+
+def _listed(number: int, task: Any) -> Task:
+    if isinstance(task, Mapping):
+        return Task(number, tuple(task["argv"]), str(task.get("name") or ""))
+    return Task(number, tuple(task))
+
+
+def _from_grid(template: Sequence[str], grid: Mapping[str, Sequence[Any]]) -> Iterator[Task]:
+    fill = _filler(template, [re.escape(name) for name in grid])
+    columns = [[as_text(value) for value in values] for values in grid.values()]
+    for number, values in enumerate(itertools.product(*columns)):
+        yield Task(number, fill(dict(zip(grid, values, strict=True)).__getitem__))
+
+
+def _from_lines(template: Sequence[str] | None, lines: Iterable[str]) -> Iterator[Task]:
+    fill = _filler(template, ["line", r"[1-9][0-9]?"]) if template is not None else None
+    stripped = (line.rstrip("\r\n") for line in lines)
+    for number, line in enumerate(text for text in stripped if text.strip()):
+        yield Task(number, fill(_columns(line)) if fill else _words_of(line))
+
+
+def _words_of(line: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(line))
+    except ValueError:
+        return (line,)  # a quote that never ends: no program has this name, so the task fails and shows the line
+
+
+def _columns(line: str) -> Callable[[str], str]:
+    words = line.split()
+    return lambda name: line if name == "line" else words[int(name) - 1] if int(name) <= len(words) else ""
+
+
+def _filler(template: Sequence[str], names: Sequence[str]) -> Callable[[Callable[[str], str]], tuple[str, ...]]:
+    """Puts values into the placeholders; a value is data: braces inside it mean nothing, and other braces stay."""
+    placeholder = re.compile(r"\{(" + "|".join(names) + r")\}")
+    cut = [placeholder.split(word) for word in template]  # text, name, text, name, …, text
+
+    def fill(value: Callable[[str], str]) -> tuple[str, ...]:
+        return tuple("".join(value(part) if i % 2 else part for i, part in enumerate(parts)) for parts in cut)
+
+    return fill
+
+
+def as_text(value: Any) -> str:
+    """A value as a word: `true` and `false` as they are written in a request."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def problems(fields: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with the fields; nothing else may be called while there is something."""
+    found = _form(fields)
+    if not found:
+        check = _check_file if "file" in fields else _check_grid if "grid" in fields else _check_list
+        found = check(fields)
+    number = count(fields) if not found else None
+    if number is not None and not 0 < number <= TASKS_AT_MOST:
+        message = "the bag is empty." if not number else f"the bag has {number} tasks; the most is {TASKS_AT_MOST}."
+        where = "grid" if "grid" in fields else "tasks"
+        nearest = "several bags" if number else "one task"
+        found.append(Problem(where, message, str(number), str(TASKS_AT_MOST), nearest))
+    return found + _whole(fields, "retries", 0, RETRIES_AT_MOST) + _whole(fields, "parallel", 1, PARALLEL_AT_MOST)
+
+
+def _form(fields: Mapping[str, Any]) -> list[Problem]:
+    given = [name for name in ("tasks", "grid", "file") if fields.get(name) is not None]
+    if len(given) != 1:
+        message = "a bag has one of tasks (a list), grid (names and values) or file (a task a line)"
+        return [Problem(given[1] if given else "tasks", message + (f", not {' and '.join(given)}." if given else "."))]
+    if fields.get("template") is not None:
+        if given == ["tasks"]:
+            return [Problem("template", "a list of tasks has its own words: a template goes with a grid or a file.")]
+        return _words("template", fields["template"])
+    return [Problem("template", "a grid needs a template: the words, with {name} where values go.")] * (
+        given == ["grid"]
+    )
+
+
+def _words(field: str, value: Any) -> list[Problem]:
+    if not isinstance(value, (list, tuple)) or not value or not all(isinstance(word, str) for word in value):
+        return [Problem(field, f"{field} must be a list of words, not empty.", str(value)[:200], "", '["sim", "{x}"]')]
+    if any("\0" in word for word in value) or not value[0]:
+        return [Problem(field, f"the words of {field} can't contain NUL, and the first can't be empty.")]
+    return []
+
+
+def _check_list(fields: Mapping[str, Any]) -> list[Problem]:
+    tasks = fields["tasks"]
+    if not isinstance(tasks, (list, tuple)):
+        return [Problem("tasks", "tasks must be a list.", str(tasks)[:200], "", '[["sim", "1"], ["sim", "2"]]')]
+    if len(tasks) > TASKS_AT_MOST:
+        return []  # said once, by the count
+    for number, task in enumerate(tasks):
+        named = isinstance(task, Mapping)
+        if named and (extra := sorted(set(map(str, task)) - {"argv", "name"})):
+            return [Problem(f"tasks[{number}]", f"a task has argv and name, not {', '.join(extra)}.")]
+        if found := _words(f"tasks[{number}]", task.get("argv") if named else task):
+            return found
+    return []
+
+
+def _check_grid(fields: Mapping[str, Any]) -> list[Problem]:
+    grid = fields["grid"]
+    if not isinstance(grid, Mapping) or not grid:
+        return [Problem("grid", "grid must be a map of names to lists of values.", str(grid)[:200], "", "{x: [1, 2]}")]
+    found = []
+    for name, values in grid.items():
+        if not isinstance(name, str) or not NAME.match(name):
+            found.append(Problem("grid", f"{name!r} can't be the name of a placeholder.", str(name)[:200], "", "x"))
+        elif not isinstance(values, (list, tuple)) or not values:
+            found.append(Problem(f"grid.{name}", f"the values of {name} must be a list, not empty.", str(values)[:200]))
+        elif not all(isinstance(value, (str, int, float)) and "\0" not in str(value) for value in values):
+            found.append(Problem(f"grid.{name}", f"the values of {name} must be words or numbers."))
+        elif not any("{" + name + "}" in word for word in fields["template"]):
+            found.append(Problem("template", f"the template never uses {{{name}}}, which the grid varies.", name))
+    return found
+
+
+def _check_file(fields: Mapping[str, Any]) -> list[Problem]:
+    if not isinstance(fields["file"], str) or not fields["file"].strip():
+        return [Problem("file", "file must be the location of a file with a task a line.", str(fields["file"])[:200])]
+    return []
+
+
+def _whole(fields: Mapping[str, Any], name: str, least: int, most: int) -> list[Problem]:
+    value = fields.get(name)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and least <= value <= most):
+        return []
+    message = f"{name} must be a whole number from {least} to {most}."
+    nearest = str(min(max(value, least), most)) if isinstance(value, (int, float)) else str(least)
+    return [Problem(name, message, str(value)[:200], str(most), nearest)]

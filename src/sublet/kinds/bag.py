@@ -1,0 +1,77 @@
+"""A bag: many small tasks from a list, a grid of values or a file of lines, a few at a time on one node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib.resources import files
+
+from sublet.core import bag
+from sublet.core.job import Program
+from sublet.core.offer import Reason
+from sublet.core.request import Data, Executable, Request
+from sublet.kinds import fields as f
+from sublet.kinds.port import Kind, Setting, Way
+
+BROUGHT = "sublet.tasks"  # the file of lines
+LIBRARY = ".sublet/lib"  # what travels with the job
+
+
+class Bag(Kind):
+    """The kind `bag`."""
+
+    name = "bag"
+    uri = "urn:sublet:kind:executable:bag"
+
+    def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
+        """Tasks that can be made, not too many, on one node."""
+        fields = executable.fields
+        found = f.unknown_fields(fields, bag.FIELDS) + f.check_environment(fields.get("environment"))
+        found += f.check_local_volumes(request, "a bag")
+        for problem in bag.problems(fields):
+            kind = "urn:resource-limit" if problem.limit else f.INVALID
+            told = (problem.message, problem.wanted, problem.limit, problem.nearest)
+            found.append(Reason(kind, f"executable.{problem.field}", *told))
+        if (nodes := request.compute.nodes.min) > 1:
+            told = (f"a bag runs on one node, not {nodes}.", str(nodes), "1", "1 node with more cores, or several bags")
+            found.append(Reason("urn:resource-limit", "compute.nodes.min", *told))
+        return found
+
+    def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
+        """By a small program that starts the tasks and writes down how each ended."""
+        if "python3" not in tools:
+            return []
+        return [Way("bag", contained=False, program=partial(program, executable))]
+
+    def needs(self, executable: Executable) -> str:
+        """A Python for the small program."""
+        return "python3, and leave to run processes outside a container"
+
+    def brings(self, executable: Executable) -> Sequence[Data]:
+        """The file of lines, if there is one."""
+        location = executable.fields.get("file")
+        return [f.brought(BROUGHT, str(location))] if location is not None else []
+
+
+def program(executable: Executable, setting: Setting) -> Program:
+    """The small program, what it imports, and what it is to run."""
+    fields = executable.fields
+    plan = {
+        "fields": {name: fields[name] for name in bag.FIELDS if name in fields and name != "environment"},
+        "parallel": fields.get("parallel") or setting.shape.cores,
+        "lines": setting.brought(BROUGHT) if fields.get("file") is not None else "",
+    }
+    package = files("sublet")
+    travels = {
+        f"{LIBRARY}/bag_runner.py": package.joinpath("kinds/bag_runner.py").read_bytes(),
+        f"{LIBRARY}/sublet/__init__.py": b"",
+        f"{LIBRARY}/sublet/core/__init__.py": b"",
+        f"{LIBRARY}/sublet/core/bag.py": package.joinpath("core/bag.py").read_bytes(),
+        ".sublet/bag.json": json.dumps(plan).encode(),
+    }
+    argv = (setting.tool("python3"), f"{LIBRARY}/bag_runner.py")
+    return Program(argv, f.environment_of(fields), travels)
+
+
+BAG = Bag()
