@@ -1,0 +1,104 @@
+"""Runs a guide: its `console` blocks are typed, and what they show must be what comes out.
+
+In a guide, a line that begins with `$ ` is a command (continued while it ends in a backslash); the lines below it are its
+output. `…` stands for anything within a line, and a line that is only `…` for any number of lines. A block that
+begins with a comment `# file: NAME` in its info string (```yaml file=NAME) is written to that file first.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FENCE = re.compile(r"^```(\S*)(.*)$")
+
+
+@dataclass
+class Typed:
+    """One command of a guide, with what it should show."""
+
+    line: int
+    command: str
+    shown: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Written:
+    """One file that a guide has the reader write."""
+
+    line: int
+    name: str
+    text: str
+
+
+def parts(guide: str) -> list[Typed | Written]:
+    """The commands and files of a guide, in order."""
+    found: list[Typed | Written] = []
+    language, info, block, begins = "", "", [], 0
+    inside = False
+    for number, line in enumerate(guide.splitlines(), 1):
+        fence = FENCE.match(line)
+        if fence and not inside:
+            inside, language, info, block, begins = True, fence[1], fence[2], [], number
+        elif inside and line.startswith("```"):
+            inside = False
+            if language == "console":
+                found += _typed(block, begins)
+            elif named := re.search(r"file=(\S+)", info):
+                found.append(Written(begins, named[1], "\n".join(block) + "\n"))
+        elif inside:
+            block.append(line)
+    return found
+
+
+def _typed(block: list[str], begins: int) -> list[Typed]:
+    commands: list[Typed] = []
+    for number, line in enumerate(block, begins + 1):
+        if line.startswith("$ "):
+            commands.append(Typed(number, line[2:]))
+        elif commands and commands[-1].command.endswith("\\") and not commands[-1].shown:
+            commands[-1].command += "\n" + line.removeprefix("> ")
+        elif commands:
+            commands[-1].shown.append(line)
+    return commands
+
+
+def matches(shown: list[str], said: str) -> bool:
+    """Whether what was said is what the guide shows."""
+    pattern = ""
+    for line in shown:
+        if line.strip() == "…":
+            pattern += r"(?:.*\n)*"
+        else:
+            pattern += ".*".join(re.escape(piece.rstrip()) for piece in line.rstrip().split("…")) + r"[ ]*\n"
+    tidy = "".join(line.rstrip() + "\n" for line in said.splitlines())
+    return re.fullmatch(pattern, tidy) is not None
+
+
+def run_guide(guide: Path, directory: Path, environment: dict[str, str]) -> list[str]:
+    """Type a whole guide into one shell's worth of commands; what differs, each as a paragraph."""
+    differences = []
+    env = {**os.environ, **environment}
+    for part in parts(guide.read_text()):
+        if isinstance(part, Written):
+            target = directory / part.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(part.text)
+            continue
+        done = subprocess.run(
+            ["bash", "-c", part.command],
+            cwd=directory,
+            env=env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+        )
+        if not matches(part.shown, done.stdout):
+            shown = "\n".join(part.shown)
+            differences.append(f"{guide.name}:{part.line}: $ {part.command}\n--- shown\n{shown}\n--- said\n{done.stdout}")
+    return differences
