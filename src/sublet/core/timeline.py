@@ -1,0 +1,132 @@
+"""How much of one node, or of one storage pool, is taken over time: a step function of integers."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+BEGINNING = -(10**18)  # microseconds; before any datetime
+END = 10**18  # microseconds; after any datetime
+
+# Several amounts travel in one integer, each in a field with a guard bit on top: one subtraction compares them all.
+FIELD = 80
+MOST = (1 << 62) - 1  # of one amount; thousands of them can be added up below the guard
+_LOW = (1 << FIELD) - 1
+GUARD = sum(1 << (field * FIELD + FIELD - 1) for field in range(3))
+
+
+def micros(time: datetime) -> int:
+    """A datetime as whole microseconds since 1970."""
+    return span_of(time - EPOCH)
+
+
+def span_of(span: timedelta) -> int:
+    """A timedelta as whole microseconds."""
+    return (span.days * 86400 + span.seconds) * 1_000_000 + span.microseconds
+
+
+def moment(time: int) -> datetime:
+    """Whole microseconds since 1970 as a datetime."""
+    return EPOCH + timedelta(microseconds=time)
+
+
+def pack(first: int, second: int = 0, third: int = 0) -> int:
+    """Up to three amounts in one integer; what is below nothing or absurdly large is cut."""
+    return min(max(first, 0), MOST) | min(max(second, 0), MOST) << FIELD | min(max(third, 0), MOST) << 2 * FIELD
+
+
+def unpack(packed: int) -> tuple[int, int, int]:
+    """The three amounts that `pack` put together."""
+    return packed & _LOW, packed >> FIELD & _LOW, packed >> 2 * FIELD
+
+
+def largest(one: int, other: int) -> int:
+    """Field by field, the larger of two packed amounts."""
+    a, b, c = unpack(one)
+    d, e, f = unpack(other)
+    return max(a, d) | max(b, e) << FIELD | max(c, f) << 2 * FIELD
+
+
+class Timeline:
+    """What is taken of one thing over time; neighbouring steps always differ."""
+
+    __slots__ = ("capacity", "times", "used")
+
+    def __init__(self, capacity: int) -> None:
+        """Nothing is taken of a packed capacity."""
+        self.capacity = capacity
+        self.times = [BEGINNING]  # step i lasts from times[i] until times[i + 1]
+        self.used = [0]
+
+    def _cut(self, time: int) -> int:
+        """Make a step begin at this time and say which."""
+        at = bisect_left(self.times, time)
+        if at == len(self.times) or self.times[at] != time:
+            self.times.insert(at, time)
+            self.used.insert(at, self.used[at - 1])
+        return at
+
+    def add(self, start: int, end: int, amount: int) -> None:
+        """Take `amount` more (or less, when negative) over [start, end)."""
+        if start >= end or not amount:
+            return
+        first = self._cut(start)
+        last = self._cut(end)
+        used = self.used
+        for at in range(first, last):
+            used[at] += amount
+        for at in (last, first):  # steps that now equal the one before are one step
+            if used[at] == used[at - 1]:
+                del used[at], self.times[at]
+
+    def fits(self, start: int, end: int, need: int) -> bool:
+        """Whether `need` is free for the whole of [start, end)."""
+        return self.blocked(start, end, need) is None
+
+    def blocked(self, start: int, end: int, need: int) -> int | None:
+        """The first moment of [start, end) at which `need` is not free; a need of nothing is never in the way."""
+        if not need or start >= end:
+            return None
+        room = self.capacity + GUARD - need
+        times, used = self.times, self.used
+        at = bisect_right(times, start) - 1
+        while True:
+            if (room - used[at]) & GUARD != GUARD:
+                return max(start, times[at])
+            at += 1
+            if at == len(times) or times[at] >= end:
+                return None
+
+    def first(self, start: int, span: int, need: int, limit: int = END) -> int | None:
+        """The earliest time in [start, limit) from which `need` is free for `span`."""
+        if not need:
+            return start
+        room = self.capacity + GUARD - need
+        times, used = self.times, self.used
+        begin = start
+        for at in range(bisect_right(times, start) - 1, len(times)):
+            if times[at] >= begin + span:
+                return begin
+            if (room - used[at]) & GUARD != GUARD:
+                if at + 1 == len(times) or times[at + 1] >= limit:
+                    return None
+                begin = times[at + 1]
+        return begin
+
+    def peak(self, start: int, end: int) -> int:
+        """Field by field, the most that is taken at any moment of [start, end)."""
+        most = 0
+        for _, _, used in self.steps(start, end):
+            most = largest(most, used)
+        return most
+
+    def steps(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """The steps (begin, end, taken) inside [start, end), cut at its ends."""
+        times = self.times
+        at = bisect_right(times, start) - 1
+        while at < len(times) and times[at] < end:
+            until = times[at + 1] if at + 1 < len(times) else END
+            yield max(start, times[at]), min(until, end), self.used[at]
+            at += 1
