@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
-from sublet.core.offer import Offer
+from sublet.core.offer import Offer, Reason
+from sublet.core.request import Request
 
 
 class Phase(StrEnum):
@@ -152,3 +154,20 @@ class Event:
     kind: str  # "session.accepted"
     detail: str = ""
     phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferSet:
+    """The answer to one request: YES with offers, each of them a session, or NO with reasons."""
+
+    id: str  # a UUID; also the key of what is held for it
+    person: str
+    created: datetime
+    expires: datetime
+    result: Literal["YES", "NO"]
+    request: Request
+    document: str  # as it was received
+    content_type: str
+    reasons: tuple[Reason, ...] = ()
+    key: str | None = None  # the asker's own: the same key is the same set
+    offers: tuple[Session, ...] = ()  # as they are now; earliest first
