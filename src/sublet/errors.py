@@ -203,3 +203,17 @@ class NotAcceptable(SubletError):
 
     hint = "Accept application/json or application/yaml."
     status = 406
+
+
+class OperatorsOnly(SubletError):
+    """Only an operator can do this."""
+
+    hint = "On the service's own machine, its owner is one: use the command line there."
+    status = 403
+
+
+class NotOverYet(SubletError):
+    """The session {session} is still {phase} after {seconds} s."""
+
+    hint = "Wait longer, or see why with `sublet explain {session}`."
+    status = 409

@@ -1,8 +1,12 @@
-"""How a service is to be started, as the command line was told."""
+"""How a service is to be started, and which process serves a home."""
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import dataclass
+
+from sublet.home import Home
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,3 +22,42 @@ class ServeOptions:
     socket: str | None = None  # another path than the one in SUBLET_HOME
     personal: bool = False  # started by itself: the socket, and a free TCP port for the pages
     verbose: bool = False
+
+
+@dataclass(frozen=True)
+class Serving:
+    """The process that serves a home: its pid, when that began, and where it listens."""
+
+    pid: int
+    start: int  # the process's start time as the kernel counts it, so that a reused pid is not taken for it
+    url: str  # of its TCP port; empty when there is none
+    socket: str
+
+
+def process_start(pid: int) -> int | None:
+    """When a process began, in the kernel's clock ticks; None when there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return int(file.read().rpartition(")")[2].split()[19])
+    except OSError:
+        return None
+
+
+def record_serving(home: Home, url: str, socket: str) -> None:
+    """Write down that this process serves the home."""
+    pid = os.getpid()
+    record = {"pid": pid, "start": process_start(pid), "url": url, "socket": socket}
+    part = f"{home.state}.{pid}"
+    with open(part, "w", encoding="utf-8") as file:
+        json.dump(record, file)
+    os.replace(part, home.state)
+
+
+def read_serving(home: Home) -> Serving | None:
+    """The process that serves the home, if it is still there."""
+    try:
+        with open(home.state, encoding="utf-8") as file:
+            found = Serving(**json.load(file))
+    except (OSError, ValueError, TypeError):
+        return None
+    return found if process_start(found.pid) == found.start else None

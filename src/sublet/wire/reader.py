@@ -17,7 +17,8 @@ UNITS = {"D": 86400, "H": 3600, "M": 60, "S": 1}
 
 def read(view: type[T], value: Any) -> T:
     """The view that this JSON value stands for; fields that a newer service added are left out."""
-    made: T = _reader(view)(value)
+    kind: Any = view
+    made: T = _reader(kind)(value)
     return made
 
 

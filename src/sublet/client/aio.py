@@ -1,0 +1,273 @@
+"""The client for programs that await."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from datetime import datetime
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx2
+
+from sublet.client.address import Address, find_address
+from sublet.client.call import Answer, Call
+from sublet.client.calls import events, health, offers, people, platforms, results, sessions
+from sublet.client.documents import Document, document_of
+from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
+from sublet.client.following import Following, Pause, Steps, until_over
+from sublet.client.link import TIMEOUT, silent
+from sublet.client.personal import start
+from sublet.client.problems import raise_for
+from sublet.errors import ServiceUnreachable
+from sublet.wire.v1.events import EventView
+from sublet.wire.v1.health import HealthView
+from sublet.wire.v1.offers import OfferView
+from sublet.wire.v1.people import WhoView
+from sublet.wire.v1.platforms import PlatformView
+from sublet.wire.v1.results import ResultFileView
+from sublet.wire.v1.sessions import Explanation, SessionView
+
+T = TypeVar("T")
+
+
+class AsyncLink:
+    """Executes calls; many can be under way at once."""
+
+    def __init__(self, address: Address) -> None:
+        """Nothing is connected until the first call."""
+        self.address = address
+        base = "http://localhost" if address.socket else f"{address.scheme}://{_host(address)}:{address.port}"
+        transport = httpx2.AsyncHTTPTransport(uds=address.socket) if address.socket else None
+        self._http = httpx2.AsyncClient(base_url=base + address.prefix, transport=transport, timeout=TIMEOUT)
+
+    async def do(self, call: Call[T]) -> T:
+        """Send it and read its answer."""
+        reply = await self._send(call, patience=TIMEOUT)
+        try:
+            return call.read(Answer(reply.status_code, dict(reply.headers), await reply.aread()))
+        except httpx2.TransportError as error:
+            raise _unreachable(self.address, error) from error
+        finally:
+            await reply.aclose()
+
+    async def stream(self, call: Call[Any]) -> AsyncIterator[bytes]:
+        """The body of its answer, as it comes, for as long as it comes."""
+        reply = await self._send(call, patience=None)
+        try:
+            if reply.status_code >= 400:
+                raise_for(reply.status_code, await reply.aread())
+            async for piece in reply.aiter_bytes():
+                yield piece
+        except httpx2.TransportError as error:
+            raise _unreachable(self.address, error) from error
+        finally:
+            await reply.aclose()
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._http.aclose()
+
+    async def _send(self, call: Call[Any], *, patience: float | None) -> httpx2.Response:
+        request = self._http.build_request(
+            call.method,
+            call.target,
+            headers=call.headers(self.address.token),
+            content=call.body,
+            timeout=httpx2.Timeout(TIMEOUT, read=patience),
+        )
+        try:
+            return await self._http.send(request, stream=True)
+        except httpx2.ConnectError as error:
+            if self.address.home is None:
+                raise _unreachable(self.address, error) from error
+        except httpx2.TransportError as error:
+            raise _unreachable(self.address, error) from error
+        await asyncio.to_thread(start, self.address, silent)
+        try:
+            return await self._http.send(request, stream=True)
+        except httpx2.TransportError as error:
+            raise _unreachable(self.address, error) from error
+
+
+class AsyncClient:
+    """A service: one's own (which starts by itself), or the one at a URL."""
+
+    def __init__(self, url: str | None = None, token: str | None = None) -> None:
+        """With neither, SUBLET_URL and SUBLET_TOKEN count; without those, it is the personal service."""
+        self._link = AsyncLink(find_address(url, token))
+
+    async def __aenter__(self) -> AsyncClient:
+        """For `async with`."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Let go of the connections."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._link.close()
+
+    async def ask(self, document: Document | None = None, /, **wishes: Any) -> AsyncOffers:
+        """When and where can this run? A document, a file, YAML text, or words: `cores=2, time="10m"`."""
+        view = await self.do(offers.ask(document_of(document, wishes, local=self._link.address.local)))
+        return AsyncOffers(view, [AsyncOffer(self, offer) for offer in view.offers])
+
+    async def offers(self, id: str) -> AsyncOffers:
+        """The offers that were made before, by the id of their set."""
+        view = await self.do(offers.offerset(id))
+        return AsyncOffers(view, [AsyncOffer(self, offer) for offer in view.offers])
+
+    async def session(self, id: str) -> AsyncSession:
+        """One session, by its id or the beginning of it."""
+        return AsyncSession(self, await self.do(sessions.session(id)))
+
+    async def sessions(self, **filters: Any) -> AsyncIterator[AsyncSession]:
+        """Sessions, newest first: all, or those with this `phase`, `kind`, `platform`, `name`, or `active=True`."""
+        after: str | None = ""
+        while after is not None:
+            page = await self.do(sessions.sessions(**filters, after=after))
+            for view in page.items:
+                yield AsyncSession(self, view)
+            after = page.next
+
+    async def events(self, session: str = "", after: int = 0) -> AsyncIterator[EventView]:
+        """What has happened so far, oldest first."""
+        while page := (await self.do(events.events(session, after))).items:
+            for event in page:
+                yield event
+            after = page[-1].id
+
+    async def platforms(self) -> tuple[PlatformView, ...]:
+        """The platforms that the service asks."""
+        return (await self.do(platforms.platforms())).items
+
+    async def whoami(self) -> WhoView:
+        """Who the service takes the caller for."""
+        return await self.do(people.whoami())
+
+    async def health(self) -> HealthView:
+        """That the service is there, and what it serves."""
+        return await self.do(health.health())
+
+    async def do(self, call: Call[T]) -> T:
+        """Any call of `sublet.client.calls`."""
+        return await self._link.do(call)
+
+    def stream(self, call: Call[Any]) -> AsyncIterator[bytes]:
+        """Any call, with the body of its answer as it comes."""
+        return self._link.stream(call)
+
+    async def carry_out(self, steps: Steps[T]) -> T:
+        """Do one step after the other, and return what they lead to."""
+        answer: Any = None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration as done:
+                outcome: T = done.value
+                return outcome
+            answer = None
+            if isinstance(step, Pause):
+                await asyncio.sleep(step.seconds)
+            else:
+                answer = await self.do(step)
+
+
+class AsyncOffer(OfferFacts):
+    """One answer to a request."""
+
+    def __init__(self, client: AsyncClient, view: OfferView) -> None:
+        """Made by `AsyncClient.ask`."""
+        super().__init__(view)
+        self._client = client
+
+    async def accept(self) -> AsyncSession:
+        """Take it; its siblings are given back."""
+        return AsyncSession(self._client, await self._client.do(sessions.accept(self.id)))
+
+    async def reject(self) -> None:
+        """Decline it."""
+        await self._client.do(sessions.reject(self.id))
+
+
+class AsyncOffers(OfferList[AsyncOffer]):
+    """The answer to a request."""
+
+
+class AsyncSession(SessionFacts):
+    """An accepted offer, and what becomes of it."""
+
+    def __init__(self, client: AsyncClient, view: SessionView) -> None:
+        """Made by `AsyncOffer.accept` and `AsyncClient.session`."""
+        super().__init__(view)
+        self._client = client
+
+    async def refresh(self) -> AsyncSession:
+        """Look again."""
+        self.view = await self._client.do(sessions.session(self.id))
+        return self
+
+    async def wait(self, timeout: float | None = None) -> AsyncSession:  # noqa: ASYNC109 - as in the other client
+        """Until it is over; NotOverYet after `timeout` seconds."""
+        self.view = await self._client.carry_out(until_over(self.id, timeout))
+        return self
+
+    async def logs(self, *, stream: str = "stdout", follow: bool = False, offset: int = 0) -> AsyncIterator[str]:
+        """What it printed, as text in pieces; with `follow`, also what it is going to print, until it is over."""
+        following = Following(self.id, stream, offset)
+        if not follow:
+            yield following.saw((await self._client.do(following.rest)).body)
+            return
+        while not following.over:
+            try:
+                async for piece in self._client.stream(following.call):
+                    yield following.saw(piece)
+                yield following.ended(await self._client.do(following.rest))
+            except ServiceUnreachable as error:
+                await asyncio.sleep(following.broke(error).seconds)
+
+    async def results(self) -> tuple[ResultFileView, ...]:
+        """The files that it left."""
+        return (await self._client.do(results.results(self.id))).items
+
+    async def result(self, path: str) -> Result:
+        """One of those files, whole."""
+        content = await self._client.do(results.result(self.id, path))
+        return Result(content)
+
+    async def archive(self, to: str | os.PathLike[str]) -> None:
+        """All of those files, as one tar.gz, written to a file here."""
+        with open(to, "wb") as file:  # noqa: ASYNC230 - pieces of 64 KiB to a local file
+            async for piece in self._client.stream(results.archive(self.id)):
+                file.write(piece)
+
+    async def cancel(self) -> AsyncSession:
+        """Stop it, whatever it is doing."""
+        self.view = await self._client.do(sessions.cancel(self.id))
+        return self
+
+    async def extend(self, by: str = "", *, until: datetime | None = None) -> AsyncSession:
+        """Move its end: by `30m`, or until an instant."""
+        self.view = await self._client.do(sessions.extend(self.id, by, until))
+        return self
+
+    async def explain(self) -> Explanation:
+        """Why it is where it is."""
+        return await self._client.do(sessions.explain(self.id))
+
+    async def delete(self) -> None:
+        """Remove it, with its files, once it is over."""
+        await self._client.do(sessions.delete(self.id))
+
+
+def _host(address: Address) -> str:
+    return f"[{address.host}]" if ":" in address.host else address.host
+
+
+def _unreachable(address: Address, error: httpx2.TransportError) -> ServiceUnreachable:
+    return ServiceUnreachable(address=address.text, why=str(error) or type(error).__name__)

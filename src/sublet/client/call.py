@@ -1,0 +1,90 @@
+"""One call of the service, as a value: what is sent, and how the answer is read. Nothing is sent here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from sublet.client.problems import raise_for
+from sublet.wire.reader import read
+
+T = TypeVar("T")
+SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the service said."""
+
+    status: int
+    headers: Mapping[str, str]  # names in small letters
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A method and a path, and what is made of the answer."""
+
+    method: str
+    path: str
+    reader: Callable[[Answer], T]
+    query: Mapping[str, object] = field(default_factory=dict)  # what is None or empty is left out
+    body: bytes | None = None
+    type: str = "application/json"  # of the body
+    accept: str = "application/json"
+
+    @property
+    def target(self) -> str:
+        """The path with its query."""
+        given = [(name, value) for name, value in self.query.items() if value not in (None, "", False)]
+        words = [f"{name}={quote(_word(value))}" for name, value in given]
+        return f"{self.path}?{'&'.join(words)}" if words else self.path
+
+    def headers(self, token: str = "") -> dict[str, str]:
+        """What goes before the body."""
+        headers = {"Accept": self.accept, "User-Agent": "sublet"}
+        if self.body is not None:
+            headers["Content-Type"] = self.type
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        return headers
+
+    def read(self, answer: Answer) -> T:
+        """What the answer means; a problem becomes the error that it names."""
+        raise_for(answer.status, answer.body)
+        return self.reader(answer)
+
+
+def quote(text: str, safe: frozenset[int] = SAFE) -> str:
+    """Text as part of an address."""
+    return "".join(chr(byte) if byte in safe else f"%{byte:02X}" for byte in text.encode("utf-8", "surrogateescape"))
+
+
+def path_of(*parts: str) -> str:
+    """The path under /v1 with these parts, each quoted whole."""
+    return "/v1/" + "/".join(quote(part) for part in parts)
+
+
+def body_of(value: Any) -> bytes:
+    """A value as a JSON body."""
+    return json.dumps(value).encode()
+
+
+def as_view(view: type[T]) -> Callable[[Answer], T]:
+    """Reads the answer's JSON as this view."""
+    return lambda answer: read(view, json.loads(answer.body))
+
+
+def as_bytes(answer: Answer) -> bytes:
+    """The answer's body as it is."""
+    return answer.body
+
+
+def nothing(_: Answer) -> None:
+    """For answers that say no more than that it was done."""
+
+
+def _word(value: object) -> str:
+    return "true" if value is True else str(value)

@@ -1,0 +1,11 @@
+"""Whether the service is there."""
+
+from __future__ import annotations
+
+from sublet.client.call import Call, as_view
+from sublet.wire.v1.health import HealthView
+
+
+def health() -> Call[HealthView]:
+    """That it is there, and what it serves."""
+    return Call("GET", "/health", as_view(HealthView))

@@ -1,0 +1,27 @@
+"""Who asks, and by which tokens."""
+
+from __future__ import annotations
+
+from sublet.client.call import Call, as_view, body_of, nothing, path_of
+from sublet.wire.v1.people import TokenList, TokenView, WhoView
+
+
+def new_token(person: str = "", expires: str = "", note: str = "") -> Call[TokenView]:
+    """Make a token; the answer is the only place where its text is shown."""
+    wish = {"person": person, "expires": expires, "note": note}
+    return Call("POST", path_of("tokens"), as_view(TokenView), body=body_of(wish))
+
+
+def tokens() -> Call[TokenList]:
+    """The tokens that there are, without their texts."""
+    return Call("GET", path_of("tokens"), as_view(TokenList))
+
+
+def revoke(id: str) -> Call[None]:
+    """Make a token worthless."""
+    return Call("DELETE", path_of("tokens", id), nothing)
+
+
+def whoami() -> Call[WhoView]:
+    """Who the service takes the caller for."""
+    return Call("GET", path_of("whoami"), as_view(WhoView))

@@ -1,0 +1,30 @@
+"""Platforms, and their calendars."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sublet.client.call import Call, as_view, path_of
+from sublet.wire.reader import instant_text
+from sublet.wire.v1.platforms import CalendarView, CheckList, PlatformList, PlatformView
+
+
+def platforms() -> Call[PlatformList]:
+    """The platforms that the service asks."""
+    return Call("GET", path_of("platforms"), as_view(PlatformList))
+
+
+def platform(name: str) -> Call[PlatformView]:
+    """One of them, with what it has."""
+    return Call("GET", path_of("platforms", name), as_view(PlatformView))
+
+
+def check(name: str) -> Call[CheckList]:
+    """Try the platform's contract on the live thing."""
+    return Call("POST", path_of("platforms", name, "check"), as_view(CheckList))
+
+
+def calendar(platform: str, start: datetime, end: datetime) -> Call[CalendarView]:
+    """What is taken there, between two instants."""
+    query = {"platform": platform, "start": instant_text(start), "end": instant_text(end)}
+    return Call("GET", path_of("calendar"), as_view(CalendarView), query=query)

@@ -1,0 +1,21 @@
+"""The files that sessions leave."""
+
+from __future__ import annotations
+
+from sublet.client.call import Call, as_bytes, as_view, path_of
+from sublet.wire.v1.results import ResultList
+
+
+def results(id: str) -> Call[ResultList]:
+    """Which files there are."""
+    return Call("GET", path_of("sessions", id, "results"), as_view(ResultList))
+
+
+def result(id: str, path: str) -> Call[bytes]:
+    """One of them."""
+    return Call("GET", path_of("sessions", id, "results", *path.split("/")), as_bytes, accept="*/*")
+
+
+def archive(id: str) -> Call[bytes]:
+    """All of them, as one tar.gz."""
+    return Call("GET", path_of("sessions", id, "archive"), as_bytes, accept="*/*")

@@ -1,0 +1,165 @@
+"""What both clients show of offers and sessions, however they wait."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Generic, TypeVar, overload
+
+from sublet.client.following import OVER
+from sublet.errors import NoOffers
+from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
+from sublet.wire.v1.sessions import EndView, SessionView
+
+O = TypeVar("O")  # noqa: E741 - an offer, of either client
+
+
+class OfferFacts:
+    """What an offer says."""
+
+    def __init__(self, view: OfferView) -> None:
+        """All of it is in `view`."""
+        self.view = view
+
+    @property
+    def id(self) -> str:
+        """Its id, and that of the session it can become."""
+        return self.view.id
+
+    @property
+    def platform(self) -> str:
+        """Where."""
+        return self.view.platform
+
+    @property
+    def start(self) -> datetime:
+        """From when."""
+        return self.view.start
+
+    @property
+    def until(self) -> datetime:
+        """Till when."""
+        return self.view.until
+
+    @property
+    def why(self) -> str:
+        """Why it is among the offers: earliest, largest, cheapest …"""
+        return self.view.why
+
+    def __repr__(self) -> str:
+        """Short, for a person at a prompt."""
+        return f"<offer {self.view.short}: {self.platform}, {self.start:%Y-%m-%d %H:%M} UTC, {self.why}>"
+
+
+class OfferList(Sequence[O], Generic[O]):
+    """The answer to a request: offers in order of their start; or none, and the reasons."""
+
+    def __init__(self, view: OfferSetView, offers: Sequence[O]) -> None:
+        """All of the answer is in `view`."""
+        self.view = view
+        self._offers = tuple(offers)
+
+    @property
+    def result(self) -> str:
+        """YES or NO."""
+        return self.view.result
+
+    @property
+    def reasons(self) -> tuple[ReasonView, ...]:
+        """Why not: of each platform that said no."""
+        return self.view.reasons
+
+    @property
+    def expires(self) -> datetime | None:
+        """Until when the offers are held."""
+        return self.view.expires
+
+    def __len__(self) -> int:
+        """How many offers there are."""
+        return len(self._offers)
+
+    def __iter__(self) -> Iterator[O]:
+        """One offer after the other."""
+        return iter(self._offers)
+
+    @overload
+    def __getitem__(self, index: int) -> O: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[O]: ...
+    def __getitem__(self, index: int | slice) -> O | Sequence[O]:
+        """One of them; when there are none, NoOffers with the reasons."""
+        if not self._offers and isinstance(index, int):
+            raise no_offers(self.view)
+        return self._offers[index]
+
+    def __repr__(self) -> str:
+        """Short, for a person at a prompt."""
+        return f"<{self.result}: {len(self)} offers>" if self._offers else f"<NO: {no_offers(self.view).message}>"
+
+
+class SessionFacts:
+    """What was last seen of a session."""
+
+    def __init__(self, view: SessionView) -> None:
+        """All of it is in `view`."""
+        self.view = view
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return self.view.id
+
+    @property
+    def name(self) -> str:
+        """What its asker called it."""
+        return self.view.name
+
+    @property
+    def phase(self) -> str:
+        """Where it is, in IVOA's words."""
+        return self.view.phase
+
+    @property
+    def condition(self) -> str:
+        """How it is, in words."""
+        return self.view.condition
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.view.phase in OVER
+
+    @property
+    def end(self) -> EndView | None:
+        """How it ended."""
+        return self.view.end
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of what ran, if it exited by itself."""
+        return self.view.end.code if self.view.end else None
+
+    def __repr__(self) -> str:
+        """Short, for a person at a prompt."""
+        return f"<session {self.view.short}: {self.phase}>"
+
+
+class Result(bytes):
+    """A file that a session left: its bytes."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file here."""
+        with open(path, "wb") as file:
+            file.write(self)
+
+    def text(self) -> str:
+        """As text in UTF-8."""
+        return self.decode("utf-8", "replace")
+
+
+def no_offers(view: OfferSetView) -> NoOffers:
+    """The error for an answer that is NO."""
+    reasons = " ".join(reason.message for reason in view.reasons)
+    nearest = "; ".join(reason.nearest for reason in view.reasons if reason.nearest)
+    return NoOffers(reasons, hint=f"What would be possible: {nearest}." if nearest else "")

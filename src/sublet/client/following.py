@@ -1,0 +1,86 @@
+"""How long things are followed: pure state, moved on by the link that waits and by the one that awaits."""
+
+from __future__ import annotations
+
+import codecs
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sublet.client.call import Answer, Call
+from sublet.client.calls import sessions
+from sublet.errors import NotOverYet, ServiceUnreachable
+from sublet.wire.v1.sessions import SessionView
+
+T = TypeVar("T")
+OVER = frozenset({"REJECTED", "EXPIRED", "COMPLETED", "FAILED", "CANCELLED"})
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+TRIES = 8  # without a byte between them, before a lost connection is an error
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Wait so many seconds."""
+
+    seconds: float
+
+
+Steps = Generator[Call[Any] | Pause, Any, T]  # yields what is to be done, is sent the answers, returns the outcome
+
+
+def until_over(id: str, timeout: float | None) -> Steps[SessionView]:
+    """Look at a session, ever less often, until it is over."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    pause = FIRST_PAUSE
+    while True:
+        session: SessionView = yield sessions.session(id)
+        if session.phase in OVER:
+            return session
+        left = LONGEST_PAUSE if deadline is None else deadline - time.monotonic()
+        if left <= 0:
+            raise NotOverYet(phase=session.phase, seconds=timeout, session=session.short)
+        yield Pause(min(pause, left))
+        pause = min(pause * 1.3, LONGEST_PAUSE)
+
+
+class Following:
+    """What a session prints, from an offset on, across lost connections, until there can't be more."""
+
+    def __init__(self, id: str, stream: str = "stdout", offset: int = 0) -> None:
+        """Nothing has been seen yet."""
+        self.id, self.stream, self.offset = id, stream, offset
+        self.over = False
+        self._tries = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    @property
+    def call(self) -> Call[Answer]:
+        """Go on from where it is."""
+        return sessions.follow(self.id, self.stream, self.offset)
+
+    @property
+    def rest(self) -> Call[Answer]:
+        """What is left when a stream has ended, and whether that was all."""
+        return sessions.logs(self.id, self.stream, self.offset)
+
+    def saw(self, piece: bytes) -> str:
+        """These bytes came: as text."""
+        self.offset += len(piece)
+        self._tries = 0
+        return self._decoder.decode(piece)
+
+    def ended(self, rest: Answer) -> str:
+        """A stream has ended, and this was left: as text; if the session is over, so is this."""
+        text = self.saw(rest.body)
+        if rest.headers.get("sublet-ended", "").lower() == "true" and not rest.body:
+            self.over = True
+            text += self._decoder.decode(b"", final=True)
+        return text
+
+    def broke(self, error: ServiceUnreachable) -> Pause:
+        """The connection was lost: how long to wait before it is tried again."""
+        self._tries += 1
+        if self._tries > TRIES:
+            raise error
+        return Pause(min(FIRST_PAUSE * 2**self._tries, LONGEST_PAUSE))

@@ -1,0 +1,73 @@
+"""The way to a service that waits for its answers, and starts the personal service when it isn't there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from sublet.client.address import Address
+from sublet.client.call import Call
+from sublet.client.http import Reply, send
+from sublet.client.problems import raise_for
+from sublet.errors import ServiceUnreachable
+
+T = TypeVar("T")
+TIMEOUT = 120.0  # seconds without a byte, after which a plain call gives up
+
+
+def silent(_: str) -> None:
+    """For those who want no notes on the progress."""
+
+
+class Link:
+    """Executes calls, one connection each."""
+
+    def __init__(self, address: Address, note: Callable[[str], None] = silent) -> None:
+        """`note` is told, in words, what is being waited for."""
+        self.address = address
+        self._note = note
+
+    def do(self, call: Call[T]) -> T:
+        """Send it and read its answer."""
+        reply = self._send(call, TIMEOUT)
+        try:
+            return call.read(reply.whole())
+        except OSError as error:
+            raise unreachable(self.address, error) from error
+
+    def stream(self, call: Call[T]) -> Iterator[bytes]:
+        """The body of its answer, as it comes, for as long as it comes."""
+        reply = self._send(call, None)
+        try:
+            if reply.status >= 400:
+                raise_for(reply.status, reply.whole().body)
+            yield from reply.pieces()
+        except OSError as error:
+            raise unreachable(self.address, error) from error
+        finally:
+            reply.close()
+
+    def _send(self, call: Call[T], timeout: float | None) -> Reply:
+        try:
+            return send(self.address, call, timeout)
+        except (FileNotFoundError, ConnectionRefusedError) as error:
+            if self.address.home is None:
+                raise unreachable(self.address, error) from error
+        except OSError as error:
+            raise unreachable(self.address, error) from error
+        return self._start_and_send(call, timeout)
+
+    def _start_and_send(self, call: Call[T], timeout: float | None) -> Reply:
+        from sublet.client.personal import start  # only needed the first time
+
+        start(self.address, self._note)
+        try:
+            return send(self.address, call, timeout)
+        except OSError as error:
+            raise unreachable(self.address, error) from error
+
+
+def unreachable(address: Address, error: OSError) -> ServiceUnreachable:
+    """The error for a connection that failed, in words."""
+    why = "it took too long to answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
+    return ServiceUnreachable(address=address.text, why=why)

@@ -1,0 +1,42 @@
+"""From a problem on the wire back to the error that it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sublet.errors import NotSignedIn, SubletError
+
+
+def raise_for(status: int, body: bytes) -> None:
+    """Raise the error that an answer stands for, if it stands for one."""
+    if status < 400:
+        return
+    problem = _problem(body)
+    kind = _by_code().get(str(problem.get("code")), NotSignedIn if status == 401 else SubletError)
+    message = str(problem.get("detail") or problem.get("title") or f"The service answered with status {status}.")
+    raise kind(message, hint=str(problem.get("hint") or ""), **_values(problem))
+
+
+def _problem(body: bytes) -> dict[str, Any]:
+    try:
+        problem = json.loads(body)
+    except ValueError:
+        return {}
+    return problem if isinstance(problem, dict) else {}
+
+
+def _values(problem: dict[str, Any]) -> dict[str, object]:
+    known = {"type", "title", "status", "code", "detail", "hint", "instance"}
+    return {str(name): value for name, value in problem.items() if name not in known and str(name).isidentifier()}
+
+
+def _by_code() -> dict[str, type[SubletError]]:
+    return {kind("-").code: kind for kind in _tree(SubletError)}
+
+
+def _tree(kind: type[SubletError]) -> Iterator[type[SubletError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _tree(child)

@@ -1,0 +1,182 @@
+"""The client that waits for its answers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sublet.client.address import find_address
+from sublet.client.call import Call
+from sublet.client.calls import events, health, offers, people, platforms, results, sessions
+from sublet.client.documents import Document, document_of
+from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
+from sublet.client.following import Following, Pause, Steps, until_over
+from sublet.client.link import Link
+from sublet.errors import ServiceUnreachable
+from sublet.wire.v1.events import EventView
+from sublet.wire.v1.health import HealthView
+from sublet.wire.v1.offers import OfferView
+from sublet.wire.v1.people import WhoView
+from sublet.wire.v1.platforms import PlatformView
+from sublet.wire.v1.results import ResultFileView
+from sublet.wire.v1.sessions import Explanation, SessionView
+
+T = TypeVar("T")
+
+
+class Client:
+    """A service: one's own (which starts by itself), or the one at a URL."""
+
+    def __init__(self, url: str | None = None, token: str | None = None) -> None:
+        """With neither, SUBLET_URL and SUBLET_TOKEN count; without those, it is the personal service."""
+        self._link = Link(find_address(url, token))
+
+    def ask(self, document: Document | None = None, /, **wishes: Any) -> Offers:
+        """When and where can this run? A document, a file, YAML text, or words: `cores=2, time="10m"`."""
+        view = self.do(offers.ask(document_of(document, wishes, local=self._link.address.local)))
+        return Offers(view, [Offer(self, offer) for offer in view.offers])
+
+    def offers(self, id: str) -> Offers:
+        """The offers that were made before, by the id of their set."""
+        view = self.do(offers.offerset(id))
+        return Offers(view, [Offer(self, offer) for offer in view.offers])
+
+    def session(self, id: str) -> Session:
+        """One session, by its id or the beginning of it."""
+        return Session(self, self.do(sessions.session(id)))
+
+    def sessions(self, **filters: Any) -> Iterator[Session]:
+        """Sessions, newest first: all, or those with this `phase`, `kind`, `platform`, `name`, or `active=True`."""
+        after: str | None = ""
+        while after is not None:
+            page = self.do(sessions.sessions(**filters, after=after))
+            yield from (Session(self, view) for view in page.items)
+            after = page.next
+
+    def events(self, session: str = "", after: int = 0) -> Iterator[EventView]:
+        """What has happened so far, oldest first."""
+        while page := self.do(events.events(session, after)).items:
+            yield from page
+            after = page[-1].id
+
+    def platforms(self) -> tuple[PlatformView, ...]:
+        """The platforms that the service asks."""
+        return self.do(platforms.platforms()).items
+
+    def whoami(self) -> WhoView:
+        """Who the service takes the caller for."""
+        return self.do(people.whoami())
+
+    def health(self) -> HealthView:
+        """That the service is there, and what it serves."""
+        return self.do(health.health())
+
+    def do(self, call: Call[T]) -> T:
+        """Any call of `sublet.client.calls`."""
+        return self._link.do(call)
+
+    def stream(self, call: Call[Any]) -> Iterator[bytes]:
+        """Any call, with the body of its answer as it comes."""
+        return self._link.stream(call)
+
+    def carry_out(self, steps: Steps[T]) -> T:
+        """Do one step after the other, and return what they lead to."""
+        answer: Any = None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration as done:
+                outcome: T = done.value
+                return outcome
+            answer = None
+            if isinstance(step, Pause):
+                time.sleep(step.seconds)
+            else:
+                answer = self.do(step)
+
+
+class Offer(OfferFacts):
+    """One answer to a request."""
+
+    def __init__(self, client: Client, view: OfferView) -> None:
+        """Made by `Client.ask`."""
+        super().__init__(view)
+        self._client = client
+
+    def accept(self) -> Session:
+        """Take it; its siblings are given back."""
+        return Session(self._client, self._client.do(sessions.accept(self.id)))
+
+    def reject(self) -> None:
+        """Decline it."""
+        self._client.do(sessions.reject(self.id))
+
+
+class Offers(OfferList[Offer]):
+    """The answer to a request."""
+
+
+class Session(SessionFacts):
+    """An accepted offer, and what becomes of it."""
+
+    def __init__(self, client: Client, view: SessionView) -> None:
+        """Made by `Offer.accept` and `Client.session`."""
+        super().__init__(view)
+        self._client = client
+
+    def refresh(self) -> Session:
+        """Look again."""
+        self.view = self._client.do(sessions.session(self.id))
+        return self
+
+    def wait(self, timeout: float | None = None) -> Session:
+        """Until it is over; NotOverYet after `timeout` seconds."""
+        self.view = self._client.carry_out(until_over(self.id, timeout))
+        return self
+
+    def logs(self, *, stream: str = "stdout", follow: bool = False, offset: int = 0) -> Iterator[str]:
+        """What it printed, as text in pieces; with `follow`, also what it is going to print, until it is over."""
+        following = Following(self.id, stream, offset)
+        if not follow:
+            yield following.saw(self._client.do(following.rest).body)
+            return
+        while not following.over:
+            try:
+                yield from map(following.saw, self._client.stream(following.call))
+                yield following.ended(self._client.do(following.rest))
+            except ServiceUnreachable as error:
+                time.sleep(following.broke(error).seconds)
+
+    def results(self) -> tuple[ResultFileView, ...]:
+        """The files that it left."""
+        return self._client.do(results.results(self.id)).items
+
+    def result(self, path: str) -> Result:
+        """One of those files, whole."""
+        return Result(self._client.do(results.result(self.id, path)))
+
+    def archive(self, to: str | os.PathLike[str]) -> None:
+        """All of those files, as one tar.gz, written to a file here."""
+        with open(to, "wb") as file:
+            file.writelines(self._client.stream(results.archive(self.id)))
+
+    def cancel(self) -> Session:
+        """Stop it, whatever it is doing."""
+        self.view = self._client.do(sessions.cancel(self.id))
+        return self
+
+    def extend(self, by: str = "", *, until: datetime | None = None) -> Session:
+        """Move its end: by `30m`, or until an instant."""
+        self.view = self._client.do(sessions.extend(self.id, by, until))
+        return self
+
+    def explain(self) -> Explanation:
+        """Why it is where it is."""
+        return self._client.do(sessions.explain(self.id))
+
+    def delete(self) -> None:
+        """Remove it, with its files, once it is over."""
+        self._client.do(sessions.delete(self.id))
