@@ -217,3 +217,11 @@ class NotOverYet(SubletError):
 
     hint = "Wait longer, or see why with `sublet explain {session}`."
     status = 409
+
+
+class SessionUnreachable(SubletError):
+    """What runs in the session {session} does not answer: {why}"""
+
+    hint = "It may be starting or ending: `sublet status {session}`."
+    status = 502
+    exit_code = 3

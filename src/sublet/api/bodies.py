@@ -10,6 +10,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from sublet.errors import NotAcceptable, TooLarge
+from sublet.wire.reader import plain
 
 LIMIT = 1024 * 1024  # bytes of a document
 JSON = "application/json"
@@ -61,8 +62,8 @@ def document_response(document: Any, kind: str, status: int = 200, location: str
 
 
 def json_response(view: Any, status: int = 200) -> Response:
-    """A view as JSON: written once, not validated again."""
-    return Response(to_json(view), status, media_type=JSON)
+    """A view as JSON, in the views' own writing of instants and durations; not validated again."""
+    return Response(to_json(plain(view)), status, media_type=JSON)
 
 
 def to_yaml(document: Any) -> bytes:

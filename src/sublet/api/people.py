@@ -10,7 +10,8 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from sublet.errors import NotSignedIn
-from sublet.service import Person, Service
+from sublet.service.desk import Person
+from sublet.service.service import Service
 
 ON_SOCKET = "sublet.on_socket"  # set in the scope by the server, for connections by the Unix socket
 
@@ -46,7 +47,16 @@ async def person_of(request: Request) -> Person:
         owner: Person = request.app.state.owner
         return owner
     secret = secret_of(request.headers)
-    person = await service_of(request).tokens.check(secret) if secret else None
+    person = await service_of(request).bearer(secret) if secret else None
     if person is None:
         raise NotSignedIn
     return person
+
+
+def base_of(request: Request) -> str:
+    """The service's address as the asker can use it: as configured, else as it was called."""
+    service = service_of(request)
+    host = request.headers.get("host", "")
+    if service.settings.url or not host or on_socket(request.scope):
+        return (service.settings.url or service.base_url).rstrip("/")
+    return f"{request.scope['scheme']}://{host}"

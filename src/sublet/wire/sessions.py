@@ -13,17 +13,13 @@ from sublet.core.offer import Quote, Reason
 from sublet.core.request import GIB, Data, Request, Storage, Volume
 from sublet.core.session import CLIENT_MOVES, Phase, Session
 from sublet.wire.ends import end_sentence
-from sublet.wire.request import IVOA, NODE_COMPUTE, uri_of
+from sublet.wire.kinds import NODE_COMPUTE, SIMPLE_COMPUTE, SIMPLE_COST, SIMPLE_STORAGE, SIMPLE_VOLUME, uri_of
 from sublet.wire.updates import DURATION_PATH
 
 Document = dict[str, Any]
 
-SESSION = f"{IVOA}session/scheduled-execution-session.yaml"  # generated clients recurse for ever on the simple one
-SIMPLE_COMPUTE = f"{IVOA}compute/simple-compute-resource.yaml"
-COST = f"{IVOA}costs/simple-minmax-float-cost.yaml"
-METRIC = f"{IVOA}metrics/simple-minmax-float-metric.yaml"
-STORAGE = f"{IVOA}storage/simple-storage-resource.yaml"
-VOLUME = f"{IVOA}volume/simple-volume-mount.yaml"
+SESSION = uri_of("session", "scheduled-execution-session")  # generated clients recurse for ever on the simple one
+METRIC = uri_of("metrics", "simple-minmax-float-metric")
 
 P = Phase
 # What a component does while its session is in a phase; IVOA gives components fewer phases.
@@ -78,12 +74,12 @@ def session_document(session: Session, request: Request, base: str) -> Document:
     if request.data:
         document["data"] = [_data(item, session, names, held) for item in request.data]
     if offer.costs:
-        document["costs"] = [_quote(COST, quote) for quote in offer.costs]
+        document["costs"] = [_quote(SIMPLE_COST, quote) for quote in offer.costs]
     if offer.metrics:
         document["metrics"] = [_quote(METRIC, quote) for quote in offer.metrics]
     if session.connectors:
         document["connectors"] = [
-            {"kind": c.kind, "status": c.status, "protocol": c.protocol, "location": _absolute(c.location, base)}
+            {"kind": c.kind, "status": c.status, "protocol": c.protocol, "location": absolute(c.location, base)}
             for c in session.connectors
         ]
     return document
@@ -209,7 +205,7 @@ def _compute(session: Session, request: Request, names: _Names, phase: str, sche
 def _volume(volume: Volume, request: Request, names: _Names) -> Document:
     family = "data" if any(data.name == volume.resource for data in request.data) else "storage"
     return {
-        "kind": VOLUME,
+        "kind": SIMPLE_VOLUME,
         "meta": {"uuid": names.uuid("volume", volume.name), "name": volume.name},
         "path": volume.path,
         "mode": "READONLY" if volume.read_only else "READWRITE",
@@ -220,7 +216,7 @@ def _volume(volume: Volume, request: Request, names: _Names) -> Document:
 def _storage(storage: Storage, session: Session, names: _Names, phase: str) -> Document:
     size = session.offer.storage.get(storage.name, storage.size.min)
     return {
-        "kind": STORAGE,
+        "kind": SIMPLE_STORAGE,
         "meta": {"uuid": names.uuid("storage", storage.name), "name": storage.name},
         "phase": phase,
         "size": _exactly(-(-size // GIB)),
@@ -259,7 +255,8 @@ def _gib(size: int) -> float:
     return size // GIB if size % GIB == 0 else size / GIB
 
 
-def _absolute(location: str, base: str) -> str:
+def absolute(location: str, base: str) -> str:
+    """An address below the service's own, in full."""
     return base + location if location.startswith("/") else location
 
 

@@ -1,0 +1,56 @@
+"""The HTTP application: one router per noun, and nothing between them and the service."""
+
+from __future__ import annotations
+
+import getpass
+
+from fastapi import FastAPI
+from starlette.routing import Mount
+
+from sublet.api import (
+    broker,
+    calendar,
+    described,
+    events,
+    health,
+    logs,
+    offersets,
+    platforms,
+    results,
+    sessions,
+    tokens,
+)
+from sublet.api.connect import Connect
+from sublet.api.metrics import Counted
+from sublet.api.problems import add_problems
+from sublet.service.desk import Person
+from sublet.service.service import Service
+
+DESCRIPTION = """*When, and where, can I run this?* Offers you can accept, and then it runs.
+
+The IVOA Execution Broker 1.0.7 is at the root, in JSON and YAML: `Accept` decides; where it says `*/*` or nothing, the
+answer has the type of the body that was sent, else it is JSON. Sublet's own resources are under `/v1`, in JSON.
+Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise none of these addresses."""
+
+NOUNS = (broker, offersets, sessions, logs, results, events, platforms, calendar, tokens, health)
+
+
+def make_app(service: Service, owner: str = "") -> FastAPI:
+    """The application that serves this service; `owner` is who comes by the Unix socket."""
+    app = FastAPI(
+        title="Sublet",
+        version=service.version,
+        description=DESCRIPTION,
+        docs_url=None,  # its pages would come from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    app.state.owner = Person(owner or getpass.getuser(), operator=True)
+    for noun in NOUNS:
+        app.include_router(noun.router)
+    app.router.routes.append(Mount("/connect", app=Connect(service)))
+    app.add_middleware(Counted)
+    add_problems(app)
+    app.openapi = lambda: described.openapi(app)  # type: ignore[method-assign]
+    return app

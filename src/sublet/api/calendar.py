@@ -1,0 +1,44 @@
+"""How busy a platform is, for drawing."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import AwareDatetime
+from starlette.responses import Response
+
+from sublet.api import described
+from sublet.api.bodies import json_response
+from sublet.api.people import person_of, service_of
+from sublet.errors import BadRequest
+from sublet.wire.shown import calendar_view
+from sublet.wire.views import CalendarView
+
+router = APIRouter(prefix="/v1/calendar", tags=["Platforms"])
+
+WEEK = timedelta(days=7)
+LONGEST = timedelta(days=400)
+
+
+@router.get("", response_model=CalendarView, responses=described.problems(400, 401, 404, 503))
+async def calendar(
+    request: Request,
+    platform: Annotated[str | None, Query(description="The platform's name; the first one if not said.")] = None,
+    start: Annotated[AwareDatetime | None, Query(description="With a zone; now if not said.")] = None,
+    end: Annotated[AwareDatetime | None, Query(description="With a zone; a week after the start if not said.")] = None,
+) -> Response:
+    """What is booked and held, node by node; nothing says by whom."""
+    await person_of(request)
+    service = service_of(request)
+    begins = start or service.now()
+    try:
+        ends: datetime = end or begins + WEEK
+        if not timedelta(0) < ends - begins <= LONGEST:
+            raise BadRequest(detail="`end` must be after `start`, and at most 400 days after it.")
+    except OverflowError:
+        raise BadRequest(detail="`start` and `end` are too far away.") from None
+    name = platform or next(iter(service.platforms_by_name), "")
+    busy = await service.busy(name, begins, ends)
+    return json_response(calendar_view(name, begins, ends, busy.nodes, busy.pools, busy.takes))

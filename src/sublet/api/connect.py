@@ -1,0 +1,243 @@
+"""The way in to an interactive session: /connect/{session}/… is passed on to where it listens, both ways.
+
+Who comes here shows the session's own secret, once, as `?token=`, or as `Authorization: token …`; a cookie that counts
+for this one session remembers it. A person's token is no use here and is never passed on, nor are Sublet's cookies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import AsyncIterator, Iterable
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import httpx2
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.typing import Origin, Subprotocol
+
+from sublet.api.problems import problem_response
+from sublet.errors import NotFound, NotSignedIn, SessionUnreachable, SubletError
+from sublet.service.service import Service
+
+COOKIE = "sublet-connect-"
+# Of one connection, not of the message that travels on it (RFC 9110, 7.6.1).
+HOP_BY_HOP = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+NOT_PASSED_ON = HOP_BY_HOP | {"host", "origin", "cookie", "authorization", "content-length"}
+PATIENCE = httpx2.Timeout(None, connect=10.0)
+NO_WAY_IN = 4403  # the WebSocket close code: RFC 6455 leaves 4000–4999 to applications
+
+
+class Connect:
+    """An ASGI application that passes requests and WebSockets on to sessions."""
+
+    def __init__(self, service: Service) -> None:
+        """Serve the sessions of this service."""
+        self.service = service
+        self.client = httpx2.AsyncClient(timeout=PATIENCE, follow_redirects=False, trust_env=False)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self.client.aclose()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request, or one WebSocket, on."""
+        if scope["type"] == "websocket":
+            await self._websocket(WebSocket(scope, receive, send))
+        else:
+            response = await self._http(Request(scope, receive, send))
+            await response(scope, receive, send)
+
+    async def _http(self, request: Request) -> Response:
+        try:
+            session, fresh = self._let_in(request)
+            upstream = await self.service.upstream(session)
+            answer = await self._pass_on(request, session, upstream)
+        except SubletError as error:
+            return problem_response(error)
+        response = StreamingResponse(_raw(answer), answer.status_code)
+        response.raw_headers = [
+            (name.lower(), _here(value, upstream) if name.lower() == b"location" else value)
+            for name, value in answer.headers.raw
+            if name.decode("latin-1").lower() not in HOP_BY_HOP
+        ]
+        if fresh:
+            response.set_cookie(
+                COOKIE + session,
+                self.service.secret(session),
+                path=f"/connect/{session}/",
+                httponly=True,
+                samesite="lax",
+                secure=request.url.scheme == "https",
+            )
+        return response
+
+    async def _pass_on(self, request: Request, session: str, upstream: str) -> httpx2.Response:
+        has_body = "content-length" in request.headers or "transfer-encoding" in request.headers
+        headers = self._headers(request, session, upstream)
+        if "content-length" in request.headers:
+            headers.append(("content-length", request.headers["content-length"]))
+        message = self.client.build_request(
+            request.method,
+            upstream.rstrip("/") + _target(request.scope),
+            headers=headers,
+            content=request.stream() if has_body else None,
+        )
+        try:
+            return await self.client.send(message, stream=True)
+        except httpx2.HTTPError as error:
+            raise SessionUnreachable(session=session[:8], why=type(error).__name__) from error
+
+    async def _websocket(self, socket: WebSocket) -> None:
+        try:
+            session, _ = self._let_in(socket)
+            _same_origin(socket.headers)
+            upstream = await self.service.upstream(session)
+            place = urlsplit(upstream)
+            there = await connect(
+                f"ws://{place.netloc}{_target(socket.scope)}",
+                origin=Origin(upstream.rstrip("/")) if "origin" in socket.headers else None,
+                subprotocols=[Subprotocol(name) for name in socket.scope.get("subprotocols", ())] or None,
+                additional_headers=[
+                    (name, value)
+                    for name, value in self._headers(socket, session, upstream)
+                    if not name.startswith("sec-websocket-") and name != "host"
+                ],
+                compression=None,
+                max_size=None,
+                proxy=None,
+            )
+        except (SubletError, OSError, WebSocketException, TimeoutError):
+            await socket.close(NO_WAY_IN)
+            return
+        async with there:
+            await socket.accept(there.subprotocol)
+            await _both_ways(socket, there)
+
+    def _let_in(self, connection: HTTPConnection) -> tuple[str, bool]:
+        """The session in the path, and whether its secret came by other means than its cookie."""
+        name = connection.scope["path"].removeprefix(connection.scope.get("root_path", "")).lstrip("/").partition("/")[0]
+        try:
+            session = str(UUID(name))
+        except ValueError:
+            raise NotFound(noun="session", name=name[:40]) from None
+        secret = self.service.secret(session)
+        kind, _, value = connection.headers.get("authorization", "").partition(" ")
+        shown = [connection.query_params.get("token", ""), value if kind.lower() in {"token", "bearer"} else ""]
+        if any(hmac.compare_digest(one.encode(), secret.encode()) for one in shown):
+            return session, True
+        remembered = connection.cookies.get(COOKIE + session, "")
+        if hmac.compare_digest(remembered.encode(), secret.encode()):
+            return session, False
+        raise NotSignedIn("This session's own secret is needed.", hint="Open the address that `sublet status` shows.")
+
+    def _headers(self, connection: HTTPConnection, session: str, upstream: str) -> list[tuple[str, str]]:
+        """What the session may see: nothing that would let it act for the person elsewhere."""
+        headers = [(name, value) for name, value in connection.headers.items() if name not in NOT_PASSED_ON]
+        headers.append(("host", urlsplit(upstream).netloc))
+        if "origin" in connection.headers:
+            same = _host_of(connection.headers["origin"]) == connection.headers.get("host", "")
+            headers.append(("origin", upstream.rstrip("/") if same else connection.headers["origin"]))
+        if cookies := _cookies(connection.headers.getlist("cookie")):
+            headers.append(("cookie", cookies))
+        secret = self.service.secret(session)
+        if connection.headers.get("authorization", "").partition(" ")[2] == secret:
+            headers.append(("authorization", f"token {secret}"))
+        return headers
+
+
+async def _raw(answer: httpx2.Response) -> AsyncIterator[bytes]:
+    try:
+        async for part in answer.aiter_raw():
+            yield part
+    finally:
+        await answer.aclose()
+
+
+async def _both_ways(here: WebSocket, there: ClientConnection) -> None:
+    """Carry messages until either side has had enough, then tell the other."""
+    tasks = [asyncio.create_task(_outwards(here, there)), asyncio.create_task(_inwards(here, there))]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _outwards(here: WebSocket, there: ClientConnection) -> None:
+    try:
+        while True:
+            message = await here.receive()
+            if message["type"] == "websocket.disconnect":
+                await there.close(_code(message.get("code")), message.get("reason") or "")
+                return
+            text = message.get("text")
+            await there.send(text if text is not None else message.get("bytes", b""))
+    except ConnectionClosed:
+        return
+
+
+async def _inwards(here: WebSocket, there: ClientConnection) -> None:
+    try:
+        async for message in there:
+            await (here.send_text(message) if isinstance(message, str) else here.send_bytes(message))
+        await here.close(_code(there.close_code), there.close_reason or "")
+    except (ConnectionClosed, WebSocketDisconnect):
+        await here.close(1011)
+
+
+def _code(code: int | None) -> int:
+    """A close code that may be sent: some only describe what was seen."""
+    return code if code is not None and code not in {1005, 1006, 1015} else 1000
+
+
+def _same_origin(headers: Headers) -> None:
+    """Browsers let any page open a WebSocket, with cookies: only our own pages may."""
+    if "origin" in headers and _host_of(headers["origin"]) != headers.get("host", ""):
+        raise NotSignedIn("Another site's page can't connect to a session.")
+
+
+def _host_of(origin: str) -> str:
+    return urlsplit(origin).netloc
+
+
+def _target(scope: Scope) -> str:
+    """The path and query, as they came."""
+    path: bytes = scope.get("raw_path") or scope["path"].encode()
+    query: bytes = scope.get("query_string", b"")
+    return (path.partition(b"?")[0] + (b"?" + query if query else b"")).decode("latin-1")
+
+
+def _here(location: bytes, upstream: str) -> bytes:
+    """A redirect to where the session listens, made to point here."""
+    return location.removeprefix(upstream.rstrip("/").encode()) or b"/"
+
+
+def _cookies(headers: Iterable[str]) -> str:
+    """The cookies that the session itself has set."""
+    kept: list[str] = []
+    for header in headers:
+        for pair in header.split(";"):
+            name = pair.partition("=")[0].strip()
+            if name and not name.lower().startswith("sublet"):
+                kept.append(pair.strip())
+    return "; ".join(kept)

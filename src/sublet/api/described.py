@@ -1,0 +1,157 @@
+"""What OpenAPI says of the addresses: their bodies, their answers, their problems."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from sublet.api.bodies import JSON, YAML
+from sublet.api.problems import MEDIA_TYPE
+from sublet.api.schemas import COMPONENTS, Schema, ref
+
+Responses = dict[int | str, dict[str, Any]]
+Route = dict[str, Any]  # keyword arguments of a route
+
+WHEN = {
+    400: "The request can't be understood.",
+    401: "A token is needed.",
+    403: "It belongs to someone else, or only an operator may.",
+    404: "There is no such thing.",
+    406: "It can be had in JSON and YAML only.",
+    409: "Not now, or not any more: the detail says why.",
+    413: "The document has more than 1 MiB.",
+    415: "The document is neither JSON nor YAML.",
+    503: "A platform can't be reached at the moment.",
+}
+LOCATION = {"Location": {"required": True, "schema": {"type": "string", "format": "uri"}}}
+BYTES: Schema = {"type": "string"}
+
+
+def problems(*codes: int) -> Responses:
+    """The problems that an address can answer with."""
+    return {
+        code: {"description": WHEN[code], "content": {MEDIA_TYPE: {"schema": ref("Problem")}}} for code in sorted(codes)
+    }
+
+
+def _document(name: str, description: str) -> dict[str, Any]:
+    return {"description": description, "content": {JSON: {"schema": ref(name)}, YAML: {"schema": ref(name)}}}
+
+
+def _body(name: str, examples: dict[str, Any], description: str = "") -> dict[str, Any]:
+    media = {"schema": ref(name), "examples": {title: {"value": value} for title, value in examples.items()}}
+    return {"requestBody": {"required": True, "description": description, "content": {JSON: media, YAML: media}}}
+
+
+REQUESTS = {
+    "container": {
+        "executable": {
+            "kind": "https://www.purl.org/ivoa.net/Calycopis-openapi/schema/v1.0/kinds/executable/docker-container.yaml",
+            "image": {"locations": ["docker.io/library/alpine:3.20"]},
+            "command": ["echo", "hello"],
+        },
+        "schedule": {"requested": {"duration": "PT1H"}},
+    }
+}
+SHORTS = {"command": {"run": ["python", "sim.py"], "cores": 4, "memory": "8GiB", "time": "2h"}}
+UPDATES = {
+    "accept": {"kind": "uri:enum-value-update", "path": "phase", "value": "ACCEPTED"},
+    "half an hour more": {
+        "kind": "uri:integer-delta-update",
+        "path": "schedule.available.duration",
+        "delta": 30,
+        "units": "minutes",
+    },
+}
+
+ASK: Route = {
+    "responses": {
+        303: _document("OfferSetResponse", "The offers, and where they can be looked at again.") | {"headers": LOCATION},
+        **problems(400, 401, 406, 413, 415),
+    },
+    "openapi_extra": _body("ExecutionRequest", REQUESTS),
+}
+_FAILED = _document("ExecutionSession", "It can't be run: a FAILED session with the reasons; or a problem.")
+DIRECT: Route = {
+    "responses": {
+        303: _document("ExecutionSession", "It is accepted.") | {"headers": LOCATION},
+        **problems(401, 406, 409, 413, 415),
+        400: _FAILED | {"content": _FAILED["content"] | {MEDIA_TYPE: {"schema": ref("Problem")}}},
+    },
+    "openapi_extra": _body("ExecutionRequest", REQUESTS),
+}
+OFFERSET: Route = {
+    "responses": {200: _document("OfferSetResponse", "The offer set."), **problems(401, 403, 404, 406)},
+}
+SESSION: Route = {
+    "responses": {200: _document("ExecutionSession", "The session."), **problems(401, 403, 404, 406)},
+}
+UPDATE: Route = {
+    "responses": {
+        200: _document("ExecutionSession", "The session, changed."),
+        **problems(400, 401, 403, 404, 406, 409, 413, 415, 503),
+    },
+    "openapi_extra": _body("Update", UPDATES),
+}
+ASK_SHORT: Route = {
+    "responses": {201: {"headers": LOCATION}, **problems(400, 401, 413, 415)},
+    "openapi_extra": _body("ShortRequest", SHORTS),
+}
+
+
+def _raw(kind: str, description: str, *codes: int, **headers: Schema) -> Route:
+    answer: dict[str, Any] = {"description": description, "content": {kind: {"schema": BYTES}}}
+    if headers:
+        answer["headers"] = {name.replace("_", "-"): {"schema": schema} for name, schema in headers.items()}
+    return {"responses": {200: answer, **problems(*codes)}}
+
+
+LOGS = _raw(
+    "text/plain",
+    "What was printed.",
+    *(400, 401, 403, 404, 409, 503),
+    Sublet_Next_Offset={"type": "integer"},
+    Sublet_Ended={"type": "string", "enum": ["true", "false"]},
+)
+FILE = _raw("application/octet-stream", "The file.", 401, 403, 404, 409, 503)
+ARCHIVE = _raw("application/gzip", "All files.", 401, 403, 404, 409, 503)
+METRICS = _raw("text/plain", "The metrics.")
+EVENTS: Route = {
+    "responses": {
+        200: {"content": {"text/event-stream": {"schema": BYTES}}},
+        **problems(400, 401, 403, 404, 409),
+    },
+}
+
+SECURITY = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A token, as `sublet token` prints it."},
+    "basic": {"type": "http", "scheme": "basic", "description": "Any name, with a token as the password."},
+}
+OPEN = frozenset({"/health", "/metrics"})  # these need no token
+
+
+def openapi(app: FastAPI) -> dict[str, Any]:
+    """The whole description, made once."""
+    if app.openapi_schema is None:
+        made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        schemas = made["components"]["schemas"]
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        schemas.update(COMPONENTS)
+        made["components"]["securitySchemes"] = SECURITY
+        made["security"] = [{name: []} for name in SECURITY]
+        for path, operations in made["paths"].items():
+            for operation in operations.values():
+                _tidy(path, operation)
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+def _tidy(path: str, operation: dict[str, Any]) -> None:
+    """Say no more than is true: what FastAPI would answer with 422 is a 400 here."""
+    operation["responses"].pop(str(HTTPStatus.UNPROCESSABLE_ENTITY.value), None)
+    if path in OPEN:
+        operation["security"] = []

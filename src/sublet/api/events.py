@@ -1,0 +1,52 @@
+"""What happened: as JSON by the page, or as it comes by Server-Sent Events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request
+from pydantic_core import to_json
+from starlette.responses import Response, StreamingResponse
+
+from sublet.api import described
+from sublet.api.bodies import json_response
+from sublet.api.people import person_of, service_of
+from sublet.core.session import Event
+from sublet.wire.reader import plain
+from sublet.wire.shown import event_view
+from sublet.wire.views import EventPage
+
+router = APIRouter(prefix="/v1/events", tags=["Events"])
+
+STREAM = "text/event-stream"
+LAST = 2**53
+
+
+@router.get("", response_model=EventPage, **described.EVENTS)
+async def events(
+    request: Request,
+    session: Annotated[str | None, Query(description="Only of this session.")] = None,
+    after: Annotated[int, Query(ge=0, le=LAST, description="Only those with a higher id.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    last_event_id: Annotated[int | None, Header(ge=0, le=LAST, description="Where a stream broke off.")] = None,
+) -> Response:
+    """Events of the asker's sessions, oldest first; with `Accept: text/event-stream` they go on coming."""
+    person = await person_of(request)
+    service = service_of(request)
+    if STREAM not in request.headers.get("accept", ""):
+        found = await service.events(person, after=after, session=session, limit=limit)
+        views = tuple(event_view(event) for event in found)
+        return json_response(EventPage(items=views, next=views[-1].id if len(views) == limit else None))
+    id = (await service.session(session, person)).id if session else None
+    coming = service.watch(person, after=after if last_event_id is None else last_event_id, session=id)
+    return StreamingResponse(_lines(coming), media_type=STREAM, headers={"cache-control": "no-store"})
+
+
+async def _lines(events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:
+    yield b": sublet\n\n"  # headers and a first byte go out at once
+    async for event in events:
+        if event is None:
+            yield b": still here\n\n"
+        else:
+            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.kind.encode(), to_json(plain(event_view(event))))

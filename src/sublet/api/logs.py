@@ -1,0 +1,39 @@
+"""What a session printed, by offset, and as it comes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from sublet.api import described
+from sublet.api.people import person_of, service_of
+from sublet.api.sessions import Id
+
+router = APIRouter(prefix="/v1/sessions", tags=["Logs and results"])
+
+TEXT = "text/plain; charset=utf-8"
+PLAIN = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
+PIECE = 256 * 1024
+FURTHEST = 2**53  # the largest whole number that every JSON reader keeps
+
+
+@router.get("/{id}/logs", response_class=Response, **described.LOGS)
+async def logs(
+    request: Request,
+    id: Id,
+    stream: Literal["stdout", "stderr"] = "stdout",
+    offset: Annotated[int, Query(ge=0, le=FURTHEST, description="In bytes.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=4 * PIECE, description="In bytes.")] = PIECE,
+    follow: Annotated[bool, Query(description="Go on until the session is over.")] = False,
+) -> Response:
+    """Part of what it printed; the headers say where the next part begins and whether there will be more."""
+    person = await person_of(request)
+    service = service_of(request)
+    if follow:
+        session = await service.session(id, person)
+        return StreamingResponse(service.follow(session.id, person, stream, offset), media_type=TEXT, headers=PLAIN)
+    chunk = await service.output(id, person, stream, offset, limit)
+    said = {"sublet-next-offset": str(chunk.next), "sublet-ended": "true" if chunk.ended else "false"}
+    return Response(chunk.data, headers=PLAIN | said, media_type=TEXT)

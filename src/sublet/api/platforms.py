@@ -1,0 +1,57 @@
+"""The platforms: what they have, and whether they keep their promises."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from sublet.api import described
+from sublet.api.bodies import json_response
+from sublet.api.people import person_of, service_of
+from sublet.errors import OperatorsOnly
+from sublet.service.platforms import PlatformState
+from sublet.wire.shown import node_views, quote_views
+from sublet.wire.views import CheckList, CheckView, PlatformList, PlatformView
+
+router = APIRouter(prefix="/v1/platforms", tags=["Platforms"])
+
+
+@router.get("", response_model=PlatformList, responses=described.problems(401))
+async def platforms(request: Request) -> Response:
+    """All platforms that are asked for offers, the broken ones too."""
+    await person_of(request)
+    return json_response(PlatformList(items=tuple(map(_view, await service_of(request).platforms()))))
+
+
+@router.get("/{name}", response_model=PlatformView, responses=described.problems(401, 404))
+async def platform(request: Request, name: str) -> Response:
+    """One platform."""
+    await person_of(request)
+    return json_response(_view(await service_of(request).platform(name)))
+
+
+@router.post("/{name}/check", response_model=CheckList, responses=described.problems(401, 403, 404, 503))
+async def check(request: Request, name: str) -> Response:
+    """Try every promise of a platform on the live thing; for operators, because it runs small jobs there."""
+    if not (await person_of(request)).operator:
+        raise OperatorsOnly
+    found = await service_of(request).check(name)
+    return json_response(CheckList(items=tuple(CheckView(rule=f.rule, ok=f.ok, detail=f.detail) for f in found)))
+
+
+def _view(state: PlatformState) -> PlatformView:
+    survey = state.survey
+    if survey is None:
+        return PlatformView(name=state.name, kind=state.kind, terms=state.terms, working=False, problem=state.trouble)
+    return PlatformView(
+        name=state.name,
+        kind=state.kind,
+        terms=state.terms,
+        as_of=survey.as_of,
+        nodes=node_views(survey.nodes),
+        pools=dict(survey.pools),
+        tools=dict(survey.tools),
+        metrics=quote_views(survey.metrics),
+        notes=survey.notes,
+        contained_only=survey.contained_only,
+    )

@@ -1,0 +1,71 @@
+"""What a session left: its files, one by one and as one archive."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response, StreamingResponse
+
+from sublet.api import described
+from sublet.api.bodies import json_response
+from sublet.api.people import person_of, service_of
+from sublet.api.sessions import LOOK, Id
+from sublet.wire.views import ResultFileView, ResultList
+
+router = APIRouter(prefix="/v1/sessions", tags=["Logs and results"])
+
+
+@router.get("/{id}/results", response_model=ResultList, responses=LOOK)
+async def results(request: Request, id: Id) -> Response:
+    """The files in its working directory."""
+    files = await service_of(request).results(id, await person_of(request))
+    views = (ResultFileView(path=file.path, size=file.size, modified=file.modified) for file in files)
+    return json_response(ResultList(items=tuple(views)))
+
+
+@router.get("/{id}/results/{path:path}", response_class=Response, **described.FILE)
+async def result(
+    request: Request, id: Id, path: Annotated[str, Path(description="As in the list of results.")]
+) -> Response:
+    """One file, as it is."""
+    file, pieces = await service_of(request).result(id, await person_of(request), path)
+    headers = _saved_as(path.rpartition("/")[2]) | {"content-length": str(file.size)}
+    return StreamingResponse(_at_most(pieces, file.size), media_type="application/octet-stream", headers=headers)
+
+
+@router.get("/{id}/archive", response_class=Response, **described.ARCHIVE)
+async def archive(request: Request, id: Id) -> Response:
+    """All its files as one .tar.gz, made while it is sent."""
+    person = await person_of(request)
+    service = service_of(request)
+    session = await service.session(id, person)
+    pieces = service.archive(session.id, person)
+    first = await anext(pieces, b"")  # what can't be read is an error now, not half an archive
+    headers = _saved_as(f"{session.id[:8]}.tar.gz")
+    return StreamingResponse(_again(first, pieces), media_type="application/gzip", headers=headers)
+
+
+def _saved_as(name: str) -> dict[str, str]:
+    """Saved, never shown: a session's files must not become pages of this site."""
+    return {
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
+        "x-content-type-options": "nosniff",
+    }
+
+
+async def _again(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in rest:
+        yield piece
+
+
+async def _at_most(pieces: AsyncIterator[bytes], size: int) -> AsyncIterator[bytes]:
+    """The file as long as it was when it was listed: it may still grow."""
+    async for piece in pieces:
+        yield piece[:size]
+        size -= len(piece)
+        if size <= 0:
+            return

@@ -1,0 +1,95 @@
+"""Sessions under /v1: list them, look at one, and change it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from sublet.api import described
+from sublet.api.bodies import json_response
+from sublet.api.people import base_of, person_of, service_of
+from sublet.core.session import Phase, Session
+from sublet.errors import BadRequest
+from sublet.wire.shown import session_view
+from sublet.wire.views import Explanation, ExtendAsk, SessionPage, SessionView
+
+router = APIRouter(prefix="/v1/sessions", tags=["Sessions"])
+
+Id = Annotated[str, Path(description="A session's uuid, or the first 4 or more characters of it.")]
+LOOK = described.problems(401, 403, 404, 409)
+CHANGE = described.problems(400, 401, 403, 404, 409, 503)
+
+
+@router.get("", response_model=SessionPage, responses=described.problems(400, 401))
+async def sessions(
+    request: Request,
+    phase: Annotated[list[Phase] | None, Query(description="Only these phases.")] = None,
+    kind: Annotated[str | None, Query(description="Only this kind of executable.")] = None,
+    platform: Annotated[str | None, Query(description="Only on this platform.")] = None,
+    name: Annotated[str | None, Query(description="Only those called so.")] = None,
+    active: Annotated[bool | None, Query(description="Only those under way, or only the others.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+) -> Response:
+    """The asker's sessions, newest first, a page at a time."""
+    person = await person_of(request)
+    page = await service_of(request).sessions(
+        person, phases=phase, kind=kind, platform=platform, name=name, active=active, limit=limit, after=after
+    )
+    base = base_of(request)
+    return json_response(SessionPage(items=tuple(session_view(one, base) for one in page.items), next=page.next))
+
+
+@router.get("/{id}", response_model=SessionView, responses=LOOK)
+async def session(request: Request, id: Id) -> Response:
+    """One session."""
+    return _view(request, await service_of(request).session(id, await person_of(request)))
+
+
+@router.post("/{id}/accept", response_model=SessionView, responses=CHANGE)
+async def accept(request: Request, id: Id) -> Response:
+    """Take an offer: its siblings are rejected. Accepting twice is accepting once."""
+    return _view(request, await service_of(request).accept(id, await person_of(request)))
+
+
+@router.post("/{id}/reject", response_model=SessionView, responses=CHANGE)
+async def reject(request: Request, id: Id) -> Response:
+    """Decline an offer: what was held for it is free again."""
+    return _view(request, await service_of(request).reject(id, await person_of(request)))
+
+
+@router.post("/{id}/cancel", response_model=SessionView, responses=CHANGE)
+async def cancel(request: Request, id: Id) -> Response:
+    """Stop it, whatever it is doing."""
+    return _view(request, await service_of(request).cancel(id, await person_of(request)))
+
+
+@router.post("/{id}/extend", response_model=SessionView, responses=CHANGE)
+async def extend(request: Request, id: Id, ask: ExtendAsk) -> Response:
+    """Let it last longer, while there is room after it."""
+    person = await person_of(request)
+    if bool(ask.by) == bool(ask.until):
+        raise BadRequest(detail="say `by` (how much longer, as in 30m) or `until` (an instant), and not both.")
+    if ask.until is not None and ask.until.tzinfo is None:
+        raise BadRequest(detail="`until` needs a zone, as in 2026-12-01T12:00:00Z.")
+    return _view(request, await service_of(request).extend(id, person, until=ask.until, by=ask.by or None))
+
+
+@router.delete("/{id}", status_code=204, responses=CHANGE)
+async def delete(request: Request, id: Id) -> Response:
+    """Forget a session that is over, with its files."""
+    await service_of(request).delete(id, await person_of(request))
+    return Response(status_code=204)
+
+
+@router.get("/{id}/explain", response_model=Explanation, responses=LOOK)
+async def explain(request: Request, id: Id) -> Response:
+    """Why it is where it is, in sentences."""
+    session, sentences = await service_of(request).explain(id, await person_of(request))
+    return json_response(Explanation(session=session.id, phase=session.phase.value, sentences=tuple(sentences)))
+
+
+def _view(request: Request, session: Session) -> Response:
+    return json_response(session_view(session, base_of(request)))

@@ -1,0 +1,51 @@
+"""Tokens, and who the service takes the caller for."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from sublet.api import described
+from sublet.api.bodies import json_response
+from sublet.api.people import person_of, service_of
+from sublet.core.amounts import parse_duration
+from sublet.service.tokens import Token
+from sublet.wire.views import TokenAsk, TokenList, TokenView, WhoView
+
+router = APIRouter(prefix="/v1", tags=["People"])
+
+
+@router.get("/whoami", response_model=WhoView, responses=described.problems(401))
+async def whoami(request: Request) -> Response:
+    """Who the service takes the caller for."""
+    person = await person_of(request)
+    return json_response(WhoView(person=person.name, mode=service_of(request).mode, operator=person.operator))
+
+
+@router.post("/tokens", status_code=201, response_model=TokenView, responses=described.problems(400, 401, 403))
+async def make(request: Request, ask: TokenAsk) -> Response:
+    """A new token; its text is in this answer and nowhere else."""
+    person = await person_of(request)
+    lasts = parse_duration(ask.expires) if ask.expires else None
+    token, secret = await service_of(request).make_token(person, ask.note, lasts, ask.person or None)
+    return json_response(_view(token, secret), 201)
+
+
+@router.get("/tokens", response_model=TokenList, responses=described.problems(401))
+async def tokens(request: Request) -> Response:
+    """The asker's tokens, without their texts."""
+    found = await service_of(request).tokens(await person_of(request))
+    return json_response(TokenList(items=tuple(_view(token) for token in found)))
+
+
+@router.delete("/tokens/{id}", status_code=204, responses=described.problems(401, 404))
+async def revoke(request: Request, id: str) -> Response:
+    """Make a token worthless."""
+    await service_of(request).revoke_token(await person_of(request), id)
+    return Response(status_code=204)
+
+
+def _view(token: Token, secret: str = "") -> TokenView:
+    return TokenView(
+        id=token.id, person=token.person, note=token.name, created=token.created, expires=token.expires, token=secret
+    )
