@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 SYNC = $(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r
 
-.PHONY: help setup demo test check bench serve guide lock system clean
+.PHONY: help setup demo test check bench serve guide reference lock system clean
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -51,6 +51,9 @@ serve: $(VENV)/.run ## a service on this machine, in the foreground
 
 guide: setup ## run a guide and compare what it shows: make guide NAME=first-run
 	@$(BIN)/python -m pytest -q tests/docs/test_guides.py -k "$(NAME)"
+
+reference: setup ## write the reference pages out of the code
+	@$(BIN)/python -m tests.docs.reference
 
 lock: $(VENV)/.uv ## lock the dependencies anew, a week behind the newest
 	@scripts/lock

@@ -18,7 +18,7 @@ from sublet.errors import NotFound, NotYours, PlatformUnreachable, SubletError
 from sublet.platforms.port import Survey
 from sublet.service import metrics
 from sublet.service.desk import Desk, Person, log
-from sublet.store.engine import Tx
+from sublet.store.tx import Tx
 from sublet.wire.document import parse_document
 from sublet.wire.request import read_request
 from sublet.wire.short import full_document, is_short
@@ -72,7 +72,7 @@ class Asking(Desk):
 
     async def offerset(self, name: str, person: Person) -> OfferSet:
         """An offer set that this person asked for, with its offers as they are now."""
-        found = await self.store.read(lambda tx: tx.offersets.get(name))
+        found = await self.store.read(lambda tx: _whole(tx, tx.offersets.get(name)))
         if found is None:
             raise NotFound(noun="offer set", name=name)
         if found.person != person.name and not person.operator:
@@ -168,7 +168,7 @@ class Asking(Desk):
         key: str | None,
     ) -> OfferSet:
         """One transaction: look at the calendars, hold what is offered, record it all."""
-        if key and (known := tx.offersets.by_key(person.name, key)):
+        if key and (known := _whole(tx, tx.offersets.by_key(person.name, key))):
             return known
         now = self.now()
         offers: list[Offer] = []
@@ -180,7 +180,7 @@ class Asking(Desk):
             no += answer.reasons
             if candidate.platform not in shared and answer.offers:
                 booked[candidate.platform] = list(answer.offers)
-        offers.sort(key=lambda offer: (offer.start, sum(cost.max for cost in offer.costs)))
+        offers.sort(key=_rank)
         expires = expiry_of(offers, now, self.settings.hold) if offers else now + self.settings.hold
         id = str(uuid4())
         for name, held in booked.items():
@@ -196,12 +196,12 @@ class Asking(Desk):
             document=asked.document,
             content_type=asked.content_type,
             reasons=tuple(no),
-            notes=asked.notes,
+            key=key,
             offers=sessions,
         )
-        tx.offersets.add(made, key)
+        tx.offersets.add(made)
         if sessions:
-            tx.sessions.add(sessions)
+            tx.sessions.add(sessions, due=expires)
             tx.events.add(now, id, person.name, "offerset.made", f"{len(sessions)} offers", "OFFERED")
         return made
 
@@ -239,3 +239,15 @@ class Asking(Desk):
             modified=now,
             expires=expires,
         )
+
+
+def _whole(tx: Tx, found: OfferSet | None) -> OfferSet | None:
+    """An offer set with its offers as they are now, in the order in which they were made."""
+    if found is None:
+        return None
+    offers = sorted(tx.sessions.of_set(found.id), key=lambda session: _rank(session.offer))
+    return replace(found, offers=tuple(offers))
+
+
+def _rank(offer: Offer) -> tuple[datetime, float]:
+    return offer.start, sum(cost.max for cost in offer.costs)

@@ -22,7 +22,7 @@ from sublet.kinds.port import Kind, Way
 from sublet.movers.port import Mover
 from sublet.platforms.port import Platform, Survey
 from sublet.settings import Settings
-from sublet.store.engine import Store
+from sublet.store.store import Store
 
 log = structlog.get_logger()
 SURVEY_AGE = timedelta(minutes=1)

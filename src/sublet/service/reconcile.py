@@ -17,14 +17,15 @@ from pathlib import Path
 
 import structlog
 
-from sublet.core.session import OVER, Session
+from sublet.core.job import State
+from sublet.core.session import ACTIVE, OVER, Phase, Session
 from sublet.errors import LoginNeeded, PlatformUnreachable, SubletError
 from sublet.service import metrics
 from sublet.service.desk import Desk
 from sublet.service.faults import point
 from sublet.service.steps import STEPS, Step
-from sublet.store.engine import Tx
-from sublet.store.sessions import Claimed
+from sublet.store.claims import Claim
+from sublet.store.tx import Tx
 
 log = structlog.get_logger()
 
@@ -32,6 +33,7 @@ AT_ONCE = 64  # sessions that are worked on at the same time
 BATCH = 500
 LISTEN = 0.1  # seconds between two looks at what platforms have to tell, while something runs
 IDLE = 1.0  # seconds between two looks at the database: another process may have written there
+AGAIN = timedelta(seconds=10)  # after a step that failed for the moment
 SWEEP = timedelta(minutes=1)  # how often all running jobs are asked after, whatever the news say
 
 
@@ -50,6 +52,12 @@ class Owner:
     def here(cls) -> Owner:
         """This process."""
         return cls(socket.gethostname(), os.getpid(), _began(os.getpid()))
+
+    @classmethod
+    def named(cls, text: str) -> Owner:
+        """The process that wrote this."""
+        host, pid, began = (text.split("/") + ["", ""])[:3]
+        return cls(host, int(pid) if pid.isdigit() else 0, began)
 
     def lives(self) -> bool:
         """Whether it still runs, as far as can be known from this host."""
@@ -70,7 +78,8 @@ class Loop:
         """Get ready to work for this desk."""
         self.desk = desk
         self.owner = Owner.here()
-        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self.tasks: dict[str, tuple[asyncio.Task[None], str]] = {}  # session → its task and the claim's token
+        self.running: set[str] = set()  # sessions with a job that this process listens for
         self.swept: dict[str, datetime] = {}
         self.renewed = desk.now()
 
@@ -92,10 +101,11 @@ class Loop:
 
     async def stop(self) -> None:
         """Let go of what is being worked on; platforms go on running it."""
-        for task in list(self.tasks.values()):
+        tasks = [task for task, _ in self.tasks.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self.tasks.values(), return_exceptions=True)
-        await self.desk.store.write(lambda tx: tx.sessions.release_claims(str(self.owner)))
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.desk.store.write(lambda tx: tx.claims.release_all(str(self.owner)))
 
     async def turn(self) -> bool:
         """One turn; whether there was anything to do."""
@@ -103,31 +113,35 @@ class Loop:
         heard = await self._hear(now)
         await self._renew(now)
         await self._heed(now)
-        room = AT_ONCE - len(self.tasks)
-        names = tuple(self.desk.platforms_by_name)
-        if not await self.desk.store.read(lambda tx: tx.sessions.any_due(now, names)):
+        due = await self.desk.store.read(lambda tx: tx.claims.next_due())
+        if due is None or due > now:
             return heard
-        expired, claimed = await self.desk.store.write(lambda tx: self._claim(tx, now, room, names))
+        expired, claimed = await self.desk.store.write(lambda tx: self._claim(tx, now))
         for work in claimed:
             task = asyncio.create_task(self._work(work), name=f"session {work.session.id}")
-            self.tasks[work.session.id] = task
-            task.add_done_callback(lambda _, id=work.session.id: self._done(id))
+            self.tasks[work.session.id] = task, work.token
+            task.add_done_callback(lambda done, id=work.session.id: self._done(done, id))  # type: ignore[misc]
         if expired:
             await self.desk.tell()
         return heard or bool(expired) or bool(claimed)
 
-    def _claim(self, tx: Tx, now: datetime, room: int, names: Sequence[str]) -> tuple[int, list[Claimed]]:
-        expired = tx.sessions.expire(now, BATCH)
+    def _claim(self, tx: Tx, now: datetime) -> tuple[int, Sequence[Claim]]:
+        expired = tx.claims.expire(now, BATCH)
         for session in expired:
             tx.events.add(now, session.id, session.person, "session.expired", "", session.phase)
-        lease = self.desk.settings.claim
-        return len(expired), tx.sessions.claim(now, str(self.owner), lease, room, names) if room > 0 else []
+        room = AT_ONCE - len(self.tasks)
+        if len(expired) == BATCH or room <= 0:
+            return len(expired), []
+        names = tuple(self.desk.platforms_by_name)
+        return len(expired), tx.claims.claim(now, str(self.owner), self.desk.settings.claim, room, names)
 
-    def _done(self, id: str) -> None:
+    def _done(self, task: asyncio.Task[None], id: str) -> None:
         self.tasks.pop(id, None)
         self.desk.nudged.set()
+        if not task.cancelled() and (error := task.exception()):
+            log.error("step.crashed", session=id, why=repr(error))
 
-    async def _work(self, work: Claimed) -> None:
+    async def _work(self, work: Claim) -> None:
         """Take a session as many steps on as can be taken now."""
         session: Session | None = work.session
         while session is not None:
@@ -136,10 +150,10 @@ class Loop:
             except (PlatformUnreachable, LoginNeeded) as error:
                 metrics.platform_errors.labels(session.offer.platform, error.code).inc()
                 words = f"{error.message} {error.advice}".strip()
-                step = Step(due=self.desk.now() + timedelta(seconds=10), changes={"condition": words})
+                step = Step(due=self.desk.now() + AGAIN, changes={"condition": words})
             except (SubletError, OSError) as error:
                 log.warning("step.failed", session=session.id, phase=session.phase, why=str(error))
-                step = Step(due=self.desk.now() + timedelta(seconds=10), changes={"condition": str(error)})
+                step = Step(due=self.desk.now() + AGAIN, changes={"condition": str(error)})
             session = await self._apply(session, work.token, step)
 
     async def _apply(self, old: Session, token: str, step: Step) -> Session | None:
@@ -148,11 +162,17 @@ class Loop:
         more = step.due is not None and step.due <= now
 
         def record(tx: Tx) -> Session | None:
-            new = tx.sessions.apply(
-                old.id, step.to, when=(old.phase,), now=now, token=token, due=step.due, keep_claim=more, **step.changes
-            )
+            changes = {**step.changes, "due": step.due}
+            if step.to:
+                new = tx.sessions.move(old.id, step.to, when=(old.phase,), now=now, token=token, **changes)
+            else:
+                new = tx.sessions.change(old.id, when=(old.phase,), now=now, token=token, **changes)
             if new is None:
                 return None
+            if not more:
+                tx.claims.release_claim(old.id, token)
+            if new.cancel_by and not old.cancel_by and new.phase not in OVER:
+                tx.sessions.change(old.id, now=now, due=now)  # asked for while the step was under way
             if step.release and old.offer.terms.kind == "booked":
                 tx.books.release(old.offer.platform, old.id)
             if step.event:
@@ -163,15 +183,23 @@ class Loop:
         if new is None:
             log.warning("claim.lost", session=old.id)
             return None
-        if step.to:
-            metrics.moves.labels(step.to).inc()
-            if step.to in OVER and new.end:
-                metrics.ends.labels(new.end.kind).inc()
-            point(f"{step.to.lower()}.after" if step.to not in OVER else "final.after")
+        self._note(new, step)
         if step.event:
             log.info(step.event, session=old.id, phase=new.phase, platform=old.offer.platform, detail=step.detail)
             await self.desk.tell()
         return new if more else None
+
+    def _note(self, new: Session, step: Step) -> None:
+        """Count it, and listen for its job while it has one."""
+        if new.job and new.phase not in OVER:
+            self.running.add(new.id)
+        else:
+            self.running.discard(new.id)
+        if step.to:
+            metrics.moves.labels(step.to).inc()
+            if step.to in OVER and new.end:
+                metrics.ends.labels(new.end.kind).inc()
+            point("final.after" if step.to in OVER else f"{step.to.lower()}.after")
 
     async def _hear(self, now: datetime) -> bool:
         """What the platforms have to tell: those sessions are due at once."""
@@ -182,59 +210,72 @@ class Loop:
             except SubletError as error:
                 metrics.platform_errors.labels(name, error.code).inc()
                 continue
+            if news:
+                await self._wake(name, news, now)
+                heard = True
             last = self.swept.get(name)
-            every = self.desk.settings.poll if news is None else SWEEP
-            if last is None or now - last >= every:
+            if last is None or now - last >= (self.desk.settings.poll if news is None else SWEEP):
                 self.swept[name] = now
                 await self._sweep(name, now)
-            if news:
-                jobs = list(news)
-                await self.desk.store.write(lambda tx, n=name, j=jobs: tx.sessions.due_by_job(n, j, now))  # type: ignore[misc]
-                heard = True
         return heard
 
     async def _sweep(self, name: str, now: datetime) -> None:
-        """Ask after every running job of a platform, in bulk, and wake those that have changed."""
-        jobs = await self.desk.store.read(lambda tx: tx.sessions.running_jobs(name))
-        for first in range(0, len(jobs), BATCH):
-            some = jobs[first : first + BATCH]
-            with contextlib.suppress(SubletError):
+        """Ask after every job of a platform, in bulk, and wake the sessions of those that have changed."""
+        jobs = await self.desk.store.read(lambda tx: tx.sessions.active(name))
+        self.running |= set(jobs)
+        wanted = list(jobs.values())
+        for first in range(0, len(wanted), BATCH):
+            some = wanted[first : first + BATCH]
+            try:
                 states = await self.desk.platforms_by_name[name].ask(some)
-                changed = [job for job in some if job not in states or states[job].state not in ("running", "queued")]
-                if changed:
-                    await self.desk.store.write(lambda tx, c=changed: tx.sessions.due_by_job(name, c, now))  # type: ignore[misc]
+            except SubletError as error:
+                metrics.platform_errors.labels(name, error.code).inc()
+                return
+            still = {State.RUNNING, State.QUEUED}
+            await self._wake(name, [job for job in some if job not in states or states[job].state not in still], now)
+
+    async def _wake(self, platform: str, jobs: Sequence[str], now: datetime) -> None:
+        """Make the sessions of these jobs due."""
+
+        def wake(tx: Tx) -> None:
+            for session in tx.sessions.by_job(platform, jobs):
+                tx.sessions.change(session.id, when=tuple(ACTIVE), now=now, due=now)
+
+        if jobs:
+            await self.desk.store.write(wake)
 
     async def _renew(self, now: datetime) -> None:
         lease = self.desk.settings.claim
         if self.tasks and now - self.renewed > lease / 3:
             self.renewed = now
-            await self.desk.store.write(lambda tx: tx.sessions.renew(str(self.owner), now + lease))
+            tokens = {token for _, token in self.tasks.values()}
+            await self.desk.store.write(lambda tx: [tx.claims.renew_claim(token, now + lease) for token in tokens])
 
     async def _heed(self, now: datetime) -> None:
         """Stop bringing data for what someone has cancelled meanwhile: its next step sees to the rest."""
-        ids = list(self.tasks)
-        if not ids:
-            return
-        for id in await self.desk.store.read(lambda tx: tx.sessions.cancelled_while_preparing(ids)):
-            if task := self.tasks.get(id):
+        for id, (task, token) in list(self.tasks.items()):
+            session = await self.desk.store.read(lambda tx, i=id: tx.sessions.get(i))  # type: ignore[misc]
+            if session and session.cancel_by and session.phase is Phase.PREPARING and not session.job:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
-                await self.desk.store.write(lambda tx, i=id: tx.sessions.give_back(i, str(self.owner), now))  # type: ignore[misc]
+
+                def give_back(tx: Tx, id: str = id, token: str = token) -> None:
+                    tx.claims.release_claim(id, token)
+                    tx.sessions.change(id, now=now, due=now)
+
+                await self.desk.store.write(give_back)
 
     async def _take_over(self) -> None:
-        """What a process that died here had claimed is free at once."""
-        owners = await self.desk.store.read(lambda tx: tx.sessions.claim_owners())
-        for said in owners:
-            host, pid, began = (said.split("/") + ["", ""])[:3]
-            if pid.isdigit() and not Owner(host, int(pid), began).lives():
-                await self.desk.store.write(lambda tx, s=said: tx.sessions.release_claims(s))  # type: ignore[misc]
+        """What a process that died on this host had claimed is free at once."""
+        for said in await self.desk.store.read(lambda tx: tx.claims.owners()):
+            if not Owner.named(said).lives():
+                await self.desk.store.write(lambda tx, s=said: tx.claims.release_all(s))  # type: ignore[misc]
 
     async def _rest(self) -> None:
         """Until there is something to do: a nudge, news, or a time that has come."""
-        due = await self.desk.store.read(lambda tx: tx.sessions.next_due(tuple(self.desk.platforms_by_name)))
+        due = await self.desk.store.read(lambda tx: tx.claims.next_due())
         wait = IDLE if due is None else min(IDLE, max(0.01, (due - self.desk.now()).total_seconds()))
-        if await self.desk.store.read(lambda tx: tx.sessions.anything_runs()):
+        if self.running:
             wait = min(wait, LISTEN)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.desk.nudged.wait(), wait)
-

@@ -21,7 +21,7 @@ from sublet.service.desk import log, utc_now
 from sublet.service.platforms import Platforms
 from sublet.service.reconcile import Loop
 from sublet.settings import Settings
-from sublet.store.engine import Store
+from sublet.store.store import Store
 
 
 class Service(Platforms):

@@ -11,14 +11,15 @@ from sublet.core.amounts import parse_duration
 from sublet.core.offer import Offer
 from sublet.core.offers import hold_of, takes_of
 from sublet.core.session import ACTIVE, OVER, OfferSet, Phase, Session
-from sublet.errors import BadRequest, NoOffers, NotAllowedNow, NotFound, OfferExpired, PlatformRefused
+from sublet.errors import Ambiguous, BadRequest, NoOffers, NotAllowedNow, NotFound, OfferExpired, PlatformRefused
 from sublet.service import metrics
 from sublet.service.asking import Asked, Asking
 from sublet.service.desk import Person, log
 from sublet.service.faults import point
-from sublet.store.engine import Tx
+from sublet.store.tx import Tx
 from sublet.store.sessions import Page
 
+SHORTEST = 4  # letters of an id that may name a session
 PATIENCE = timedelta(seconds=20)  # how long `cancel` waits for the work to have stopped
 
 
@@ -27,7 +28,7 @@ class Sessions(Asking):
 
     async def session(self, name: str, person: Person) -> Session:
         """The session of this id, or of an id that begins so."""
-        found = await self.store.read(lambda tx: tx.sessions.find(name, None if person.operator else person.name))
+        found = await self.store.read(lambda tx: _named(tx, name, person))
         return self.mine(found, person, name)
 
     async def offerset_of(self, session: Session) -> OfferSet:
@@ -91,18 +92,17 @@ class Sessions(Asking):
         if session.phase is not Phase.OFFERED:
             raise NotAllowedNow(phase=session.phase, wanted=Phase.ACCEPTED, session=id[:8])
         start = start_of(session.offer, now)
-        siblings = [other for other in tx.sessions.siblings(session.offerset) if other.phase is Phase.OFFERED]
-        for platform in sorted(_holders(siblings)):
+        siblings = tx.sessions.reject_siblings(session, now)
+        for platform in sorted(_holders([session, *siblings])):
             tx.books.release(platform, session.offerset)
         if session.offer.terms.kind == "booked":
             tx.books.take(session.offer.platform, id, takes_of(session.offer, start))
-        others = [other.id for other in siblings if other.id != id]
-        tx.sessions.reject(others, now)
-        for other in others:
-            tx.events.add(now, other, session.person, "session.rejected", "a sibling was accepted", Phase.REJECTED)
+        for other in siblings:
+            tx.events.add(now, other.id, other.person, "session.rejected", "a sibling was accepted", Phase.REJECTED)
         tx.events.add(now, id, session.person, "session.accepted", "", Phase.ACCEPTED)
         until = start + session.offer.duration
-        return tx.sessions.move(id, Phase.ACCEPTED, when=(Phase.OFFERED,), now=now, start=start, until=until, due=now)
+        changes = {"start": start, "until": until, "due": now}
+        return _moved(tx.sessions.move(id, Phase.ACCEPTED, when=(Phase.OFFERED,), now=now, **changes), id)
 
     async def reject(self, name: str, person: Person) -> Session:
         """Decline an offer; what is held shrinks to what its siblings need."""
@@ -118,7 +118,7 @@ class Sessions(Asking):
             return session
         if session.phase is not Phase.OFFERED:
             raise NotAllowedNow(phase=session.phase, wanted=to, session=id[:8])
-        siblings = tx.sessions.siblings(session.offerset)
+        siblings = tx.sessions.of_set(session.offerset)
         left = [other.offer for other in siblings if other.phase is Phase.OFFERED and other.id != id]
         for platform in sorted(_holders(siblings)):
             stay = [offer for offer in left if offer.platform == platform]
@@ -126,7 +126,7 @@ class Sessions(Asking):
             if stay:
                 tx.books.take(platform, session.offerset, hold_of(stay))
         tx.events.add(now, id, session.person, f"session.{to.lower()}", f"by {person.name}", to)
-        return tx.sessions.move(id, to, when=(Phase.OFFERED,), now=now, due=None)
+        return _moved(tx.sessions.move(id, to, when=(Phase.OFFERED,), now=now, due=None), id)
 
     async def cancel(self, name: str, person: Person) -> Session:
         """Stop a session, whatever it is doing, and wait a little until it has stopped."""
@@ -147,7 +147,8 @@ class Sessions(Asking):
         if session.phase is Phase.RELEASING or session.cancel_by:
             return session
         tx.events.add(now, id, session.person, "session.cancel-asked", f"by {person.name}", session.phase)
-        return tx.sessions.change(id, now=now, cancel_by=person.name, condition="being cancelled", due=now)
+        changes = {"cancel_by": person.name, "condition": "being cancelled", "due": now}
+        return _moved(tx.sessions.change(id, now=now, **changes), id)
 
     async def _over(self, id: str) -> Session:
         """Wait until a session is over, but not for ever."""
@@ -193,7 +194,7 @@ class Sessions(Asking):
         offer = replace(session.offer, duration=until - session.start)
         tx.books.extend(offer.platform, id, until)
         tx.events.add(now, id, session.person, "session.extended", f"until {_clock(until)}", session.phase)
-        return tx.sessions.change(id, now=now, until=until, offer=offer, condition="", due=now)
+        return _moved(tx.sessions.change(id, now=now, until=until, offer=offer, condition="", due=now), id)
 
     async def delete(self, name: str, person: Person) -> None:
         """Forget a session that is over, with its files."""
@@ -210,6 +211,24 @@ def start_of(offer: Offer, now: datetime) -> datetime:
     """When an offer that is accepted now will start: as offered, or as soon after as it can still be prepared."""
     soonest = now.replace(microsecond=0) + timedelta(seconds=1 if now.microsecond else 0) + offer.prepare
     return min(max(offer.start, soonest), max(offer.latest_start, offer.start))
+
+
+def _named(tx: Tx, name: str, person: Person) -> Session | None:
+    """By its whole id, else by the beginning of one of the person's own."""
+    if whole := tx.sessions.get(name):
+        return whole
+    if len(name) < SHORTEST:
+        return None
+    found = tx.sessions.find(name, None if person.operator else person.name)
+    if len(found) > 1:
+        raise Ambiguous(name=name, matches=", ".join(session.id[:13] for session in found))
+    return found[0] if found else None
+
+
+def _moved(session: Session | None, id: str) -> Session:
+    if session is None:  # its phase was looked at in this same transaction
+        raise NotFound(noun="session", name=id)
+    return session
 
 
 def _there(tx: Tx, id: str) -> Session:

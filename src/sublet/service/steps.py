@@ -19,7 +19,6 @@ from sublet.service.staging import mounts_of, stage
 P = Phase
 GRACE = timedelta(seconds=30)  # after its time a job has this long to be gone by itself
 RETRY = timedelta(seconds=5)
-LOST = timedelta(minutes=2)  # how long a job without any record is looked for before it is given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +244,12 @@ def _ended(desk: Desk, session: Session, state: JobState) -> Step:
 
 
 def _unknown(desk: Desk, session: Session) -> Step:
-    """No record of it. It is shown as that, looked for a while, and never started again by itself."""
+    """No record of it. It is shown as that until its time is over, and never started again by itself."""
     now = desk.now()
     words = "unknown: the platform has no record of it"
     if session.condition != words:
         return Step(None, now + RETRY, "session.lost", words, changes={"condition": words})
-    if now - session.modified > LOST or (session.until and now > session.until + GRACE):
+    if session.until and now > session.until + GRACE:
         end = End(EndKind.UNKNOWN, detail=f"{session.offer.platform} has no record of it.")
         return Step(P.RELEASING, now, "session.ended", "unknown", changes={"end": end, "ended": now})
     return Step(due=now + RETRY)

@@ -1,0 +1,140 @@
+"""Writes the reference pages out of the code itself; `make reference` writes them, a test compares them."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import click
+from pydantic import BaseModel
+
+from sublet import errors
+from sublet.settings import Settings
+
+PAGES = Path(__file__).parents[2] / "docs" / "reference"
+NOTE = "<!-- Written by `make reference` out of the code; edit there. -->\n"
+
+
+def commands(group: click.Command, path: tuple[str, ...] = ("sublet",)) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command with its words."""
+    yield path, group
+    if isinstance(group, click.Group):
+        context = click.Context(group, info_name=path[-1])
+        for name in group.list_commands(context):
+            found = group.get_command(context, name)
+            if found is not None and not found.hidden:
+                yield from commands(found, (*path, name))
+
+
+def commands_page() -> str:
+    """What each command does, as its own help says it."""
+    from sublet.cli import cli
+
+    lines = [NOTE, "# Commands\n"]
+    for path, command in commands(cli):
+        context = click.Context(command, info_name=" ".join(path), max_content_width=100, terminal_width=100)
+        lines.append(f"## {' '.join(path)}\n\n```text\n{command.get_help(context)}\n```\n")
+    return "\n".join(lines)
+
+
+def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        default = "required" if field.is_required() else _default(field.get_default(call_default_factory=True))
+        yield f"| `{prefix}{name}` | {default} | {field.description or ''} |"
+
+
+def _default(value: Any) -> str:
+    from datetime import timedelta
+
+    from sublet.core.amounts import duration_text
+
+    if isinstance(value, timedelta):
+        return f"`{duration_text(value)}`"
+    if isinstance(value, BaseModel) or value in ((), {}, None, ""):
+        return ""
+    return f"`{value}`"
+
+
+def settings_page() -> str:
+    """Each setting with its default."""
+    head = "| setting | default | what it does |\n| --- | --- | --- |"
+    lines = [
+        NOTE,
+        "# Settings\n",
+        "Settings are read from `sublet.toml` in `SUBLET_HOME` (or the file given by `serve --config`), then from the",
+        "environment (`SUBLET_HOLD=10m` sets `hold`), then from the command line.\n",
+        "```toml",
+        'hold = "10m"',
+        'longest = "7d"\n',
+        "[platforms.here]",
+        'kind = "local"',
+        "cores = 8\n",
+        "[prices]",
+        "core_hour = 0.01\n",
+        "[[rules]]",
+        'field = "compute.cores.min"',
+        "cap = 16",
+        "```\n",
+        "## The service\n",
+        head,
+        *_settings(Settings),
+        "",
+    ]
+    from dataclasses import fields, is_dataclass
+
+    from sublet.core.prices import Prices
+    from sublet.core.rules import Rule
+
+    for title, value in (("Prices (`[prices]`)", Prices), ("Rules (`[[rules]]`)", Rule)):
+        assert is_dataclass(value)
+        lines += [f"## {title}\n", (inspect.getdoc(value) or "") + "\n", "| setting | type |", "| --- | --- |"]
+        lines += [f"| `{field.name}` | `{field.type}` |" for field in fields(value)]
+        lines.append("")
+    for entry in sorted(entry_points(group="sublet.platforms"), key=lambda entry: entry.name):
+        platform = entry.load()
+        lines += [f"## A platform of kind `{entry.name}`\n", (inspect.getdoc(platform) or "") + "\n", head]
+        lines += [*_settings(platform), ""]
+    return "\n".join(lines)
+
+
+def errors_page() -> str:
+    """Each error with its message and remedy."""
+    lines = [NOTE, "# Errors\n"]
+    lines.append("On the command line an error is `error: …`, a blank line, `hint: …`; over HTTP it is a problem (RFC 9457).\n")
+    lines += ["| code | message | hint | HTTP | exit |", "| --- | --- | --- | --- | --- |"]
+    for _, error in sorted(inspect.getmembers(errors, inspect.isclass)):
+        if issubclass(error, errors.SubletError) and error is not errors.SubletError:
+            message = " ".join((error.__doc__ or "").split())
+            lines.append(f"| `{error('x').code}` | {message} | {error.hint} | {error.status} | {error.exit_code} |")
+    return "\n".join(lines) + "\n"
+
+
+def endpoints_page() -> str:
+    """Each endpoint with what it answers."""
+    from sublet.api.app import openapi_document
+
+    document = openapi_document()
+    lines = [NOTE, "# Endpoints\n", "The service describes itself at `/openapi.json` and `/docs`.\n"]
+    lines += ["| method and path | what | answers |", "| --- | --- | --- |"]
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            answers = ", ".join(operation.get("responses", {}))
+            lines.append(f"| `{method.upper()} {path}` | {operation.get('summary', '')} | {answers} |")
+    return "\n".join(lines) + "\n"
+
+
+WRITERS = {
+    "commands.md": commands_page,
+    "settings.md": settings_page,
+    "errors.md": errors_page,
+    "endpoints.md": endpoints_page,
+}
+
+if __name__ == "__main__":
+    for name, write in WRITERS.items():
+        (PAGES / name).write_text(write())
+        sys.stdout.write(f"wrote docs/reference/{name}\n")
