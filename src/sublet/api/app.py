@@ -49,7 +49,8 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.state.owner = Person(owner or getpass.getuser(), operator=True)
     for noun in NOUNS:
         app.include_router(noun.router)
-    app.router.routes.append(Mount("/connect", app=Connect(service)))
+    app.state.connect = Connect(service)
+    app.router.routes.append(Mount("/connect", app=app.state.connect))
     app.add_middleware(Counted)
     add_problems(app)
     app.openapi = lambda: described.openapi(app)  # type: ignore[method-assign]

@@ -97,15 +97,15 @@ async def update(request: Request, uuid: str) -> Response:
     """
     person = await person_of(request)
     kind = preferred(request)
-    service, id = service_of(request), _uuid(uuid, "session")
-    found = await service.session(id, person)
+    service, name = service_of(request), _uuid(uuid, "session")
+    found = await service.session(name, person)
     wanted = read_update(parse_document(await read_body(request), request.headers.get("content-type", "")))
     if isinstance(wanted, LongerUpdate):
-        changed = await service.extend(id, person, by=wanted.by)
+        changed = await service.extend(name, person, by=wanted.by)
     elif move := MOVES.get(wanted.phase):
-        changed = await move(service, id, person)
+        changed = await move(service, name, person)
     else:
-        raise NotAllowedNow(phase=found.phase, wanted=wanted.phase, session=id[:8])
+        raise NotAllowedNow(phase=found.phase, wanted=wanted.phase, session=name[:8])
     return await _answer(request, changed, kind)
 
 
@@ -123,5 +123,5 @@ def _uuid(text: str, noun: str) -> str:
 
 
 def _reasons(error: NoOffers) -> tuple[Reason, ...]:
-    reasons = error.values.get("reasons", ())
-    return tuple(reason for reason in reasons if isinstance(reason, Reason)) if isinstance(reasons, tuple | list) else ()
+    reasons = error.values.get("reasons")
+    return reasons if isinstance(reasons, tuple) else ()

@@ -134,7 +134,8 @@ class Connect:
 
     def _let_in(self, connection: HTTPConnection) -> tuple[str, bool]:
         """The session in the path, and whether its secret came by other means than its cookie."""
-        name = connection.scope["path"].removeprefix(connection.scope.get("root_path", "")).lstrip("/").partition("/")[0]
+        path: str = connection.scope["path"]
+        name = path.removeprefix(connection.scope.get("root_path", "")).lstrip("/").partition("/")[0]
         try:
             session = str(UUID(name))
         except ValueError:

@@ -69,7 +69,7 @@ UPDATES = {
 
 ASK: Route = {
     "responses": {
-        303: _document("OfferSetResponse", "The offers, and where they can be looked at again.") | {"headers": LOCATION},
+        303: _document("OfferSetResponse", "The offers, and where to look at them again.") | {"headers": LOCATION},
         **problems(400, 401, 406, 413, 415),
     },
     "openapi_extra": _body("ExecutionRequest", REQUESTS),

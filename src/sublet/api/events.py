@@ -38,8 +38,8 @@ async def events(
         found = await service.events(person, after=after, session=session, limit=limit)
         views = tuple(event_view(event) for event in found)
         return json_response(EventPage(items=views, next=views[-1].id if len(views) == limit else None))
-    id = (await service.session(session, person)).id if session else None
-    coming = service.watch(person, after=after if last_event_id is None else last_event_id, session=id)
+    of = (await service.session(session, person)).id if session else None
+    coming = service.watch(person, after=after if last_event_id is None else last_event_id, session=of)
     return StreamingResponse(_lines(coming), media_type=STREAM, headers={"cache-control": "no-store"})
 
 
@@ -49,4 +49,5 @@ async def _lines(events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:
         if event is None:
             yield b": still here\n\n"
         else:
-            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.kind.encode(), to_json(plain(event_view(event))))
+            data = to_json(plain(event_view(event)))
+            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.kind.encode(), data)

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sublet.service.metrics import registry
 
 requests = Counter(
-    "sublet_http_requests", "HTTP requests, by route, method and answer.", ["route", "method", "code"], registry=registry
+    "sublet_http_requests", "HTTP requests, by route and answer.", ["route", "method", "code"], registry=registry
 )
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 

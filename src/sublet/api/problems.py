@@ -53,7 +53,8 @@ async def _ours(_: Request, error: Exception) -> Response:
 async def _http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - this is what it is registered for
     status = HTTPStatus(error.status_code)
-    said = problem(status, status.phrase.lower().replace(" ", "-"), f"{error.detail}.".replace("..", "."), HINTS.get(status, ""))
+    code = status.phrase.lower().replace(" ", "-")
+    said = problem(status, code, f"{error.detail.rstrip('.')}.", HINTS.get(status, ""))
     return Response(to_json(said), status, dict(error.headers or {}), media_type=MEDIA_TYPE)
 
 

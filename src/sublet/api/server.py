@@ -1,0 +1,182 @@
+"""Serves: on a Unix socket for its owner, on TCP for whoever holds a token, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import pwd
+import signal
+import socket
+import stat
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import structlog
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sublet.api.app import make_app
+from sublet.api.people import ON_SOCKET
+from sublet.errors import NotHere
+from sublet.home import Home, sublet_home
+from sublet.logs import start_logs
+from sublet.service.service import Service
+from sublet.serving import ServeOptions, record_serving
+from sublet.settings import Settings
+
+log = structlog.get_logger()
+
+LONGEST_PATH = 107  # bytes of a Unix socket's address on Linux
+LAST_WORDS = 3  # seconds that open answers have to end; streams are cut, and can be taken up again
+EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - these are recognised, not bound
+
+
+def run(options: ServeOptions) -> None:
+    """Serve until SIGTERM or SIGINT; what runs goes on."""
+    start_logs(plain=options.verbose)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    home = sublet_home()
+    home.make()
+    path = os.path.abspath(options.socket or home.socket)
+    with _alone(path):
+        asyncio.run(_serve(options, home, path))
+
+
+async def _serve(options: ServeOptions, home: Home, path: str) -> None:
+    settings = load_settings(options, home)
+    with _tcp(settings.host, settings.port) as tcp, _unix(path) as unix:
+        async with Service.open(settings) as service:
+            service.base_url = settings.url or _url(settings.host, tcp.getsockname()[1])
+            app = make_app(service, _owner())
+            servers = (_server(app), _server(_ForItsOwner(app), proxy_headers=False))
+            _stop_on_signals(servers)
+            for listener in (tcp, unix):
+                listener.listen(2048)
+            if path == home.socket:
+                record_serving(home, service.base_url, path)
+            log.info("service.listening", url=service.base_url, socket=path)
+            await asyncio.gather(servers[0].serve([tcp]), servers[1].serve([unix]))
+            await app.state.connect.close()
+
+
+def load_settings(options: ServeOptions, home: Home) -> Settings:
+    """The settings, with what the command line says over them."""
+    only = {options.platform: {"kind": options.platform}} if options.platform else None
+    return Settings.load(
+        Path(home.root),
+        Path(options.config) if options.config else None,
+        host=options.host,
+        port=options.port,
+        database=options.database,
+        mode="gateway" if options.gateway else None,
+        platforms=only,
+    )
+
+
+class _ForItsOwner:
+    """The application as the Unix socket serves it: whoever comes that way is the socket's owner."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[ON_SOCKET] = True
+        await self.app(scope, receive, send)
+
+
+class _Server(uvicorn.Server):
+    """One of several servers in a process: signals are not its business."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def _server(app: ASGIApp, **more: Any) -> _Server:
+    config = uvicorn.Config(
+        app,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=LAST_WORDS,
+        **more,
+    )
+    return _Server(config)
+
+
+def _stop_on_signals(servers: tuple[_Server, ...]) -> None:
+    def stop() -> None:
+        for server in servers:
+            server.should_exit = True
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+
+
+@contextlib.contextmanager
+def _alone(path: str) -> Iterator[None]:
+    """Hold the lock beside the socket: a second service there would take the first one's place."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with open(f"{path}.lock", "w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise NotHere(
+                why=f"another one already serves {path}",
+                advice="`sublet down` stops it; or give this one another SUBLET_HOME.",
+            ) from None
+        yield
+
+
+@contextlib.contextmanager
+def _tcp(host: str, port: int) -> Iterator[socket.socket]:
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        why = f"it can't listen on {host}, port {port}: {error.strerror}"
+        raise NotHere(why=why, advice="Choose another with --host and --port.") from error
+    with listener:
+        yield listener
+
+
+@contextlib.contextmanager
+def _unix(path: str) -> Iterator[socket.socket]:
+    if len(path.encode()) > LONGEST_PATH:
+        advice = "Set SUBLET_HOME to a shorter one, or give --socket."
+        raise NotHere(why=f"the path {path} is too long for a socket", advice=advice)
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISSOCK(os.stat(path).st_mode):
+            os.unlink(path)  # of a service that is gone: we hold its lock
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        before = os.umask(0o177)
+        try:
+            listener.bind(path)
+        finally:
+            os.umask(before)
+        try:
+            yield listener
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+
+
+def _url(host: str, port: int) -> str:
+    name = "127.0.0.1" if host in EVERYWHERE else host
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
+def _owner() -> str:
+    """The user name of the uid that this process, and so the socket, has."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
