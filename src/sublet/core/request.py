@@ -45,6 +45,7 @@ class Volume:
     path: str  # absolute: inside a container; relative: below the working directory
     resource: str  # the name of a data or storage resource
     read_only: bool = True
+    kind: str = "simple-volume-mount"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Compute:
     memory: Range = Range(GIB, GIB)  # per node, in bytes
     gpus: Range = Range(0, 0)  # per node
     volumes: tuple[Volume, ...] = ()
+    kind: str = "simple-compute-resource"  # or node-compute-resource, with nodes, GPUs and several windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Storage:
     name: str
     size: Range  # in bytes
     data: tuple[str, ...] = ()  # names of the data that goes there
+    kind: str = "simple-storage-resource"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,163 @@
+"""Documents of any version, or with any part left out, in the one shape of version 1.0.7."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sublet.wire.fields import a_list, a_map, known_only, refuse
+from sublet.wire.kinds import SIMPLE_COMPUTE
+
+Document = dict[str, Any]
+
+TOP = frozenset(
+    {"executable", "compute", "storage", "data", "schedule", "costs", "metrics", "platform"}
+    | {"resources", "volumes", "kind", "type", "meta", "name", "description"}  # of older shapes
+)
+# What schemas put on every component, and a request may carry although only a service fills it in.
+COMMON = frozenset(
+    {"kind", "type", "meta", "name", "uuid", "ident", "href", "url", "description", "created", "modified"}
+    | {"messages", "options", "costs", "metrics", "phase", "state", "status", "schedule"}
+)
+_IDENTITY = ("name", "uuid", "description")
+_REQUESTED = frozenset({"duration", "start", "datetime"})
+_SCHEDULE = _REQUESTED | {"requested", "preparing", "available", "executing", "releasing"}
+_BOUNDS = frozenset({"min", "max"})
+DEFAULT_DURATION = "PT2H"
+DEFAULT_COUNT = {"min": 1, "max": 1}
+
+
+def one_shape(document: Mapping[str, Any]) -> Document:
+    """The same request as version 1.0.7 writes it, with compute and duration filled in: one place to apply rules to."""
+    parts = _parts(document)
+    known_only(parts, TOP, "")
+    shape: Document = {name: parts[name] for name in ("platform", "costs", "metrics") if name in parts}
+    if "executable" in parts:
+        shape["executable"] = _executable(component(parts["executable"], "executable"))
+    shape["compute"] = _compute(parts)
+    for family in ("storage", "data"):
+        if family in parts:
+            shape[family] = _resources(parts[family], family)
+    shape["schedule"] = {"requested": _requested(parts.get("schedule"))}
+    return shape
+
+
+def _parts(document: Mapping[str, Any]) -> Document:
+    while "request" in document and len(document) == 1:
+        document = a_map(document["request"], "request")
+    parts = without_nulls(document)
+    resources = parts.pop("resources", None)
+    if resources is not None:
+        inner = without_nulls(a_map(resources, "resources"))
+        known_only(inner, ("compute", "storage", "data", "volumes"), "resources")
+        for name, value in inner.items():
+            if name in parts:
+                refuse(f"resources.{name}", "it is also given outside resources")
+            parts[name] = value
+    return parts
+
+
+def without_nulls(value: Mapping[str, Any]) -> Document:
+    """Fields that are null are fields that aren't there: generated clients send them so."""
+    return {name: item for name, item in value.items() if item is not None}
+
+
+def component(value: Any, path: str) -> Document:
+    """A component with its `kind`, and its name inside `meta`."""
+    found = without_nulls(a_map(value, path))
+    if "spec" in found and isinstance(found["spec"], Mapping):
+        found = without_nulls(found.pop("spec")) | found
+    if "type" in found:
+        older = found.pop("type")
+        found.setdefault("kind", older)
+    meta = without_nulls(a_map(found.get("meta", {}), f"{path}.meta"))
+    for name in _IDENTITY:
+        if name in found:
+            older = found.pop(name)
+            meta.setdefault(name, older)
+    found["meta"] = meta
+    return found
+
+
+def _executable(found: Document) -> Document:
+    """Older containers name their image in parts, and older notebooks keep theirs in `notebook`."""
+    image = found.get("image")
+    if isinstance(image, str):
+        place = f"{found.pop('repository')}/{image}" if isinstance(found.get("repository"), str) else image
+        whole = f"{place}:{found.pop('tag')}" if isinstance(found.get("tag"), str | int | float) else place
+        found["image"] = {"locations": [whole]}
+        if "digest" in found:
+            found["image"]["digest"] = found.pop("digest")
+    notebook = found.get("notebook")
+    if isinstance(notebook, Mapping) and set(notebook) == {"location"}:
+        found.pop("notebook")
+        found.setdefault("location", notebook["location"])
+    return found
+
+
+def _compute(parts: Document) -> Document:
+    value = parts.get("compute", {})
+    if isinstance(value, list):
+        if len(value) != 1:
+            refuse("compute", f"there are {len(value)} of them", "A request has exactly one compute resource.")
+        value = value[0]
+    found = component(value, "compute")
+    found.setdefault("kind", SIMPLE_COMPUTE)
+    for name in ("nodes", "cores", "memory", "gpus"):
+        if name in found:
+            found[name] = _bounds(found[name], f"compute.{name}")
+    found.setdefault("cores", DEFAULT_COUNT)
+    found.setdefault("memory", DEFAULT_COUNT)
+    if "volumes" in parts:
+        if "volumes" in found:
+            refuse("volumes", "they are also given in compute")
+        found["volumes"] = parts["volumes"]
+    if "volumes" in found:
+        volumes = a_list(found["volumes"], "compute.volumes")
+        found["volumes"] = [_volume(item, f"compute.volumes[{at}]") for at, item in enumerate(volumes)]
+    return found
+
+
+def _volume(value: Any, path: str) -> Document:
+    found = component(value, path)
+    resources = found.pop("resources", None)
+    if resources is not None:
+        if not isinstance(resources, list) or len(resources) != 1:
+            refuse(f"{path}.resources", "it must name exactly one resource")
+        found.setdefault("resource", resources[0])
+    found.pop("cardinality", None)
+    return found
+
+
+def _resources(value: Any, family: str) -> list[Document]:
+    found = [component(item, f"{family}[{at}]") for at, item in enumerate(a_list(value, family))]
+    for at, item in enumerate(found):
+        if family == "storage" and "size" in item:
+            item["size"] = _bounds(item["size"], f"storage[{at}].size")
+    return found
+
+
+def _bounds(value: Any, path: str) -> Any:
+    """An amount as at least and at most; what is given alone is exact."""
+    if not isinstance(value, Mapping):
+        return {"min": value, "max": value}
+    found = without_nulls(value)
+    inner = found.get("requested")
+    if isinstance(inner, Mapping):
+        found = without_nulls(inner)
+    known_only(found, _BOUNDS, path)
+    if "min" in found:
+        found.setdefault("max", found["min"])
+    return found
+
+
+def _requested(schedule: Any) -> Document:
+    value = without_nulls(a_map({} if schedule is None else schedule, "schedule"))
+    known_only(value, _SCHEDULE, "schedule")
+    given = {name: value[name] for name in _REQUESTED if name in value}
+    found = without_nulls(a_map(value.get("requested", given), "schedule.requested"))
+    known_only(found, _REQUESTED, "schedule.requested")
+    if "datetime" in found:
+        found.setdefault("start", found.pop("datetime"))
+    found.setdefault("duration", DEFAULT_DURATION)
+    return found
