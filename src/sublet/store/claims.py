@@ -1,0 +1,105 @@
+"""Work that is due, shared between processes by claims: a token and a lease time."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import func, null, or_, select, update
+
+from sublet.core.session import Phase, Session
+from sublet.core.timeline import micros, moment
+from sublet.store.bookings import Books
+from sublet.store.rows import SESSION, S, read_session
+from sublet.store.sql import Sql, given
+from sublet.store.tables import sessions
+
+FREE = S.claim_token.is_(None)
+DUE = SESSION.where(S.due <= given("now")).order_by(S.due).limit(given("most"))
+NEXT_FREE = select(func.min(S.due)).where(FREE, S.due.is_not(None))
+NEXT_CLAIMED = select(S.due, S.claim_until).where(S.claim_token.is_not(None), S.due.is_not(None))
+RELEASE = (
+    update(sessions)
+    .where(S.id == given("session_id"), S.claim_token == given("token"))
+    .values(claim_owner=null(), claim_token=null(), claim_until=null())
+)
+RENEW = update(sessions).where(S.claim_token == given("token")).values(claim_until=given("new_until"))
+LAPSED = (
+    SESSION.where(S.phase == Phase.OFFERED.value, S.expires <= given("now")).order_by(S.expires).limit(given("most"))
+)
+EXPIRE = (
+    update(sessions)
+    .where(S.id == given("session_id"), S.phase == Phase.OFFERED.value)
+    .values(phase=Phase.EXPIRED.value, modified=given("now"), due=null())
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A session that is one process's to work on, while the token holds."""
+
+    session: Session
+    token: str
+
+
+class Claims:
+    """What is due, as one transaction sees and claims it."""
+
+    def __init__(self, sql: Sql, books: Books) -> None:
+        """Of this transaction."""
+        self._sql = sql
+        self._books = books
+
+    def due(self, now: datetime, limit: int = 100) -> Sequence[Session]:
+        """The sessions that must be looked at, whoever has claimed them, the longest overdue first."""
+        return [read_session(row) for row in self._sql.rows(DUE, {"now": micros(now), "most": limit})]
+
+    def next_due(self) -> datetime | None:
+        """When the next session must be looked at: it is due and nobody's claim on it holds."""
+        row = self._sql.row(NEXT_FREE, {})
+        times = [row[0]] if row and row[0] is not None else []
+        times += [max(due, until) for due, until in self._sql.rows(NEXT_CLAIMED, {})]
+        return moment(min(times)) if times else None
+
+    def claim(
+        self, now: datetime, owner: str, lease: timedelta, limit: int, platforms: Sequence[str]
+    ) -> Sequence[Claim]:
+        """Make due sessions of these platforms this owner's for the lease time, the longest overdue first."""
+        open_or_lapsed = or_(FREE, S.claim_until <= micros(now))
+        query = SESSION.where(S.due <= micros(now), S.platform.in_(platforms), open_or_lapsed)
+        found = [read_session(row) for row in self._sql.select(query.order_by(S.due).limit(limit))]
+        if not found:
+            return []
+        token = uuid.uuid4().hex
+        self._sql.modify(
+            update(sessions)
+            .where(S.id.in_([session.id for session in found]))
+            .values(claim_owner=owner, claim_token=token, claim_until=micros(now + lease))
+        )
+        return [Claim(session, token) for session in found]
+
+    def renew_claim(self, token: str, until: datetime) -> int:
+        """Hold all that was claimed with this token for longer, and say how many sessions that is."""
+        return self._sql.change(RENEW, {"token": token, "new_until": micros(until)})
+
+    def release_claim(self, id: str, token: str) -> bool:
+        """Let others work on it; whether the claim still held."""
+        return self._sql.change(RELEASE, {"session_id": id, "token": token}) > 0
+
+    def expire(self, now: datetime, limit: int = 100) -> Sequence[Session]:
+        """Let offers that nobody answered in time expire, give back what was held, and say which they were."""
+        lapsed = [read_session(row) for row in self._sql.rows(LAPSED, {"now": micros(now), "most": limit})]
+        if not lapsed:
+            return []
+        self._sql.change_many(EXPIRE, [{"session_id": session.id, "now": micros(now)} for session in lapsed])
+        held = {(session.offerset, session.offer.platform) for session in lapsed}
+        for offerset, platform in held - self._offered({offerset for offerset, _ in held}):
+            self._books.release(platform, offerset)
+        return [replace(session, phase=Phase.EXPIRED, modified=now) for session in lapsed]
+
+    def _offered(self, offersets: Collection[str]) -> set[tuple[str, str]]:
+        """The offer sets, by platform, in which something is on offer still."""
+        query = select(S.offerset, S.platform).where(S.offerset.in_(offersets), S.phase == Phase.OFFERED.value)
+        return {(offerset, platform) for offerset, platform in self._sql.select(query)}

@@ -1,0 +1,134 @@
+"""One database, SQLite or PostgreSQL: how it is opened, what its connections are set to, what its errors mean."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from sublet.errors import BadRequest, BadSettings, BrokenStore, SubletError
+
+BUSY = 30  # seconds that a writer waits for another process
+WRITES = 0x5375626C6574  # PostgreSQL's advisory lock that makes writes serial: "Sublet"
+READERS = 4
+
+SQLITE = (
+    f"PRAGMA busy_timeout = {BUSY * 1000}",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",  # a booking that was acknowledged survives a power cut
+    "PRAGMA foreign_keys = ON",
+)
+POSTGRES = f"-c lock_timeout={BUSY}s -c idle_in_transaction_session_timeout={BUSY}s -c timezone=UTC"
+
+
+class Database:
+    """A connection pool for the one writer, one for the readers, and what differs between the two databases."""
+
+    def __init__(self, url: str) -> None:
+        """Read the address; nothing is opened before it is used, but a SQLite file is made, for its owner alone."""
+        self.url = _parse(url)
+        self.where = self.url.render_as_string(hide_password=True)
+        self.postgres = self.url.get_backend_name() == "postgresql"
+        make = self._make_postgres if self.postgres else self._make_sqlite
+        self.writing = make(1, False)
+        self.reading = make(READERS, True)
+
+    def begin(self, connection: Connection) -> None:
+        """Begin to write: from here to the commit no other process writes."""
+        connection.begin()
+        if self.postgres:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITES})")
+
+    def meaning(self, error: BaseException) -> BaseException:
+        """What an error that came out of the database's driver is to a caller."""
+        orig = error.orig if isinstance(error, DBAPIError) else error
+        module: Any = self.writing.dialect.dbapi
+        if isinstance(error, SubletError):
+            return error
+        if isinstance(orig, module.DataError | UnicodeEncodeError | OverflowError):
+            return BadRequest(detail="it holds a character or a number that can't be stored")
+        if isinstance(error, DBAPIError) or isinstance(orig, module.Error):
+            return self.broken(str(orig).strip() or type(orig).__name__)
+        return error
+
+    def broken(self, why: str) -> BrokenStore:
+        """The error of a database that can't be used."""
+        return BrokenStore(where=self.where, why=why)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.writing.dispose()
+        self.reading.dispose()
+
+    def _make_sqlite(self, size: int, read_only: bool) -> Engine:
+        assert self.url.database is not None  # noqa: S101 - checked by _parse
+        path = Path(self.url.database)
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise self.broken(error.strerror or str(error)) from error
+        engine = create_engine(
+            self.url,
+            paramstyle="named",
+            pool_size=size,
+            max_overflow=0,
+            connect_args={"check_same_thread": False, "isolation_level": None, "cached_statements": 256},
+        )
+        pragmas = (*SQLITE, "PRAGMA query_only = ON") if read_only else SQLITE
+
+        def settle(connection: sqlite3.Connection, record: object) -> None:
+            for pragma in pragmas:
+                connection.execute(pragma)
+
+        event.listen(engine, "connect", settle)
+        event.listen(engine, "begin", _begin_deferred if read_only else _begin_immediate)
+        return engine
+
+    def _make_postgres(self, size: int, read_only: bool) -> Engine:
+        options = f"{POSTGRES} -c default_transaction_read_only=on" if read_only else POSTGRES
+        try:
+            return create_engine(
+                self.url,
+                pool_size=size,
+                max_overflow=0,
+                pool_pre_ping=read_only,
+                isolation_level="REPEATABLE READ" if read_only else "READ COMMITTED",
+                connect_args={"options": options, "connect_timeout": BUSY},
+            )
+        except ModuleNotFoundError as error:
+            raise BrokenStore(
+                where=self.where, why="the PostgreSQL driver is not installed", hint='pip install "sublet[postgres]"'
+            ) from error
+
+
+def _begin_immediate(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _begin_deferred(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")
+
+
+def _parse(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except ArgumentError as error:
+        raise _bad(f"{text} is not a database's address") from error
+    backend = url.get_backend_name()
+    if backend == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        raise _bad(f"{backend} is not a database that Sublet knows")
+    if not url.database or url.database == ":memory:":
+        raise _bad("a SQLite database must be a file, because several connections share it")
+    return url.set(drivername="sqlite+pysqlite")
+
+
+def _bad(detail: str) -> BadSettings:
+    hint = "Write sqlite:////absolute/path/sublet.db or postgresql://user@host/name."
+    return BadSettings(file="database", detail=detail, hint=hint)

@@ -1,0 +1,15 @@
+"""How the tables came to be what they are, step by step; run by `Store.open`."""
+
+from __future__ import annotations
+
+from alembic.config import Config
+from sqlalchemy import Connection
+
+
+def config_for(connection: Connection) -> Config:
+    """Alembic's configuration to work on an open connection, inside its transaction."""
+    config = Config()
+    config.set_main_option("script_location", "sublet.store:migrations")
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config

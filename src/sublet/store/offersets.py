@@ -1,0 +1,78 @@
+"""The answers to requests."""
+
+from __future__ import annotations
+
+from pydantic import TypeAdapter
+from sqlalchemy import insert, select
+
+from sublet.core.offer import Reason
+from sublet.core.request import Request
+from sublet.core.session import OfferSet
+from sublet.core.timeline import micros, moment
+from sublet.store.sql import Row, Sql, given
+from sublet.store.tables import offersets
+
+COLUMNS = tuple(offersets.c)
+ADD = insert(offersets)
+GET = select(*COLUMNS).where(offersets.c.id == given("set_id"))
+SAME = select(*COLUMNS).where(offersets.c.person == given("of_person"), offersets.c.key == given("of_key"))
+
+REQUEST = TypeAdapter(Request)
+REASONS = TypeAdapter(tuple[Reason, ...])
+
+
+class OfferSets:
+    """The offer sets, as one transaction sees and changes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def add(self, new: OfferSet) -> OfferSet:
+        """Record it; if the person has asked under the same key before, say what was answered then instead."""
+        if new.key is not None:
+            known = self.by_key(new.person, new.key)
+            if known is not None:
+                return known
+        self._sql.change(
+            ADD,
+            {
+                "id": new.id,
+                "person": new.person,
+                "key": new.key,
+                "created": micros(new.created),
+                "expires": micros(new.expires),
+                "result": new.result,
+                "request": REQUEST.dump_json(new.request).decode(),
+                "document": new.document,
+                "content_type": new.content_type,
+                "reasons": REASONS.dump_json(new.reasons).decode() if new.reasons else "[]",
+            },
+        )
+        return new
+
+    def get(self, id: str) -> OfferSet | None:
+        """The one with this id."""
+        row = self._sql.row(GET, {"set_id": id})
+        return None if row is None else _offerset(row)
+
+    def by_key(self, person: str, key: str) -> OfferSet | None:
+        """What a person was answered under a key of their own."""
+        row = self._sql.row(SAME, {"of_person": person, "of_key": key})
+        return None if row is None else _offerset(row)
+
+
+def _offerset(row: Row) -> OfferSet:
+    id_, person, key, created, expires, result, request, document, content_type, reasons = row
+    return OfferSet(
+        id=id_,
+        person=person,
+        created=moment(created),
+        expires=moment(expires),
+        result=result,
+        request=REQUEST.validate_json(request),
+        document=document,
+        content_type=content_type,
+        reasons=REASONS.validate_json(reasons),
+        key=key,
+    )

@@ -1,0 +1,115 @@
+"""Sessions as rows, and rows as sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+from sqlalchemy import select
+
+from sublet.core.offer import Offer
+from sublet.core.session import Connector, End, Phase, Session
+from sublet.core.timeline import micros, moment
+from sublet.store.sql import Row, micros_or_none, moment_or_none
+from sublet.store.tables import sessions
+
+S = sessions.c
+COLUMNS = (
+    S.id,
+    S.offerset,
+    S.person,
+    S.name,
+    S.kind,
+    S.phase,
+    S.offer,
+    S.created,
+    S.modified,
+    S.expires,
+    S.condition,
+    S.start,
+    S.until,
+    S.started,
+    S.ended,
+    S.job,
+    S.cancel_by,
+    S.end,
+    S.connectors,
+)
+SESSION = select(*COLUMNS)
+
+OFFER = TypeAdapter(Offer)
+END = TypeAdapter(End)
+CONNECTORS = TypeAdapter(tuple[Connector, ...])
+
+TIMES = frozenset({"created", "expires", "start", "until", "started", "ended", "due"})
+WORDS = frozenset({"phase", "condition", "job", "cancel_by", "name"})
+
+
+def stored(name: str, value: Any) -> Any:
+    """One field of a session, or `due`, as it is stored."""
+    if name in TIMES:
+        return micros_or_none(value)
+    if name in WORDS:
+        return str(value)
+    if name == "offer":
+        return OFFER.dump_json(value).decode()
+    if name == "end":
+        return None if value is None else END.dump_json(value).decode()
+    if name == "connectors":
+        return CONNECTORS.dump_json(value).decode() if value else None
+    raise TypeError(f"a session has no {name} that can change")
+
+
+def session_row(session: Session, due: int | None) -> dict[str, Any]:
+    """A session as it is stored."""
+    return {
+        "id": session.id,
+        "offerset": session.offerset,
+        "person": session.person,
+        "name": session.name,
+        "kind": session.kind,
+        "platform": session.offer.platform,
+        "phase": session.phase.value,
+        "offer": OFFER.dump_json(session.offer).decode(),
+        "created": micros(session.created),
+        "modified": micros(session.modified),
+        "expires": micros(session.expires),
+        "condition": session.condition,
+        "start": micros_or_none(session.start),
+        "until": micros_or_none(session.until),
+        "started": micros_or_none(session.started),
+        "ended": micros_or_none(session.ended),
+        "job": session.job,
+        "cancel_by": session.cancel_by,
+        "end": stored("end", session.end),
+        "connectors": stored("connectors", session.connectors),
+        "due": due,
+        "claim_owner": None,
+        "claim_token": None,
+        "claim_until": None,
+    }
+
+
+def read_session(row: Row) -> Session:
+    """A session out of its row."""
+    return Session(
+        id=row[0],
+        offerset=row[1],
+        person=row[2],
+        name=row[3],
+        kind=row[4],
+        phase=Phase(row[5]),
+        offer=OFFER.validate_json(row[6]),
+        created=moment(row[7]),
+        modified=moment(row[8]),
+        expires=moment(row[9]),
+        condition=row[10],
+        start=moment_or_none(row[11]),
+        until=moment_or_none(row[12]),
+        started=moment_or_none(row[13]),
+        ended=moment_or_none(row[14]),
+        job=row[15],
+        cancel_by=row[16],
+        end=None if row[17] is None else END.validate_json(row[17]),
+        connectors=() if row[18] is None else CONNECTORS.validate_json(row[18]),
+    )

@@ -1,0 +1,204 @@
+"""Sessions: found, listed and moved from phase to phase."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import BindParameter, Select, Update, delete, func, insert, null, select, tuple_, update
+
+from sublet.core.session import ACTIVE, MOVES, OVER, Phase, Session
+from sublet.core.timeline import micros
+from sublet.errors import BadRequest
+from sublet.store.claims import Claims
+from sublet.store.rows import SESSION, S, read_session, session_row, stored
+from sublet.store.sql import given, micros_or_none
+from sublet.store.tables import events, offersets, sessions
+
+STATES = tuple(str(phase) for phase in Phase)
+
+ADD = insert(sessions)
+GET = SESSION.where(S.id == given("session_id"))
+OF_SET = SESSION.where(S.offerset == given("of_set")).order_by(S.created, S.id)
+BY_PREFIX = SESSION.where(S.id >= given("low"), S.id < given("high")).order_by(S.id).limit(given("most"))
+OFFERED_SIBLINGS = SESSION.where(
+    S.offerset == given("of_set"), S.id != given("session_id"), S.phase == Phase.OFFERED.value
+)
+REJECT_SIBLINGS = (
+    update(sessions)
+    .where(S.offerset == given("of_set"), S.id != given("session_id"), S.phase == Phase.OFFERED.value)
+    .values(phase=Phase.REJECTED.value, modified=given("now"), due=null())
+)
+COUNTS = select(S.phase, func.count()).group_by(S.phase)
+RUNNING_JOBS = select(S.id, S.job).where(
+    S.platform == given("on_platform"), S.phase.in_(sorted(phase.value for phase in ACTIVE)), S.job != ""
+)
+DELETE = delete(sessions).where(S.id == given("session_id"))
+DELETE_EVENTS = delete(events).where(events.c.session == given("session_id"))
+DELETE_EMPTY_SET = delete(offersets).where(
+    offersets.c.id == given("of_set"), ~select(S.id).where(S.offerset == offersets.c.id).exists()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some sessions of a longer list."""
+
+    items: tuple[Session, ...]
+    next: str | None  # the cursor to go on with
+
+
+class Sessions(Claims):
+    """The sessions, as one transaction sees and changes them."""
+
+    def add(self, new: Iterable[Session], due: datetime | None = None) -> None:
+        """Record them; `due` is when the loop must look at them first."""
+        first = micros_or_none(due)
+        self._sql.change_many(ADD, [session_row(session, first) for session in new])
+
+    def get(self, id: str) -> Session | None:
+        """The one with this id."""
+        row = self._sql.row(GET, {"session_id": id})
+        return None if row is None else read_session(row)
+
+    def of_set(self, offerset: str) -> list[Session]:
+        """All sessions of an offer set."""
+        return [read_session(row) for row in self._sql.rows(OF_SET, {"of_set": offerset})]
+
+    def find(self, prefix: str, person: str | None = None, limit: int = 5) -> list[Session]:
+        """Those whose id begins like this, a few of them if there are many."""
+        low = prefix.lower()
+        if not low or not set(low) <= set("0123456789abcdef-"):
+            return []
+        rows = self._sql.rows(BY_PREFIX, {"low": low, "high": low + "g", "most": limit if person is None else 1000})
+        found = [read_session(row) for row in rows if person is None or row[2] == person]
+        return found[:limit]
+
+    def list(
+        self,
+        *,
+        person: str | None = None,
+        phases: Collection[Phase] | None = None,
+        kind: str | None = None,
+        platform: str | None = None,
+        name: str | None = None,
+        active: bool | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> Page:
+        """Newest first; `name` is a part of the name, `active` those that are being worked on (or not)."""
+        query: Select[Any] = SESSION.order_by(S.created.desc(), S.id.desc()).limit(limit + 1)
+        query = _equal(query, person=person, kind=kind, platform=platform)
+        if phases is not None:
+            query = query.where(S.phase.in_([phase.value for phase in phases]))
+        if active is not None:
+            query = query.where(S.phase.in_([phase.value for phase in (ACTIVE if active else OVER)]))
+        if name:
+            query = query.where(S.name.contains(name, autoescape=True))
+        if after:
+            query = query.where(tuple_(S.created, S.id) < tuple_(*_cursor(after)))
+        rows = self._sql.select(query)
+        more = len(rows) > limit
+        items = tuple(read_session(row) for row in rows[:limit])
+        return Page(items, f"{micros(items[-1].created)}.{items[-1].id}" if more and items else None)
+
+    def move(
+        self,
+        id: str,
+        to: Phase,
+        *,
+        now: datetime,
+        when: Collection[Phase] | None = None,
+        token: str | None = None,
+        **changes: Any,
+    ) -> Session | None:
+        """Move it to a phase and say how it is now; None if it is not in a phase from which that is a move.
+
+        `when` narrows those phases, `token` is a claim that must still hold, and `changes` are other fields of the
+        session, or `due`.
+        """
+        allowed = [phase for phase in (Phase if when is None else when) if to in MOVES[phase]]
+        return self._change(id, allowed, now, token, {"phase": to, **changes})
+
+    def change(
+        self,
+        id: str,
+        *,
+        now: datetime,
+        when: Collection[Phase] | None = None,
+        token: str | None = None,
+        **changes: Any,
+    ) -> Session | None:
+        """Change fields of a session, or `due`, without a move; None if it is in none of the phases `when`."""
+        return self._change(id, tuple(Phase) if when is None else tuple(when), now, token, changes)
+
+    def reject_siblings(self, accepted: Session, now: datetime) -> Sequence[Session]:
+        """Reject what else was offered in the set, and say what that was (as it was)."""
+        params = {"of_set": accepted.offerset, "session_id": accepted.id}
+        siblings = [read_session(row) for row in self._sql.rows(OFFERED_SIBLINGS, params)]
+        if siblings:
+            self._sql.change(REJECT_SIBLINGS, {**params, "now": micros(now)})
+        return siblings
+
+    def active(self, platform: str) -> dict[str, str]:
+        """The sessions that are being worked on and have a job on the platform: id → job."""
+        return dict(self._sql.rows(RUNNING_JOBS, {"on_platform": platform}))
+
+    def by_job(self, platform: str, jobs: Collection[str]) -> Sequence[Session]:
+        """The sessions that these jobs of a platform run."""
+        wanted = [job for job in jobs if job]
+        query = SESSION.where(S.platform == platform, S.job.in_(wanted), S.job != "")
+        return [read_session(row) for row in self._sql.select(query)] if wanted else []
+
+    def count_by_phase(self) -> dict[Phase, int]:
+        """How many there are in each phase."""
+        counted: dict[str, int] = dict(self._sql.rows(COUNTS, {}))
+        return {phase: counted.get(phase.value, 0) for phase in Phase}
+
+    def delete(self, id: str) -> bool:
+        """Remove it with its events, and its offer set if it was the last; whether there was one."""
+        session = self.get(id)
+        if session is None:
+            return False
+        self._sql.change(DELETE, {"session_id": id})
+        self._sql.change(DELETE_EVENTS, {"session_id": id})
+        self._sql.change(DELETE_EMPTY_SET, {"of_set": session.offerset})
+        return True
+
+    def _change(
+        self, id: str, when: Sequence[Phase], now: datetime, token: str | None, changes: dict[str, Any]
+    ) -> Session | None:
+        columns = {name: stored(name, value) for name, value in changes.items()}
+        statement = _update(tuple(sorted(columns)), tuple(sorted(phase.value for phase in when)), token is not None)
+        params = {f"new_{name}": value for name, value in columns.items()}
+        params |= {"session_id": id, "new_modified": micros(now)}
+        if token is not None:
+            params["token"] = token
+        return self.get(id) if self._sql.change(statement, params) else None
+
+
+@cache
+def _update(columns: tuple[str, ...], phases: tuple[str, ...], claimed: bool) -> Update:
+    """The guarded update of these columns; there are few combinations, so each is compiled once."""
+    new: dict[str, BindParameter[Any]] = {name: given(f"new_{name}") for name in (*columns, "modified")}
+    statement = update(sessions).where(S.id == given("session_id")).values(new)
+    if phases != tuple(sorted(STATES)):
+        statement = statement.where(S.phase.in_(phases))
+    return statement.where(S.claim_token == given("token")) if claimed else statement
+
+
+def _equal(query: Select[Any], **wanted: str | None) -> Select[Any]:
+    for name, value in wanted.items():
+        if value is not None:
+            query = query.where(S[name] == value)
+    return query
+
+
+def _cursor(text: str) -> tuple[int, str]:
+    created, _, last = text.partition(".")
+    if not created.isdecimal() or len(created) > 18 or not last:
+        raise BadRequest(detail=f"{text!r} is not a cursor of this list", hint="Send back `next` as it came.")
+    return int(created), last

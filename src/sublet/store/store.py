@@ -1,0 +1,86 @@
+"""Everything that outlives a process: opened, read and written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from sublet.store.engine import READERS, Database
+from sublet.store.migrate import migrate
+from sublet.store.sql import Sql
+from sublet.store.tx import Tx
+from sublet.store.writer import Job, Writer
+
+T = TypeVar("T")
+
+
+class Store:
+    """A database with one writer and a few readers. Several stores, in several processes, may share one."""
+
+    def __init__(self, database: Database) -> None:
+        """Of a database whose tables are up to date; see `open`."""
+        self._database = database
+        self._writer = Writer(database)
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sublet-reader")
+
+    @classmethod
+    def open(cls, url: str) -> Store:
+        """Open `sqlite:////path/file` or `postgresql://…` and bring its tables up to date."""
+        database = Database(url)
+        try:
+            migrate(database)
+        except Exception as error:
+            database.close()
+            raise database.meaning(error) from error
+        return cls(database)
+
+    @property
+    def where(self) -> str:
+        """The database's address, without its password."""
+        return self._database.where
+
+    async def write(self, work: Callable[[Tx], T]) -> T:
+        """Run a work in the writer's thread and return its result once that is committed.
+
+        What it raises undoes all that it did, and comes back here. If the database fails, BrokenStore.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._writer.put(Job(work, future, loop))
+        return await future
+
+    def write_sync(self, work: Callable[[Tx], T]) -> T:
+        """The same for a thread without an event loop."""
+        future: Future[T] = Future()
+        self._writer.put(Job(work, future, None))
+        return future.result()
+
+    async def read(self, work: Callable[[Tx], T]) -> T:
+        """Run a work that changes nothing in a reader's thread, on one unchanging view of the database."""
+        try:
+            future = asyncio.get_running_loop().run_in_executor(self._readers, self.read_sync, work)
+        except RuntimeError as error:  # the readers are gone
+            raise self._database.broken("it is closed") from error
+        return await future
+
+    def read_sync(self, work: Callable[[Tx], T]) -> T:
+        """The same in this thread."""
+        try:
+            with self._database.reading.connect() as connection, connection.begin():
+                tx = Tx(Sql(connection), {}, locking=False)
+                result = work(tx)
+                tx.flush()  # nothing, or the database refuses it
+        except Exception as error:
+            meaning = self._database.meaning(error)
+            if meaning is error:
+                raise
+            raise meaning from error
+        return result
+
+    def close(self) -> None:
+        """Do what waits to be written, then let go of the database."""
+        self._writer.close()
+        self._readers.shutdown()
+        self._database.close()

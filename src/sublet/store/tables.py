@@ -1,0 +1,135 @@
+"""The tables. Times are microseconds since 1970 and documents are JSON text, so that both databases store the same."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, Table, Text, UniqueConstraint, text
+from sqlalchemy.dialects import postgresql
+
+NAMES = {
+    "ix": "%(table_name)s_%(column_0_N_name)s",
+    "uq": "%(table_name)s_%(column_0_N_name)s_key",
+    "pk": "%(table_name)s_pkey",
+    "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
+}
+metadata = MetaData(naming_convention=NAMES)
+
+# Ids are compared byte by byte, so that a prefix is a range whatever the database's language is.
+Id = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+Serial = BigInteger().with_variant(Integer(), "sqlite")
+
+offersets = Table(
+    "offersets",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("key", Text),  # the asker's own, so that asking again gives the same set
+    Column("created", BigInteger, nullable=False),
+    Column("expires", BigInteger, nullable=False),
+    Column("result", Text, nullable=False),
+    Column("request", Text, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("content_type", Text, nullable=False),
+    Column("reasons", Text, nullable=False),
+    UniqueConstraint("person", "key"),
+    Index(None, "created"),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("offerset", Id, ForeignKey("offersets.id"), nullable=False),
+    Column("person", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("platform", Text, nullable=False),
+    Column("phase", Text, nullable=False),
+    Column("offer", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("modified", BigInteger, nullable=False),
+    Column("expires", BigInteger, nullable=False),
+    Column("condition", Text, nullable=False),
+    Column("start", BigInteger),
+    Column("until", BigInteger),
+    Column("started", BigInteger),
+    Column("ended", BigInteger),
+    Column("job", Text, nullable=False),
+    Column("cancel_by", Text, nullable=False),
+    Column("end", Text),
+    Column("connectors", Text),
+    Column("due", BigInteger),  # when the loop must look at it next
+    Column("claim_owner", Text),
+    Column("claim_token", Text),
+    Column("claim_until", BigInteger),
+    Index(None, "offerset"),
+    Index(None, "person", "created", "id"),
+    Index(None, "created", "id"),
+    Index(None, "phase", "platform"),
+    Index("sessions_due", "due", sqlite_where=text("due IS NOT NULL"), postgresql_where=text("due IS NOT NULL")),
+    Index(
+        "sessions_claimed",
+        "claim_token",
+        sqlite_where=text("claim_token IS NOT NULL"),
+        postgresql_where=text("claim_token IS NOT NULL"),
+    ),
+    Index(
+        "sessions_expiring",
+        "expires",
+        sqlite_where=text("phase = 'OFFERED'"),
+        postgresql_where=text("phase = 'OFFERED'"),
+    ),
+    Index(
+        "sessions_job",
+        "platform",
+        "job",
+        sqlite_where=text("job <> ''"),
+        postgresql_where=text("job <> ''"),
+    ),
+)
+
+calendars = Table(
+    "calendars",
+    metadata,
+    Column("platform", Text, primary_key=True),
+    Column("version", BigInteger, nullable=False),  # of the newest change to its bookings
+    Column("floor", BigInteger, nullable=False),  # what is remembered from before this version is read anew
+    Column("nodes", Text, nullable=False),
+    Column("pools", Text, nullable=False),
+)
+
+bookings = Table(
+    "bookings",
+    metadata,
+    Column("platform", Text, ForeignKey("calendars.platform"), primary_key=True),
+    Column("key", Id, primary_key=True),  # an offer set's id for a hold, a session's id for a booking
+    Column("version", BigInteger, nullable=False),  # of the calendar when it last changed
+    Column("takes", Text),  # NULL: released; kept until no process needs to hear of it
+    Index(None, "platform", "version"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Serial, primary_key=True),
+    Column("time", BigInteger, nullable=False),
+    Column("session", Id, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("phase", Text, nullable=False),
+    Index(None, "session", "id"),
+    Index(None, "person", "id"),
+    sqlite_autoincrement=True,
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("hash", Text, nullable=False, unique=True),  # SHA-256 of the secret, which is never stored
+    Column("created", BigInteger, nullable=False),
+    Column("expires", BigInteger),
+    Index(None, "person"),
+)

@@ -1,0 +1,77 @@
+"""The tokens by which people are known over TCP; only the hash of the secret is stored."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, insert, or_, select
+
+from sublet.core.timeline import micros, moment
+from sublet.store.sql import Row, Sql, given, micros_or_none, moment_or_none
+from sublet.store.tables import tokens
+
+COLUMNS = (tokens.c.id, tokens.c.person, tokens.c.name, tokens.c.created, tokens.c.expires)
+ADD = insert(tokens)
+CHECK = select(*COLUMNS).where(
+    tokens.c.hash == given("secret_hash"),
+    or_(tokens.c.expires.is_(None), tokens.c.expires > given("now")),
+)
+LIST = select(*COLUMNS).where(tokens.c.person == given("person")).order_by(tokens.c.created, tokens.c.id)
+REVOKE = delete(tokens).where(tokens.c.id == given("token_id"), tokens.c.person == given("of_person"))
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token, without its secret."""
+
+    id: str
+    person: str
+    name: str
+    created: datetime
+    expires: datetime | None = None
+
+
+class Tokens:
+    """The tokens, as one transaction sees and changes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def add(self, token: Token, secret: str) -> None:
+        """Let this secret mean that person."""
+        self._sql.change(
+            ADD,
+            {
+                "id": token.id,
+                "person": token.person,
+                "name": token.name,
+                "hash": _hash(secret),
+                "created": micros(token.created),
+                "expires": micros_or_none(token.expires),
+            },
+        )
+
+    def check(self, secret: str, now: datetime) -> Token | None:
+        """Whose secret it is, if it is one and has not expired."""
+        row = self._sql.row(CHECK, {"secret_hash": _hash(secret), "now": micros(now)})
+        return None if row is None else _token(row)
+
+    def list(self, person: str) -> list[Token]:
+        """A person's tokens, oldest first."""
+        return [_token(row) for row in self._sql.rows(LIST, {"person": person})]
+
+    def revoke(self, id: str, person: str) -> bool:
+        """Let a person's token mean nothing any more; whether there was one."""
+        return self._sql.change(REVOKE, {"token_id": id, "of_person": person}) > 0
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()
+
+
+def _token(row: Row) -> Token:
+    id_, person, name, created, expires = row
+    return Token(id_, person, name, moment(created), moment_or_none(expires))

@@ -1,0 +1,37 @@
+"""One transaction, by its nouns."""
+
+from __future__ import annotations
+
+from sublet.store.bookings import Books, Memory
+from sublet.store.events import Events
+from sublet.store.offersets import OfferSets
+from sublet.store.sessions import Sessions
+from sublet.store.sql import Sql
+from sublet.store.tokens import Tokens
+
+
+class Tx:
+    """What a work is given: everything that is stored, as of now, to read and (in a write) to change."""
+
+    def __init__(self, sql: Sql, memory: Memory, *, locking: bool) -> None:
+        """`memory` holds the calendars that earlier transactions left."""
+        self.books = Books(sql, memory, locking)
+        self.events = Events(sql)
+        self.offersets = OfferSets(sql)
+        self.sessions = Sessions(sql, self.books)
+        self.tokens = Tokens(sql)
+
+    def settle(self) -> None:
+        """What one work did is to stay."""
+        self.books.settle()
+        self.events.settle()
+
+    def revert(self) -> None:
+        """Undo what one work did and the database can't undo by itself."""
+        self.books.revert()
+        self.events.revert()
+
+    def flush(self) -> None:
+        """Write what was gathered."""
+        self.books.flush()
+        self.events.flush()

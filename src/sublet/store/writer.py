@@ -1,0 +1,168 @@
+"""The one thread that writes: it joins the works that wait into one transaction, so that they share one commit."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from sqlalchemy.exc import DBAPIError
+
+from sublet.errors import BrokenStore
+from sublet.store.bookings import Memory
+from sublet.store.engine import Database
+from sublet.store.sql import Sql
+from sublet.store.tx import Tx
+
+MOST = 64  # works in one transaction
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """A work that waits, and where its outcome goes."""
+
+    work: Callable[[Tx], Any]
+    future: asyncio.Future[Any] | Future[Any]
+    loop: asyncio.AbstractEventLoop | None  # whose future it is
+    result: Any = None
+    error: BaseException | None = None
+
+
+class Writer:
+    """Runs works one after another, several to a commit; each is all or nothing by itself."""
+
+    def __init__(self, database: Database) -> None:
+        """Begin to wait for works."""
+        self._database = database
+        self._memory: Memory = {}
+        self._sql: Sql | None = None
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._door = threading.Lock()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="sublet-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, job: Job) -> None:
+        """Let a work wait for its turn."""
+        with self._door:
+            if self._closed:
+                raise self._database.broken("it is closed")
+            self._queue.put(job)
+
+    def close(self) -> None:
+        """Do what waits, then stop."""
+        with self._door:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while self._turn():
+            pass
+        self._disconnect()
+
+    def _turn(self) -> bool:
+        """Wait for works, do those that have come and deliver; False when there will be no more."""
+        batch = [self._queue.get()]
+        try:
+            while len(batch) < MOST and batch[-1] is not None:
+                batch.append(self._queue.get_nowait())
+        except Empty:
+            pass
+        jobs = [job for job in batch if job is not None and not job.future.cancelled()]
+        if jobs:
+            self._commit(jobs)
+            _deliver(jobs)
+        return batch[-1] is not None
+
+    def _commit(self, jobs: list[Job]) -> None:
+        """Run all of them in one transaction; if it can't be committed, none of them has happened."""
+        try:
+            sql = self._begin()
+            tx = Tx(sql, self._memory, locking=True)
+            run = self._among_others if len(jobs) > 1 else self._alone
+            for job in jobs:
+                run(tx, sql, job)
+            tx.flush()
+            sql.connection.commit()
+        except Exception as error:  # the thread outlives whatever the database does
+            meaning = self._database.meaning(error)
+            why = str(meaning.values.get("why")) if isinstance(meaning, BrokenStore) else repr(error)
+            for job in jobs:
+                job.error = self._database.broken(why)
+            self._memory.clear()
+            self._disconnect()
+
+    def _begin(self) -> Sql:
+        """Begin a transaction, on a new connection if the last one was lost meanwhile."""
+        if self._sql is not None:
+            try:
+                self._database.begin(self._sql.connection)
+            except DBAPIError as error:
+                self._disconnect()
+                if not error.connection_invalidated:
+                    raise
+            else:
+                return self._sql
+        self._sql = Sql(self._database.writing.connect())
+        self._database.begin(self._sql.connection)
+        return self._sql
+
+    def _among_others(self, tx: Tx, sql: Sql, job: Job) -> None:
+        """Run one work; if it raises, undo what it did and nothing else."""
+        sql.word("SAVEPOINT work")
+        try:
+            job.result = job.work(tx)
+            tx.settle()
+        except BaseException as error:
+            sql.word("ROLLBACK TO SAVEPOINT work")
+            tx.revert()
+            job.error = self._database.meaning(error)
+        sql.word("RELEASE SAVEPOINT work")
+
+    def _alone(self, tx: Tx, sql: Sql, job: Job) -> None:
+        """The same for the only work of a transaction, which needs no savepoint."""
+        try:
+            job.result = job.work(tx)
+            tx.settle()
+        except BaseException as error:
+            sql.connection.rollback()
+            tx.revert()
+            job.error = self._database.meaning(error)
+
+    def _disconnect(self) -> None:
+        if self._sql is not None:
+            connection, self._sql = self._sql.connection, None
+            connection.invalidate()
+            connection.close()
+
+
+def _deliver(jobs: list[Job]) -> None:
+    """Hand out the outcomes, waking each event loop once."""
+    loops: dict[asyncio.AbstractEventLoop, list[Job]] = defaultdict(list)
+    for job in jobs:
+        if job.loop is None:
+            _settle([job])
+        else:
+            loops[job.loop].append(job)
+    for loop, theirs in loops.items():
+        try:
+            loop.call_soon_threadsafe(_settle, theirs)
+        except RuntimeError:  # the loop is closed: nobody waits for these any more
+            continue
+
+
+def _settle(jobs: list[Job]) -> None:
+    for job in jobs:
+        if job.future.done():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)
