@@ -1,0 +1,80 @@
+"""A real service in a process of its own, for the tests: started, killed, started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from sublet.client import Client
+from sublet.errors import SubletError
+
+PATIENCE = 30.0
+
+
+class Serving:
+    """`sublet serve` on a home of its own."""
+
+    def __init__(self, home: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
+        """Not started yet."""
+        self.home = home
+        self.options = options
+        self.environment = {**os.environ, "SUBLET_HOME": str(home), **(environment or {})}
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, **more: str) -> Client:
+        """Start it, wait until it answers, and give a client."""
+        log = (self.home.parent / f"{self.home.name}.log").open("ab")
+        words = [sys.executable, "-m", "sublet.cli", "serve", *self.options]
+        self.process = subprocess.Popen(words, env={**self.environment, **more}, stdout=log, stderr=log)
+        log.close()
+        client = Client(socket=self.home / "run" / "sublet.sock")
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                client.health()
+                return client
+            except SubletError:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    raise AssertionError(self.log()) from None
+                time.sleep(0.02)
+
+    def log(self) -> str:
+        """What it has logged."""
+        return (self.home.parent / f"{self.home.name}.log").read_text()
+
+    def died(self) -> int:
+        """Wait until it is dead, and say of what."""
+        assert self.process is not None
+        return self.process.wait(PATIENCE)
+
+    def kill(self) -> None:
+        """Pull the plug."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def stop(self) -> None:
+        """Ask it to end, and wait."""
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise AssertionError(f"it did not stop when asked\n{self.log()}") from None
+
+
+def eventually(look: object, what: str = "it", seconds: float = PATIENCE) -> object:
+    """Look again and again until the answer is true; it is the answer."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = look()  # type: ignore[operator]
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, f"{what} did not happen in {seconds:.0f} s"
+        time.sleep(0.02)
