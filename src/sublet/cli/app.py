@@ -1,0 +1,150 @@
+"""The `sublet` command: which commands there are, where each lives, and how errors are told."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from sublet.cli.command import MANNERS, Example, told
+from sublet.errors import SubletError
+
+# Section → command → the file that has it, and one line on it. The help is drawn from this alone; a file is loaded when
+# one of its commands is typed.
+SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "Ask and run": {
+        "ask": ("asking", "When and where can this run? Shows offers."),
+        "accept": ("asking", "Take an offer."),
+        "reject": ("asking", "Decline an offer."),
+        "run": ("running", "Ask, take the earliest offer, follow the output."),
+    },
+    "Sessions": {
+        "ps": ("sessions", "List sessions."),
+        "status": ("sessions", "Show all there is to know about a session."),
+        "logs": ("logs", "Show what a session printed."),
+        "result": ("results", "List or fetch the files that a session left."),
+        "explain": ("sessions", "Say why a session is (not) running."),
+        "cancel": ("sessions", "Stop sessions."),
+        "extend": ("sessions", "Give a session more time."),
+        "attach": ("attaching", "Open the terminal of a shell session."),
+        "events": ("events", "Show what happened."),
+        "delete": ("sessions", "Remove sessions that are over, with their files."),
+    },
+    "Service": {
+        "up": ("service", "Start your own service in the background."),
+        "down": ("service", "Stop your own service."),
+        "serve": ("serve", "Run a service in the foreground."),
+        "platform": ("platforms", "List, show and check platforms."),
+        "token": ("tokens", "Make, list and revoke tokens."),
+        "doctor": ("doctor", "Check that everything is in order here."),
+        "completion": ("completion", "Print the completion script of a shell."),
+    },
+}
+COMMANDS = {name: where for section in SECTIONS.values() for name, where in section.items()}
+EXAMPLE = "sublet run --cores 2 --time 10m -- python sim.py"
+
+
+class Sublet(click.Group):
+    """Loads a command when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"sublet.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that was typed; a near miss is suggested."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"There is no command {args[0]}.{_nearest(args[0])}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands, in sections."""
+        for section, commands in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, line) for name, (_, line) in commands.items()], col_max=12)
+
+
+def _nearest(word: str) -> str:
+    import difflib  # only when something was mistyped
+
+    near = difflib.get_close_matches(word, COMMANDS, n=1)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version  # slow, and only needed here
+
+        click.echo(f"sublet {version('sublet')}")
+        ctx.exit()
+
+
+app = Sublet(
+    "sublet",
+    help="When, and where, can I run this? Sublet answers with offers that you can accept, and then runs it.",
+    params=[
+        *MANNERS(),
+        click.Option(
+            ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
+        ),
+    ],
+    epilog=Example(EXAMPLE),
+    no_args_is_help=True,
+    invoke_without_command=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    callback=click.pass_context(lambda ctx, **manners: setattr(ctx, "obj", manners)),
+    subcommand_metavar="COMMAND …",
+)
+
+
+def run(words: Sequence[str], **extra: Any) -> int:
+    """Run a command line; the exit code says how it went: 1 refused, 2 usage, 3 unreachable, 4 login needed."""
+    try:
+        code = app.main(list(words), prog_name="sublet", standalone_mode=False, **extra)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 0
+    except click.UsageError as error:
+        return told(error.format_message(), _usage_hint(error), 2)
+    except click.Abort:
+        return 130
+    except click.ClickException as error:
+        return told(error.format_message(), "", 1)
+    except SubletError as error:
+        return told(error.message, error.advice, error.exit_code)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # whoever read this has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return _unexpected(error)
+
+
+def _usage_hint(error: click.UsageError) -> str:
+    path = error.ctx.command_path if error.ctx else "sublet"
+    return f"`{path} --help` shows what can be typed."
+
+
+def _unexpected(error: Exception) -> int:
+    if os.environ.get("SUBLET_DEBUG"):
+        raise error
+    from sublet.home import sublet_home
+
+    hint = f"The service's log is {sublet_home().log}; with SUBLET_DEBUG=1 the command shows where it happened."
+    return told(f"something unexpected happened: {type(error).__name__}: {error}", hint, 1)

@@ -1,0 +1,65 @@
+"""What every command has: --json, --quiet, -v, and help that ends in an example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from sublet.cli.output import Output
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class Example(str):
+    """The example that ends a help text."""
+
+    __slots__ = ()
+
+    def __new__(cls, *lines: str) -> Example:
+        """One or more lines that can be typed."""
+        return super().__new__(cls, "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines))
+
+
+def MANNERS() -> list[click.Option]:  # noqa: N802 - a table, made anew for each command because click keeps state in it
+    """The options that every command takes."""
+    return [
+        click.Option(["--json"], is_flag=True, help="Print JSON."),
+        click.Option(["--quiet", "-q"], is_flag=True, help="Print only what a script needs."),
+        click.Option(["--verbose", "-v"], is_flag=True, help="Say more on the way."),
+    ]
+
+
+class Word(click.Command):
+    """A command that draws as it is told."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        """Like any other, with the common options at the end."""
+        super().__init__(*args, **settings)
+        self.params += MANNERS()
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Make the output that was asked for, before or after the command's name, and run."""
+        before = ctx.obj if isinstance(ctx.obj, dict) else {}
+        manners = {name: ctx.params.pop(name) or before.get(name, False) for name in ("json", "quiet", "verbose")}
+        ctx.obj = Output(**manners)
+        return super().invoke(ctx)
+
+
+def command(name: str, *example: str, **settings: Any) -> Callable[[Callable[..., Any]], Word]:
+    """Make a function a command whose help ends in this example; it is given the output first."""
+    settings.setdefault("context_settings", SETTINGS)
+
+    def made(function: Callable[..., Any]) -> Word:
+        return click.command(name, cls=Word, epilog=Example(*example), **settings)(click.pass_obj(function))
+
+    return made
+
+
+def told(message: str, hint: str, code: int) -> int:
+    """Tell an error as all errors are told, and return the exit code."""
+    click.echo(f"error: {message}", err=True)
+    if hint:
+        click.echo(f"\nhint: {hint}", err=True)
+    return code

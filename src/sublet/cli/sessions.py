@@ -1,0 +1,181 @@
+"""Sessions: ps, status, explain, cancel, extend, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from sublet.cli.command import command
+from sublet.cli.output import Output, pairs, table
+from sublet.cli.texts import away, counted, length, size, when
+from sublet.client.calls import sessions
+from sublet.wire.v1.sessions import SessionPage, SessionView
+
+OVER = frozenset({"REJECTED", "EXPIRED", "COMPLETED", "FAILED", "CANCELLED"})
+NEVER_BEGAN = frozenset({"OFFERED", "REJECTED", "EXPIRED"})
+RECENT = timedelta(days=1)
+HEAD = ("ID", "NAME", "KIND", "PHASE", "WHERE", "CORES", "MEMORY", "GPUS", "TIME", "NOTE")
+
+
+@command("ps", "sublet ps --all --phase FAILED")
+@click.option("--all", "-a", "every", is_flag=True, help="Also old ones, offers, and what never began.")
+@click.option("--phase", metavar="PHASE", help="Only those in this phase: RUNNING, FAILED …")
+@click.option("--name", metavar="NAME", help="Only those with this name.")
+@click.option("--platform", metavar="NAME", help="Only those on this platform.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="How many at most.")
+def ps(out: Output, every: bool, phase: str | None, name: str | None, platform: str | None, limit: int) -> None:
+    """List sessions: those that are active, and those that ended in the last day."""
+    call = sessions.sessions(
+        phase=(phase or "").upper(), name=name or "", platform=platform or "", limit=limit if every or phase else 1000
+    )
+    page = out.link().do(call)
+    now = datetime.now(UTC)
+    chosen = page.items if every or phase else tuple(view for view in page.items if _is_current(view, now))
+    kept = chosen[:limit]
+    out.show(SessionPage(items=kept, next=page.next), lambda: listed(kept, now), lambda: (view.short for view in kept))
+    if not kept and out.for_people:
+        out.note("No sessions here. `sublet ps --all` looks further back.")
+    elif page.next and (every or phase):
+        out.note(f"There are more: add --limit {limit * 2}.")
+
+
+def _is_current(view: SessionView, now: datetime) -> bool:
+    if view.phase in NEVER_BEGAN:
+        return False
+    return view.phase not in OVER or (view.ended or view.modified) > now - RECENT
+
+
+def listed(views: Iterable[SessionView], now: datetime) -> list[str]:
+    """Sessions as a table; nothing if there are none."""
+    rows = [
+        (
+            view.short,
+            view.name,
+            view.kind,
+            view.phase,
+            view.platform,
+            _each(view.cores, view),
+            size(view.memory),
+            str(view.gpus or ""),
+            _time(view, now),
+            _remark(view),
+        )
+        for view in views
+    ]
+    return table(HEAD, rows) if rows else []
+
+
+def _each(number: int, view: SessionView) -> str:
+    return f"{len(view.nodes)}×{number}" if len(view.nodes) > 1 else str(number)
+
+
+def _time(view: SessionView, now: datetime) -> str:
+    if view.phase == "OFFERED":
+        return f"held, expires {away(view.expires, now)}"
+    if view.ended and view.started:
+        return f"took {length(view.ended - view.started)}, {away(view.ended, now)}"
+    if view.phase in OVER:
+        return away(view.ended or view.modified, now)
+    if view.started:
+        left = f", {length(view.until - now)} left" if view.until and view.until > now else ""
+        return f"for {length(now - view.started)}{left}"
+    return f"starts {away(view.start, now)}" if view.start else ""
+
+
+def _remark(view: SessionView) -> str:
+    if view.condition:
+        return view.condition
+    return view.end.sentence if view.end and view.phase != "COMPLETED" else ""
+
+
+@command("status", "sublet status 3f2a")
+@click.argument("session")
+def status(out: Output, session: str) -> None:
+    """Show all there is to know about a session."""
+    view = out.link().do(sessions.session(session))
+    out.show(view, lambda: described(view, datetime.now(UTC)), lambda: [view.phase])
+
+
+def described(view: SessionView, now: datetime) -> list[str]:
+    """A session in full."""
+    usage = view.end.usage if view.end else None
+    return pairs(
+        [
+            ("session", view.id),
+            ("name", view.name),
+            ("phase", view.phase),
+            ("condition", view.condition),
+            ("end", view.end.sentence if view.end else ""),
+            (
+                "used",
+                f"{usage.wall:.1f} s, {usage.cpu:.1f} s of CPU, {size(usage.peak_memory)} at most" if usage else "",
+            ),
+            ("kind", f"{view.kind}, run by {view.way}" if view.way else view.kind),
+            ("where", ", ".join([view.platform, *view.nodes])),
+            ("has", _has(view)),
+            ("terms", view.terms.kind),
+            ("costs", costs(view)),
+            ("expires", when(view.expires, now) if view.phase == "OFFERED" else ""),
+            ("start", when(view.start, now) if not view.started else ""),
+            ("started", when(view.started, now)),
+            ("until", when(view.until, now) if view.phase not in OVER else ""),
+            ("ended", when(view.ended, now)),
+            *(("connect", f"{way.location} ({way.status.lower()})") for way in view.connectors),
+            ("page", view.page),
+            ("person", view.person),
+        ]
+    )
+
+
+def _has(view: SessionView) -> str:
+    words = [counted(view.cores, "core"), size(view.memory)]
+    words += [counted(view.gpus, "GPU")] if view.gpus else []
+    nodes = f" on each of {len(view.nodes)} nodes" if len(view.nodes) > 1 else ""
+    return f"{', '.join(words)}{nodes} for {length(view.duration)}"
+
+
+def costs(view: SessionView) -> str:
+    """What it costs, in words."""
+    return ", ".join(cost.description or f"{cost.max:g}" for cost in view.costs)
+
+
+@command("explain", "sublet explain 3f2a")
+@click.argument("session")
+def explain(out: Output, session: str) -> None:
+    """Say why a session is, or is not, running."""
+    said = out.link().do(sessions.explain(session))
+    out.show(said, lambda: [f"{said.session[:8]} is {said.phase}.", *said.sentences], lambda: said.sentences)
+
+
+@command("cancel", "sublet cancel 3f2a 77b1")
+@click.argument("session", nargs=-1, required=True)
+def cancel(out: Output, session: tuple[str, ...]) -> None:
+    """Stop sessions, whatever they are doing."""
+    link = out.link()
+    views = [link.do(sessions.cancel(one)) for one in session]
+    out.show(views, lambda: (f"{view.short} {_cancelled(view)}" for view in views), lambda: (v.short for v in views))
+
+
+def _cancelled(view: SessionView) -> str:
+    return "is cancelled." if view.phase == "CANCELLED" else f"is being cancelled; it is {view.phase} now."
+
+
+@command("extend", "sublet extend 3f2a 30m")
+@click.argument("session")
+@click.argument("by", metavar="TIME")
+def extend(out: Output, session: str, by: str) -> None:
+    """Give a session more time, while there is room."""
+    view = out.link().do(sessions.extend(session, by))
+    out.show(view, lambda: [f"{view.short} has until {when(view.until, datetime.now(UTC))}."], lambda: [view.short])
+
+
+@command("delete", "sublet delete 3f2a")
+@click.argument("session", nargs=-1, required=True)
+def delete(out: Output, session: tuple[str, ...]) -> None:
+    """Remove sessions that are over, with all their files."""
+    link = out.link()
+    for one in session:
+        link.do(sessions.delete(one))
+    out.show({"deleted": list(session)}, lambda: (f"{one} is deleted." for one in session), lambda: session)

@@ -1,0 +1,60 @@
+"""Times and amounts as people say them: rounded, local, and relative to now."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, tzinfo
+
+STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def length(duration: timedelta) -> str:
+    """`10 min`, `1 h 30 min`, `8 d`: two units at most."""
+    seconds = round(abs(duration.total_seconds()))
+    words: list[str] = []
+    for size, unit in STEPS:
+        count, seconds = divmod(seconds, size)
+        if count:
+            words.append(f"{count} {unit}")
+        if words and (len(words) == 2 or not count):
+            break
+    return " ".join(words[:2]) or "0 s"
+
+
+def size(count: int) -> str:
+    """`2 GiB`, `1.5 TiB`, `312 B`: three digits are enough."""
+    amount, unit = float(count), 0
+    while amount >= 1024 and unit < len(SIZES) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{amount:.3g} {SIZES[unit]}" if amount < 1000 else f"{amount:.0f} {SIZES[unit]}"
+
+
+def moment(instant: datetime | None, now: datetime, zone: tzinfo | None = None) -> str:
+    """`14:05:10`, `Mon 17 Nov 09:00`: in local time, with as much of the date as is needed."""
+    if instant is None:
+        return ""
+    local, today = instant.astimezone(zone), now.astimezone(zone)
+    if local.date() == today.date():
+        return f"today {local:%H:%M}"
+    if local.date() == today.date() + timedelta(days=1):
+        return f"tomorrow {local:%H:%M}"
+    day = f"{local:%a} {local.day} {local:%b}"
+    return f"{day} {local:%H:%M}" if abs(local - today) < timedelta(days=180) else f"{day} {local:%Y %H:%M}"
+
+
+def away(instant: datetime, now: datetime) -> str:
+    """`now`, `in 5 min`, `2 h ago`."""
+    distance = instant - now
+    if abs(distance) < timedelta(seconds=5):
+        return "now"
+    return f"in {length(distance)}" if distance > timedelta(0) else f"{length(distance)} ago"
+
+
+def when(instant: datetime | None, now: datetime, zone: tzinfo | None = None) -> str:
+    """`today 14:05 (in 5 min)`."""
+    return f"{moment(instant, now, zone)} ({away(instant, now)})" if instant else ""
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 offer`, `3 offers`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
