@@ -4,15 +4,35 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from sublet.core.amounts import parse_duration, parse_memory
 from sublet.core.job import Job, JobState
 from sublet.core.offer import Answer, Node, Quote
 from sublet.core.request import Request
+from sublet.errors import BadAmount
+
+
+def _memory(value: object) -> object:
+    try:
+        return parse_memory(value) if isinstance(value, str) else value
+    except BadAmount as error:
+        raise ValueError(f"{error.message} {error.advice}") from error
+
+
+def _duration(value: object) -> object:
+    try:
+        return parse_duration(value) if isinstance(value, str) else value
+    except BadAmount as error:
+        raise ValueError(f"{error.message} {error.advice}") from error
+
+
+Memory = Annotated[int, BeforeValidator(_memory)]  # a setting in bytes, written as 64GiB
+Duration = Annotated[timedelta, BeforeValidator(_duration)]  # a setting written as 1h30m
 
 
 @dataclass(frozen=True)
@@ -22,9 +42,7 @@ class Survey:
     as_of: datetime
     nodes: tuple[Node, ...]
     pools: Mapping[str, int] = field(default_factory=dict)  # storage pool → bytes
-    tools: Mapping[str, str] = field(
-        default_factory=dict
-    )  # tool → path or version, e.g. "podman": "/usr/bin/podman"
+    tools: Mapping[str, str] = field(default_factory=dict)  # tool → path or version, e.g. "podman": "/usr/bin/podman"
     metrics: tuple[Quote, ...] = ()  # what it performs, as IVOA metrics
     notes: tuple[str, ...] = ()  # in words: "memory is limited by cgroup v1"
     contained_only: bool = False

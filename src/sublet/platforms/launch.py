@@ -1,0 +1,138 @@
+"""Starting a shim, speaking to it, and sweeping up after one that was killed."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC
+from hashlib import sha256
+from pathlib import Path
+
+from sublet.core.job import Job
+from sublet.core.session import End, EndKind
+from sublet.errors import PlatformRefused, PlatformUnreachable
+from sublet.platforms.sessiondir import SessionDir, Shim
+from sublet.platforms.shim import START
+from sublet.platforms.shim.cgroups import Group
+from sublet.platforms.shim.processes import boot_id, marked, send, start_time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SLOWEST_START = 30.0  # seconds
+SOCKET_ROOM = 100  # bytes that the path of a Unix socket may have
+PLAIN_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+
+def socket_of(home: Path, key: str) -> str:
+    """Where an interactive job may listen; empty if the system has no room for so long a path."""
+    path = str(home / "s" / f"{sha256(key.encode()).hexdigest()[:12]}.sock")
+    return path if len(os.fsencode(path)) <= SOCKET_ROOM else ""
+
+
+def environment(
+    job: Job, session: SessionDir, given: Mapping[str, Sequence[int]], inherited: Mapping[str, str]
+) -> dict[str, str]:
+    """All that the job sees: what it may inherit, what it was given, then its own."""
+    count = str(job.shape.cores)
+    gpus = ",".join(map(str, given["gpus"]))
+    return {
+        "PATH": PLAIN_PATH,
+        "LANG": "C.UTF-8",
+        "HOME": str(session.work),
+        **inherited,
+        "TMPDIR": str(session.root / "tmp"),
+        "OMP_NUM_THREADS": count,
+        "PYTHONUNBUFFERED": "1",  # so that what it prints can be read while it runs
+        "CUDA_VISIBLE_DEVICES": gpus,
+        "SUBLET_SESSION": session.key,
+        "SUBLET_CORES": count,
+        "SUBLET_MEMORY": str(job.shape.memory),
+        "SUBLET_GPUS": str(job.shape.gpus),
+        "SUBLET_UNTIL": job.until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "SUBLET_DATA": str(session.root / "data"),
+        "SUBLET_WARNING": str(session.root / "warning"),
+        **job.program.environment,
+    }
+
+
+def start(session: SessionDir) -> None:
+    """Start the shim and wait until it has the job in hand: from then on it goes on by itself."""
+    ready, theirs = os.pipe()
+    try:
+        with (session.root / "shim.log").open("ab") as log:
+            first = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", START, HERE, str(session.root), str(theirs)],
+                env={"PATH": PLAIN_PATH, "LANG": "C.UTF-8"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(theirs,),
+                start_new_session=True,
+                cwd="/",
+            )
+        os.close(theirs)
+        theirs = -1
+        select.select([ready], [], [], SLOWEST_START)
+        first.wait(SLOWEST_START)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PlatformUnreachable(platform=session.platform, why=f"the shim could not be started: {error}") from error
+    finally:
+        os.close(ready)
+        if theirs >= 0:
+            os.close(theirs)
+    if not session.ran:
+        words = (session.root / "shim.log").read_text(errors="replace").strip().splitlines()
+        raise PlatformRefused(platform=session.platform, why=words[-1] if words else "the shim did not start")
+
+
+def poke(shim: Shim, number: signal.Signals) -> bool:
+    """Send the shim a signal, if it is this very process that is there."""
+    try:
+        process = os.pidfd_open(shim.pid)
+    except OSError:
+        return False
+    try:
+        if start_time(shim.pid) != shim.start or boot_id() != shim.boot:
+            return False
+        signal.pidfd_send_signal(process, number)
+    except OSError:
+        return False
+    finally:
+        os.close(process)
+    return True
+
+
+def sweep(session: SessionDir, seconds: float = 5.0) -> list[int]:
+    """Kill all that a job has running without its shim; those that could not be killed."""
+    try:
+        group = Group(0, (session.root / "ran" / "group").read_text())
+    except OSError:
+        group = None
+    word = f"SUBLET_SESSION={session.key}".encode()
+    deadline = time.monotonic() + seconds
+    while left := [pid for pid in {*marked(word), *(group.pids() if group else [])} if start_time(pid) is not None]:
+        send(left, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            return left
+        time.sleep(0.005)
+    if group:
+        group.remove()
+    return []
+
+
+def settle(session: SessionDir, shim: Shim | None) -> None:
+    """Write the end of a job whose shim is gone without a record: as little as is known, and nothing more."""
+    now = time.time()
+    if shim and shim.boot != boot_id():
+        end = End(EndKind.NODE_LOST, detail="the machine was restarted while it ran")
+    else:
+        left = sweep(session)
+        swept = f"these processes could not be stopped: {left}" if left else "what it had running was stopped"
+        end = End(
+            EndKind.UNKNOWN, detail=f"the shim that stayed with it was killed, so how it ended isn't known; {swept}"
+        )
+    session.settle(end, shim.began if shim else now, now)

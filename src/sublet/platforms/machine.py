@@ -1,0 +1,106 @@
+"""What this machine has: cores, memory, GPUs, room, and the tools that kinds can use."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from sublet.platforms.shim import cgroups
+
+MIB, GIB = 1 << 20, 1 << 30
+TOOLS = (
+    "sh",
+    "bash",
+    "python3",
+    "apptainer",
+    "singularity",
+    "podman",
+    "docker",
+    "ch-run",
+    "ch-image",
+    "ch-convert",
+    "papermill",
+    "jupyter-lab",
+    "jupyter-nbconvert",
+    "unsquashfs",
+    "git",
+)
+PROBE = 64 * MIB
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def cores() -> list[int]:
+    """The cores that we may use, by number."""
+    there = sorted(os.sched_getaffinity(0))
+    return there[: cgroups.core_limit() or len(there)]
+
+
+def memory() -> int:
+    """The memory that we may use, less a small reserve for the machine itself, in bytes."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    total = min(total, cgroups.memory_limit() or total)
+    return (total - min(GIB, total // 10)) // MIB * MIB
+
+
+def gpus() -> int:
+    """How many NVIDIA GPUs the kernel shows."""
+    try:
+        return len(os.listdir("/proc/driver/nvidia/gpus"))
+    except OSError:
+        return 0
+
+
+def scratch(path: Path) -> int:
+    """Half of the room that is free now, in whole GiB: the rest is for what nobody booked."""
+    return shutil.disk_usage(path).free // 2 // GIB * GIB
+
+
+def tools() -> dict[str, str]:
+    """The tools that are there, with their paths: on the PATH, or beside the Python that runs us."""
+    beside = os.path.dirname(sys.executable)
+    found = {tool: path for tool in TOOLS if (path := shutil.which(tool) or shutil.which(tool, path=beside))}
+    found["python3"] = sys.executable
+    if "docker" in found and not docker_answers():
+        del found["docker"]
+    return found
+
+
+def docker_answers() -> bool:
+    """Whether the Docker daemon is there: its command alone can run nothing."""
+    host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if not host.startswith("unix://"):
+        return True  # a daemon elsewhere: asking it would take too long here
+    with socket.socket(socket.AF_UNIX) as one:
+        one.settimeout(0.5)
+        try:
+            one.connect(host.removeprefix("unix://"))
+            one.sendall(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n")
+            return b" 200 " in one.recv(64)
+        except OSError:
+            return False
+
+
+def memory_note() -> str:
+    """In words, how a job's memory limit is enforced here: found out by trying."""
+    group = cgroups.make(f"sublet-probe-{os.getpid()}", PROBE)
+    if group is None:
+        return (
+            "memory is limited by watching each session's processes, with RLIMIT_DATA behind it: no cgroup is writable"
+        )
+    group.remove()
+    return f"memory is limited by a cgroup of version {group.version} for each session"
+
+
+def volume_note() -> str:
+    """In words, how read-only volumes are enforced here: found out by a process that tries it."""
+    code = (
+        "import sys; sys.path.append(sys.argv[1]); from shim.mounts import enter_own_namespace; enter_own_namespace()"
+    )
+    tried = subprocess.run([sys.executable, "-I", "-S", "-c", code, HERE], capture_output=True, check=False)
+    if tried.returncode == 0:
+        return "read-only volumes are read-only bind mounts, seen by the session alone"
+    return "read-only volumes are links to files without write permission: mount namespaces are not allowed here"

@@ -1,0 +1,248 @@
+"""One session's directory on this machine: what is written there before it runs, and read while and after it does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sublet.core.job import JobState, Mount, State
+from sublet.core.session import Connector, End, EndKind, Usage
+from sublet.errors import NotFound, PlatformRefused
+from sublet.platforms.port import ResultFile
+from sublet.platforms.shim.processes import is_alive
+from sublet.platforms.shim.watch import END_SIZE
+
+KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+CHUNK = 1 << 18
+
+
+@dataclass(frozen=True)
+class Shim:
+    """Who stays with the job: a pid alone may have been given to another process since."""
+
+    pid: int
+    start: int
+    boot: str
+    began: float
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is still there."""
+        return is_alive(self.pid, self.start, self.boot)
+
+
+def moment(seconds: float) -> datetime:
+    """A point in time from its epoch seconds."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+class SessionDir:
+    """One session's directory and the files in it."""
+
+    def __init__(self, platform: str, home: Path, key: str) -> None:
+        """Know where it is; nothing is made yet."""
+        if not KEY.fullmatch(key):
+            raise PlatformRefused(platform=platform, why=f"{key!r} can't be the name of a session's directory")
+        self.platform = platform
+        self.key = key
+        self.root = home / "sessions" / key
+        self.work = self.root / "work"
+        self.running = home / "running" / key
+        self.news = home / "news"
+
+    def make(self) -> None:
+        """Make it, and what every session has in it."""
+        for path in (self.root, self.work, self.root / "data", self.root / "tmp"):
+            path.mkdir(mode=0o700, exist_ok=True)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write one of its own files by rename, readable by nobody else."""
+        part = self.root / f"{name}.{os.getpid()}.part"
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(file, "wb") as opened:
+                opened.write(data)
+            part.rename(self.root / name)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def write_program(self, files: dict[str, bytes]) -> None:
+        """Write the program's files below the working directory."""
+        for name, data in files.items():
+            path = self.inside(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            if data.startswith(b"#!"):
+                path.chmod(0o700)
+
+    def inside(self, name: str) -> Path:
+        """A path below the working directory, refused if it leads out of it."""
+        if name.startswith("/") or ".." in Path(name).parts or not Path(name).parts:
+            raise PlatformRefused(platform=self.platform, why=f"{name!r} is not below the working directory")
+        return self.work / name
+
+    def volumes(self, mounts: tuple[Mount, ...]) -> list[dict[str, Any]]:
+        """The mounts that are the shim's to make; absolute targets are a container's own business."""
+        made = []
+        for mount in mounts:
+            source = self.root / mount.source
+            if ".." in Path(mount.source).parts or Path(mount.source).is_absolute():
+                raise PlatformRefused(
+                    platform=self.platform, why=f"{mount.source!r} is not below the session's directory"
+                )
+            if not source.exists():
+                source.mkdir(parents=True)
+            if not mount.target.startswith("/"):
+                self.inside(mount.target)
+                made.append({"source": str(source), "target": mount.target, "read_only": mount.read_only})
+        return made
+
+    def write_job(self, job: dict[str, Any]) -> None:
+        """Write what the shim reads, and keep room for the end's record, which must fit even on a full disk."""
+        self.write("end.json.room", b" " * END_SIZE)
+        self.write("job.json", json.dumps(job).encode())
+
+    def order(self, name: str, text: str) -> None:
+        """Leave the shim an order: `cancel` or `until`."""
+        self.write(name, text.encode())
+
+    def read(self, name: str) -> Any:
+        """One of its JSON files; None if it isn't there, or was cut off by a crash."""
+        try:
+            return json.loads((self.root / name).read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    @property
+    def ran(self) -> bool:
+        """Whether a shim has claimed it: from then on it never runs again."""
+        return (self.root / "ran").is_dir()
+
+    @property
+    def shim(self) -> Shim | None:
+        """Who stays, or stayed, with it."""
+        said = self.read("ran/shim.json")
+        return Shim(**said) if said else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether its end is on record."""
+        return self.read("end.json") is not None
+
+    def state(self) -> JobState:
+        """What its files say. A shim that is gone without a record is `unknown` here, and settled by the platform."""
+        if end := self.read("end.json"):
+            return read_end(end)
+        shim = self.shim
+        if shim is None or not shim.alive:
+            return JobState(State.UNKNOWN, started=moment(shim.began) if shim else None)
+        warning = self._text("warning")
+        return JobState(
+            State.RUNNING,
+            started=moment(shim.began),
+            connector=self._connector(),
+            condition=f"ends soon, at {warning}" if warning else "",
+        )
+
+    def _text(self, name: str) -> str:
+        try:
+            return (self.root / name).read_text()
+        except OSError:
+            return ""
+
+    def _connector(self) -> Connector | None:
+        where = self._text("connector")
+        if not where:
+            return None
+        return Connector(self.read("job.json")["connects"], "AVAILABLE", "HTTP", where)
+
+    def settle(self, end: End, started: float, ended: float) -> None:
+        """Record an end in the shim's place; the first record stands."""
+        record = asdict(end) | {"started": started, "ended": ended, "usage": asdict(end.usage or Usage())}
+        self.write("end.json.settled", json.dumps(record).encode())
+        with suppress(FileExistsError):
+            os.link(self.root / "end.json.settled", self.root / "end.json")
+        (self.root / "end.json.settled").unlink()
+        with suppress(FileNotFoundError):
+            self.running.rename(self.news / f"{self.key}.ended")
+
+    def output(self, stream: str, offset: int, limit: int) -> bytes:
+        """Part of what it printed; what is beyond its output limit is never shown."""
+        job = self.read("job.json")
+        room = (job["output_limit"] if job else 0) - offset
+        try:
+            with (self.root / stream).open("rb") as file:
+                file.seek(offset)
+                return file.read(max(0, min(limit, room)))
+        except FileNotFoundError:
+            return b""
+
+    def results(self) -> Iterator[ResultFile]:
+        """The files that it left in its working directory; links are not followed."""
+        for folder, folders, names in os.walk(self.work):
+            folders.sort()
+            for name in sorted(names):
+                path = Path(folder, name)
+                with suppress(FileNotFoundError):  # it may still be running
+                    found = path.lstat()
+                    if stat.S_ISREG(found.st_mode):
+                        yield ResultFile(str(path.relative_to(self.work)), found.st_size, moment(found.st_mtime))
+
+    def open_result(self, path: str) -> int:
+        """A file descriptor of one of them; no link on the way leads elsewhere."""
+        parts = self.inside(path).relative_to(self.work).parts
+        at = os.open(self.work, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for part in parts[:-1]:
+                deeper = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+                os.close(at)
+                at = deeper
+            file = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+        except OSError as error:
+            raise NotFound(noun="result", name=path, hint="`sublet result` lists the files that there are.") from error
+        finally:
+            os.close(at)
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            raise NotFound(noun="result", name=path, hint="`sublet result` lists the files that there are.")
+        return file
+
+    def remove(self, trash: Path) -> None:
+        """Remove it and its marks: aside first, so that half of it is never seen."""
+        aside = trash / f"{self.key}.{os.getpid()}.{os.urandom(4).hex()}"
+        with suppress(FileNotFoundError):
+            self.root.rename(aside)
+        remove_tree(aside)
+        self.running.unlink(missing_ok=True)
+        for what in ("open", "ended"):
+            (self.news / f"{self.key}.{what}").unlink(missing_ok=True)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory with all in it, also what the job made unwritable for its owner."""
+    for folder, _, _ in os.walk(path):
+        with suppress(OSError):
+            os.chmod(folder, 0o700)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def read_end(record: dict[str, Any]) -> JobState:
+    """The end's record, as the shim or the platform wrote it."""
+    end = End(
+        kind=EndKind(record["kind"]),
+        code=record.get("code"),
+        signal=record.get("signal"),
+        by=record.get("by", ""),
+        detail=record.get("detail", ""),
+        usage=Usage(**record["usage"]),
+    )
+    return JobState(State.ENDED, end=end, started=moment(record["started"]), ended=moment(record["ended"]))

@@ -1,0 +1,150 @@
+"""A control group of our own for one job, where the machine lets us make one: version 1 or 2."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .processes import send
+
+SIGKILL = 9
+LIMITS = {  # version → the file that must take the limit, and those that should: no swap beyond it
+    1: ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"),
+    2: ("memory.max", "memory.swap.max"),
+}
+
+
+def _read(*path: str) -> str:
+    try:
+        with open(os.path.join(*path), encoding="ascii") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _write(value: str, *path: str) -> None:
+    with open(os.path.join(*path), "w", encoding="ascii") as file:
+        file.write(value)
+
+
+def _own(controller: str) -> str:
+    """The directory of the group that this process is in: of a controller of version 1, or ("") of version 2."""
+    mine = ""
+    for line in _read("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controller in controllers.split(","):
+            mine = path
+    for line in _read("/proc/self/mountinfo").splitlines():
+        fields, _, rest = line.partition(" - ")
+        root, point = fields.split()[3:5]
+        kind, _, options = rest.split()[:3]
+        if mine and (controller in options.split(",") if kind == "cgroup" else kind == "cgroup2" and not controller):
+            inside = mine[len(root) :] if root != "/" and mine.startswith(root) else mine
+            return os.path.join(point, inside.lstrip("/")).rstrip("/")
+    return ""
+
+
+def memory_limit() -> int | None:
+    """The memory, in bytes, that the groups that we are in allow us; None if they allow any."""
+    found = [
+        line.split()[1] for line in _read(_own("memory"), "memory.stat").splitlines() if "hierarchical_memory" in line
+    ]
+    folder = _own("")
+    while folder and os.path.exists(os.path.join(folder, "cgroup.procs")):
+        found.append(_read(folder, "memory.max").strip())
+        folder = os.path.dirname(folder)
+    return min((int(one) for one in found if one.isdigit()), default=None)
+
+
+def core_limit() -> int | None:
+    """How many cores' worth of time the group that we are in allows us; None if it allows any."""
+    quota, period = [*_read(_own(""), "cpu.max").split(), "max", "max"][:2]
+    if quota == "max":
+        quota, period = (_read(_own("cpu"), f"cpu.cfs_{name}_us").strip() for name in ("quota", "period"))
+    return -(-int(quota) // int(period)) if quota.isdigit() and period.isdigit() else None
+
+
+def _parents() -> list[tuple[int, str]]:
+    """Where a group might be made: in our own group, or (version 2) beside it."""
+    places = []
+    one, two = _own("memory"), _own("")
+    if one:
+        places.append((1, one))
+    for place in (two, os.path.dirname(two)) if two else ():
+        if "memory" in _read(place, "cgroup.controllers").split():
+            if "memory" not in _read(place, "cgroup.subtree_control").split():
+                try:
+                    _write("+memory", place, "cgroup.subtree_control")
+                except OSError:
+                    continue  # it has processes of its own, or isn't ours
+            places.append((2, place))
+    return places
+
+
+class Group:
+    """One job's control group."""
+
+    def __init__(self, version: int, path: str) -> None:
+        """Know it; `make` makes it."""
+        self.version = version
+        self.path = path
+
+    def pids(self) -> list[int]:
+        """The processes in it and in groups that they made below it."""
+        return [int(pid) for folder, _, _ in os.walk(self.path) for pid in _read(folder, "cgroup.procs").split()]
+
+    def add(self, pid: int) -> None:
+        """Put a process into it, and with it all that it starts from then on."""
+        _write(str(pid), self.path, "cgroup.procs")
+
+    def killed(self) -> int:
+        """How many processes the kernel has killed in it because memory ran out."""
+        name = "memory.oom_control" if self.version == 1 else "memory.events"
+        for line in _read(self.path, name).splitlines():
+            word, _, count = line.partition(" ")
+            if word == "oom_kill":
+                return int(count)
+        return 0
+
+    def resident(self) -> int:
+        """Its memory in use without the page cache, in bytes."""
+        wanted = "total_rss" if self.version == 1 else "anon"
+        for line in _read(self.path, "memory.stat").splitlines():
+            word, _, size = line.partition(" ")
+            if word == wanted:
+                return int(size)
+        return 0
+
+    def remove(self, seconds: float = 1.0) -> bool:
+        """Kill what is still in it and remove it; False if it can't be removed in time."""
+        deadline = time.monotonic() + seconds
+        while os.path.isdir(self.path):
+            send(self.pids(), SIGKILL)
+            for folder, _, _ in os.walk(self.path, topdown=False):
+                try:
+                    os.rmdir(folder)
+                except OSError:
+                    pass  # still has processes that are dying
+            if time.monotonic() > deadline:
+                return not os.path.isdir(self.path)
+            time.sleep(0.005)
+        return True
+
+
+def make(name: str, limit: int) -> Group | None:
+    """A new group with a memory limit in bytes; None where we may not make one."""
+    for version, parent in _parents():
+        group = Group(version, os.path.join(parent, name))
+        must, should = LIMITS[version]
+        try:
+            os.mkdir(group.path)
+            _write(str(limit), group.path, must)
+        except OSError:
+            group.remove(0)
+            continue
+        try:
+            _write(str(limit if version == 1 else 0), group.path, should)
+        except OSError:
+            pass  # this kernel doesn't count swap
+        return group
+    return None

@@ -1,0 +1,61 @@
+"""The few steps between fork and exec: what the job's main process is bound to before it is the job's."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+from typing import Any
+
+from . import mounts
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+WITHIN_GROUP, WITHOUT_GROUP = b"g", b"r"  # what the shim says when the process may go on
+
+
+class VolumesFailed(OSError):
+    """The volumes could not be put in place this way."""
+
+
+def prctl(option: int, value: int) -> None:
+    """Set something of this process that only Linux has."""
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def become(job: dict[str, Any], environment: dict[str, str], outputs: list[int], go: int, volumes: str) -> None:
+    """Turn this process into the job; returns only by raising OSError."""
+    parent = os.getppid()
+    os.setsid()
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.read(go, 1) == WITHOUT_GROUP:
+        twice = (
+            2 * job["memory"]
+        )  # the watch enforces the limit itself and calls it by its name; this is the wall behind it
+        resource.setrlimit(resource.RLIMIT_DATA, (twice, twice))
+    if os.getppid() != parent:
+        os._exit(1)  # the shim died meanwhile
+    if job["cores"]:
+        os.sched_setaffinity(0, job["cores"])
+    attach(job, volumes)
+    os.chdir(job["work"])
+    os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+    for number, file in enumerate(outputs, 1):
+        os.dup2(file, number)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)  # Python ignores them, and that would be handed on
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    os.umask(0o022)
+    os.execvpe(job["argv"][0], job["argv"], environment)  # noqa: S606 (this is what it is for)
+
+
+def attach(job: dict[str, Any], volumes: str) -> None:
+    """Put the volumes where the job wants to see them."""
+    put = mounts.bind if volumes == "bind" else mounts.link
+    try:
+        if job["mounts"] and volumes == "bind":
+            mounts.enter_own_namespace()
+        for mount in job["mounts"]:
+            put(mount["source"], os.path.join(job["work"], mount["target"]), mount["read_only"])
+    except OSError as error:
+        raise VolumesFailed(str(error)) from error

@@ -1,0 +1,30 @@
+"""The shim's first act: claim the job, say who it is, and let the service go on."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .processes import boot_id, start_time
+
+
+def main(directory: str, ready: int) -> None:
+    """Run the job of a session directory, unless it has been run; a byte on `ready` says that it is in hand."""
+    os.chdir(directory)
+    os.umask(0o077)
+    try:
+        os.mkdir("ran")
+    except FileExistsError:
+        return
+    if os.fork():
+        os._exit(0)  # the service waits for this one only; the shim itself is nobody's child
+    os.setsid()
+    me, began = os.getpid(), time.time()
+    with open("ran/new", "w", encoding="ascii") as file:
+        file.write(f'{{"pid":{me},"start":{start_time(me)},"boot":"{boot_id()}","began":{began!r}}}')
+    os.rename("ran/new", "ran/shim.json")
+    os.write(ready, b"1")
+    os.close(ready)
+    from .watch import Watch  # only now: the service need not wait for its imports
+
+    Watch(began).run()

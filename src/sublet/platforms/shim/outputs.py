@@ -1,0 +1,42 @@
+"""What a job prints: two files that it appends to by itself, cut at a limit."""
+
+from __future__ import annotations
+
+import os
+
+FULL = (b"No space left on device", b"Disk quota exceeded")
+
+
+class Outputs:
+    """The files `stdout` and `stderr` of a session directory."""
+
+    def __init__(self, limit: int) -> None:
+        """Open them for appending, and keep hold of them: the job may do what it likes with the names."""
+        self.limit = limit
+        self.cut = False
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        self.appended = [os.open(name, flags | os.O_APPEND, 0o600) for name in ("stdout", "stderr")]
+        self.direct = [os.open(name, flags, 0o600) for name in ("stdout", "stderr")]
+
+    def look(self) -> None:
+        """Cut what is beyond the limit; its last line then says so, and the job goes on."""
+        note = f"\nsublet: what it printed beyond {self.limit} bytes was dropped\n".encode()
+        for file in self.direct:
+            if os.fstat(file).st_size > self.limit:
+                os.pwrite(file, note, max(0, self.limit - len(note)))
+                os.ftruncate(file, self.limit)
+                self.cut = True
+
+    def say(self, line: str) -> None:
+        """Add a line of the shim's own to stderr."""
+        try:
+            os.write(self.appended[1], f"sublet: {line}\n".encode())
+        except OSError:
+            pass  # a full disk: the file `warning` or the end says it too
+
+    def no_space(self) -> str:
+        """The last words on stderr about a full disk, if there are any."""
+        size = os.fstat(self.direct[1]).st_size
+        tail = os.pread(self.direct[1], 4096, max(0, size - 4096))
+        lines = [line for line in tail.splitlines() if any(words in line for words in FULL)]
+        return lines[-1].decode(errors="replace").strip() if lines else ""

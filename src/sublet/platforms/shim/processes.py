@@ -1,0 +1,101 @@
+"""Processes as /proc shows them: who is who, who descends from whom, and how to stop them all."""
+
+from __future__ import annotations
+
+import os
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def boot_id() -> str:
+    """The name of this run of the machine: another one after every restart."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
+
+
+def stat_fields(pid: int) -> list[bytes]:
+    """The fields of /proc/PID/stat from the third (the state) on; none if there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            text = file.read()
+    except OSError:
+        return []
+    return text[text.rindex(b")") + 2 :].split()  # the name may hold blanks and brackets
+
+
+def start_time(pid: int) -> int | None:
+    """When the process started, in ticks since boot; None if it is gone, or dead and not yet buried."""
+    fields = stat_fields(pid)
+    return None if not fields or fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def is_alive(pid: int, start: int, boot: str) -> bool:
+    """Whether this very process is still there: a pid alone may have been given to another one."""
+    return start_time(pid) == start and boot_id() == boot
+
+
+def pids() -> list[int]:
+    """Every process."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def descendants(root: int) -> list[int]:
+    """All living processes below one, parents first."""
+    below: dict[int, list[int]] = {}
+    for pid in pids():
+        fields = stat_fields(pid)
+        if fields and fields[0] not in (b"Z", b"X"):
+            below.setdefault(int(fields[1]), []).append(pid)
+    found: list[int] = []
+    todo = [root]
+    while todo:
+        children = below.get(todo.pop(), [])
+        found += children
+        todo += children
+    return found
+
+
+def marked(word: bytes) -> list[int]:
+    """All processes that carry this word in the environment they were started with."""
+    found = []
+    for pid in pids():
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if word in file.read().split(b"\0"):
+                    found.append(pid)
+        except OSError:
+            continue  # gone, or somebody else's
+    return found
+
+
+def resident(some: list[int]) -> int:
+    """The memory that processes have in use together, in bytes."""
+    total = 0
+    for pid in some:
+        try:
+            with open(f"/proc/{pid}/statm", "rb") as file:
+                total += int(file.read().split()[1]) * PAGE
+        except OSError:
+            continue
+    return total
+
+
+def send(some: list[int], signal: int) -> None:
+    """Send a signal to each that is still there."""
+    for pid in some:
+        try:
+            os.kill(pid, signal)
+        except OSError:
+            continue  # gone meanwhile
+
+
+def proportional(some: list[int]) -> int:
+    """The same with pages that several share counted once: exact, but slower to ask."""
+    total = 0
+    for pid in some:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+                total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith(b"Pss:"))
+        except OSError:
+            continue
+    return total

@@ -1,0 +1,308 @@
+"""One job, from its start to its honest end."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import signal
+import time
+from typing import Any
+
+from . import cgroups, listeners
+from .child import PR_SET_CHILD_SUBREAPER, WITHIN_GROUP, WITHOUT_GROUP, VolumesFailed, become, prctl
+from .outputs import FULL, Outputs
+from .processes import descendants, proportional, resident, send
+
+TICK, CLOSE_TICK, STOP_TICK = (
+    0.5,
+    0.1,
+    0.02,
+)  # seconds between looks: usual; close to a limit or opening; while it stops
+LEFT_BEHIND = 1.0  # seconds for what the main process left running
+END_SIZE = 4096  # the room kept for the end's record
+NO_VOLUMES = "volumes: "  # how the child begins when it is these that failed
+SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+
+
+def read(name: str) -> str:
+    """A small file of the session directory; empty if it isn't there."""
+    try:
+        with open(name, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def place(name: str, text: str) -> None:
+    """Write a small file by rename."""
+    with open(f"{name}.new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.rename(f"{name}.new", name)
+
+
+class Watch:
+    """Stays with one job."""
+
+    def __init__(self, began: float) -> None:
+        """Read what to run; the current directory is the session's."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        self.job: dict[str, Any] = json.loads(read("job.json"))
+        self.began = began
+        self.main = 0  # the pid of the main process
+        self.status: int | None = None  # how it ended, as wait says it
+        self.ending: dict[str, Any] = {}  # why we stop it, when it is we
+        self.notes: list[str] = []
+        self.kill_at: float | None = None
+        self.warned = False
+        self.peak = 0
+        self.port = 0
+        self.opened = not self.job["connects"]
+        self.group: cgroups.Group | None = None
+        self.set_until(self.job["until"])
+
+    def set_until(self, until: float) -> None:
+        """Fix the moments of the warning, of SIGTERM and of the end."""
+        quarter = max(0.0, (until - self.began) / 4)
+        self.until = until
+        self.warn_at = until - min(self.job["warn"], quarter)
+        self.term_at = until - min(self.job["grace"], quarter)
+
+    def run(self) -> None:
+        """The whole life."""
+        try:
+            self.outputs = Outputs(self.job["output_limit"])
+            if self.may_start() and self.start():
+                while self.status is None or self.rest():
+                    self.turn()
+            end = self.ending or self.own_end()
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            end = {"kind": "disk-full" if full else "unknown", "detail": f"the shim failed: {error}"}
+        finally:
+            self.kill_all()
+        self.tell(end)
+
+    def may_start(self) -> bool:
+        """Whether it is neither cancelled nor too late already."""
+        self.orders()
+        if not self.ending and time.time() >= self.until:
+            self.ending = {"kind": "window-passed", "detail": "its time was over before it could start"}
+        return not self.ending
+
+    def start(self) -> bool:
+        """Start the main process; False, with the reason kept, if it can't be."""
+        self.group = cgroups.make(f"sublet-{self.job['key']}", self.job["memory"])
+        if self.group:
+            place("ran/group", self.group.path)  # so that the service can sweep it if we are killed
+        if self.job["connects"]:
+            self.port = listeners.free_port()
+        said = self.spawn("bind")
+        if said.startswith(NO_VOLUMES):
+            self.notes.append(f"its volumes were links, not mounts: {said.removeprefix(NO_VOLUMES)}")
+            said = self.spawn("link")
+        if said:
+            full = any(words.decode() in said for words in FULL)
+            self.ending = {"kind": "disk-full" if full else "not-started", "detail": said.removeprefix(NO_VOLUMES)}
+        return not said
+
+    def spawn(self, volumes: str) -> str:
+        """Fork and exec; what went wrong, in the system's words, or nothing."""
+        environment = dict(self.job["environment"])
+        if self.port:
+            environment["SUBLET_PORT"] = str(self.port)
+        go_read, go_write = os.pipe()
+        said_read, said_write = os.pipe()  # both close on exec: end of file means that it runs
+        pid = os.fork()
+        if not pid:
+            os.close(go_write)
+            try:
+                become(self.job, environment, self.outputs.appended, go_read, volumes)
+            except VolumesFailed as error:
+                os.write(said_write, f"{NO_VOLUMES}{error}".encode()[:2000])
+            except OSError as error:
+                os.write(said_write, f"{self.job['argv'][0]}: {error.strerror}".encode()[:2000])
+            except ValueError as error:
+                os.write(said_write, str(error).encode()[:2000])
+            os._exit(127)
+        os.close(go_read)
+        os.close(said_write)
+        os.write(go_write, WITHIN_GROUP if self.join(pid) else WITHOUT_GROUP)
+        os.close(go_write)
+        with os.fdopen(said_read, "rb") as file:
+            said = file.read().decode(errors="replace")
+        if said:
+            os.waitpid(pid, 0)
+        else:
+            self.main = pid
+        return said
+
+    def join(self, pid: int) -> bool:
+        """Put the main process into its control group, if there is one that takes it."""
+        if self.group is None:
+            return False
+        try:
+            self.group.add(pid)
+        except OSError:
+            self.group.remove()
+            self.group = None
+        return self.group is not None
+
+    def turn(self) -> None:
+        """Wait for something to happen, and see to it."""
+        stopping = self.kill_at is not None
+        close = not self.opened or self.group is None
+        got = signal.sigtimedwait(SIGNALS, STOP_TICK if stopping else self.pause(CLOSE_TICK if close else TICK))
+        self.reap()
+        if got and got.si_signo == signal.SIGTERM and not self.ending:
+            self.stop({"kind": "node-lost", "detail": "the shim was told to stop, as when the machine shuts down"})
+        if got and got.si_signo == signal.SIGUSR2 and not self.ending:
+            self.stop({"kind": "cancelled"})
+        if self.status is None and not self.ending:
+            self.orders()
+            self.clock()
+            self.look()
+        elif self.kill_at is None and (rest := self.rest()):
+            self.notes.append(f"{len(rest)} processes that it left running were stopped")
+            self.stop({}, LEFT_BEHIND)
+        if self.kill_at is not None and time.time() >= self.kill_at:
+            self.kill_all()
+
+    def pause(self, tick: float) -> float:
+        """How long to wait: until the next look, or the next moment of its time."""
+        return float(max(0.0, min(tick, self.term_at - time.time())))
+
+    def reap(self) -> None:
+        """Bury the dead, and remember how the main process ended."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            if pid == self.main:
+                self.status = status
+
+    def rest(self) -> list[int]:
+        """What is alive of it."""
+        return descendants(os.getpid())
+
+    def orders(self) -> None:
+        """Obey the files `cancel` and `until`."""
+        by = read("cancel")
+        if by and not self.ending:
+            self.stop({"kind": "cancelled", "by": by})
+        until = read("until")
+        if until and float(until) != self.until:
+            self.set_until(float(until))
+            self.warned = False
+            place("warning", "")
+
+    def clock(self) -> None:
+        """Warn, and end its time."""
+        now = time.time()
+        end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.until))
+        if now >= self.term_at and not self.ending:
+            self.outputs.say(f"the booked time ends at {end}: stopping")
+            self.stop({"kind": "timeout", "detail": f"its booked time ended at {end}"}, self.until - now)
+        elif now >= self.warn_at and not self.warned:
+            self.warned = True
+            self.outputs.say(f"this session ends at {end}")
+            place("warning", end)
+
+    def look(self) -> None:
+        """Its memory, its output, its connector."""
+        self.outputs.look()
+        if self.group:
+            self.peak = max(self.peak, self.group.resident())
+        else:
+            self.watch_memory()
+        if not self.opened and (where := listeners.location(self.port, self.job["socket"])):
+            self.opened = True
+            place("connector", where)
+            self.mark("open")
+
+    def watch_memory(self) -> None:
+        """Where no control group holds it: look, and stop it when all its processes together have too much."""
+        rest = self.rest()
+        used = resident(rest)
+        if used > self.job["memory"]:
+            used = proportional(rest)
+        self.peak = max(self.peak, used)
+        if used > self.job["memory"]:
+            self.stop({"kind": "out-of-memory", "detail": f"it used {used} bytes of memory"}, 0)
+
+    def stop(self, ending: dict[str, Any], grace: float | None = None) -> None:
+        """SIGTERM to all of it, SIGKILL after the grace."""
+        self.ending = ending
+        rest = self.rest()
+        send(rest, signal.SIGTERM)
+        send(rest, signal.SIGCONT)
+        self.kill_at = time.time() + (self.job["grace"] if grace is None else grace)
+
+    def kill_all(self) -> None:
+        """SIGKILL until nothing is left; a process that the kernel itself holds is named, not waited for."""
+        deadline = time.monotonic() + 5
+        while rest := self.rest() + (self.group.pids() if self.group else []):
+            send(rest, signal.SIGKILL)
+            self.reap()
+            if time.monotonic() > deadline:
+                self.notes.append(f"these processes could not be stopped: {rest}")
+                break
+            time.sleep(0.002)
+        self.reap()
+
+    def own_end(self) -> dict[str, Any]:
+        """How it ended by itself."""
+        assert self.status is not None  # noqa: S101 (own_end is asked only after the main process ended)
+        code = os.waitstatus_to_exitcode(self.status)
+        killed = self.group.killed() if self.group else 0
+        if killed and code:
+            return {"kind": "out-of-memory", "detail": f"it had more than {self.job['memory']} bytes of memory"}
+        if killed:
+            self.notes.append(f"{killed} of its processes were stopped for lack of memory")
+        if code < 0:
+            return {"kind": "signalled"}
+        if code and (words := self.outputs.no_space()):
+            return {"kind": "disk-full", "detail": f"it exited with {code} after: {words}"}
+        return {"kind": "exited"}
+
+    def tell(self, end: dict[str, Any]) -> None:
+        """Write the end, take away the control group, and tell the service."""
+        self.outputs.look()
+        if self.status is not None:
+            code = os.waitstatus_to_exitcode(self.status)
+            end["code" if code >= 0 else "signal"] = abs(code)
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+        now = time.time()
+        if self.outputs.cut:
+            self.notes.append(f"what it printed beyond {self.job['output_limit']} bytes was dropped")
+        end["detail"] = "; ".join(part for part in (end.get("detail", ""), *self.notes) if part)[:2000]
+        end["started"], end["ended"] = self.began, now
+        end["usage"] = {
+            "wall": now - self.began,
+            "cpu": spent.ru_utime + spent.ru_stime,
+            "peak_memory": max(self.peak, spent.ru_maxrss * 1024),
+        }
+        if self.group:
+            self.group.remove()
+        with open("end.json.room", "r+", encoding="utf-8") as file:
+            file.write(json.dumps(end).ljust(END_SIZE))
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename("end.json.room", "end.json")
+        self.mark("ended")
+
+    def mark(self, what: str) -> None:
+        """Leave a mark where the service looks for news; the last one is the running mark itself, moved."""
+        target = os.path.join(self.job["news"], f"{self.job['key']}.{what}")
+        try:
+            if what == "ended":
+                os.rename(self.job["running"], target)
+            else:
+                os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o600))
+        except OSError:
+            return  # the service also looks by itself, only less often
