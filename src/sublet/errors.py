@@ -225,3 +225,9 @@ class SessionUnreachable(SubletError):
     hint = "It may be starting or ending: `sublet status {session}`."
     status = 502
     exit_code = 3
+
+
+class DiskFull(PlatformRefused):
+    """The platform {platform} has no room left on its disk: {why}"""
+
+    hint = "Remove old sessions with `sublet rm`, or ask the operator for room."
