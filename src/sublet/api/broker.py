@@ -38,7 +38,7 @@ async def ask(request: Request) -> Response:
     service, base = service_of(request), base_of(request)
     asked = await service.read(await read_body(request), request.headers.get("content-type", ""), person)
     found = await service.ask(person, asked, key=request.headers.get("idempotency-key"))
-    return document_response(offerset_document(found, base), kind, 303, f"{base}/offersets/{found.id}")
+    return document_response(offerset_document(found, base, asked.notes), kind, 303, f"{base}/offersets/{found.id}")
 
 
 router.add_api_route(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import AsyncIterator, Iterable
+from typing import Protocol
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -24,7 +25,6 @@ from websockets.typing import Origin, Subprotocol
 
 from sublet.api.problems import problem_response
 from sublet.errors import NotFound, NotSignedIn, SessionUnreachable, SubletError
-from sublet.service.service import Service
 
 COOKIE = "sublet-connect-"
 # Of one connection, not of the message that travels on it (RFC 9110, 7.6.1).
@@ -46,11 +46,23 @@ PATIENCE = httpx2.Timeout(None, connect=10.0)
 NO_WAY_IN = 4403  # the WebSocket close code: RFC 6455 leaves 4000–4999 to applications
 
 
+class Doors(Protocol):
+    """What is needed of the service: a session's secret, and where it listens."""
+
+    def secret(self, session: str) -> str:
+        """The session's own secret."""
+        ...
+
+    async def upstream(self, id: str) -> str:
+        """Where it listens: http://127.0.0.1:41233."""
+        ...
+
+
 class Connect:
     """An ASGI application that passes requests and WebSockets on to sessions."""
 
-    def __init__(self, service: Service) -> None:
-        """Serve the sessions of this service."""
+    def __init__(self, service: Doors) -> None:
+        """Pass on to the sessions of this service."""
         self.service = service
         self.client = httpx2.AsyncClient(timeout=PATIENCE, follow_redirects=False, trust_env=False)
 

@@ -21,7 +21,7 @@ async def ask(request: Request) -> Response:
     service = service_of(request)
     asked = await service.read(await read_body(request), request.headers.get("content-type", ""), person)
     found = await service.ask(person, asked, key=request.headers.get("idempotency-key"))
-    response = json_response(offerset_view(found, base_of(request)), 201)
+    response = json_response(offerset_view(found, base_of(request), asked.notes), 201)
     response.headers["location"] = f"{base_of(request)}/v1/offersets/{found.id}"
     return response
 

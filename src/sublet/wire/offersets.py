@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sublet.core.session import OfferSet
 from sublet.wire.kinds import uri_of
 from sublet.wire.sessions import Document, instant, message, reason_message, session_document
@@ -10,11 +12,11 @@ OFFERSET = uri_of("offerset", "execution-offerset")
 NOTE = "urn:sublet:note"
 
 
-def offerset_document(offerset: OfferSet, base: str) -> Document:
+def offerset_document(offerset: OfferSet, base: str, notes: Sequence[str] = ()) -> Document:
     """An offer set as an OfferSetResponse: YES with its offers, or NO with a message for each reason."""
     level = "WARN" if offerset.result == "NO" else "INFO"
     messages = [reason_message(reason, offerset.created, level) for reason in offerset.reasons]
-    messages += [message(NOTE, offerset.created, "INFO", note) for note in offerset.notes]
+    messages += [message(NOTE, offerset.created, "INFO", note) for note in notes]
     return {
         "kind": OFFERSET,
         "meta": {

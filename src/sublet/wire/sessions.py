@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from hashlib import sha1
 from typing import Any
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from sublet.core.amounts import duration_iso
 from sublet.core.offer import Quote, Reason
@@ -42,7 +43,8 @@ EXTENDABLE = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING, P.AVAILABLE, P.RUNNI
 
 def instant(time: datetime) -> str:
     """An ISO 8601 instant in UTC, to the second unless there is more to say."""
-    return time.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+    utc = time if time.tzinfo is UTC else time.astimezone(UTC)
+    return utc.isoformat()[:-6] + "Z"
 
 
 def session_document(session: Session, request: Request, base: str) -> Document:
@@ -126,10 +128,13 @@ class _Names:
     """The uuids of a session's components: the same each time, because they come from the session's own."""
 
     def __init__(self, session: str) -> None:
-        self._space = UUID(session)
+        self._space = UUID(session).bytes
 
     def uuid(self, family: str, name: str) -> str:
-        return str(uuid5(self._space, f"{family}/{name}"))
+        """What `uuid.uuid5` makes of them, in a third of its time: an offer set needs dozens."""
+        said = sha1(self._space + f"{family}/{name}".encode(), usedforsecurity=False).hexdigest()
+        variant = "89ab"[int(said[16], 16) & 3]
+        return f"{said[:8]}-{said[8:12]}-5{said[13:16]}-{variant}{said[17:20]}-{said[20:32]}"
 
 
 def _meta(session: Session, base: str) -> Document:

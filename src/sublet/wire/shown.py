@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from sublet.core.offer import Node, Offer, Quote, Reason, Take
@@ -29,7 +29,7 @@ from sublet.wire.views import (
 SHORT = 8  # characters of an id that a person needs to type
 
 
-def offerset_view(offerset: OfferSet, base: str) -> OfferSetView:
+def offerset_view(offerset: OfferSet, base: str, notes: Sequence[str] = ()) -> OfferSetView:
     """An offer set, with its offers as they are now."""
     executable = offerset.request.executable
     return OfferSetView(
@@ -42,7 +42,7 @@ def offerset_view(offerset: OfferSet, base: str) -> OfferSetView:
         expires=offerset.expires if offerset.offers else None,
         offers=tuple(offer_view(session) for session in offerset.offers),
         reasons=tuple(reason_view(reason) for reason in offerset.reasons),
-        notes=offerset.notes,
+        notes=tuple(notes),
         page=f"{base}/web/offersets/{offerset.id}" if base else "",
     )
 
@@ -148,7 +148,7 @@ def reason_view(reason: Reason) -> ReasonView:
 
 def end_view(end: End) -> EndView:
     """How it ended."""
-    usage = end.usage and UsageView(wall=end.usage.wall, cpu=end.usage.cpu, peak_memory=end.usage.peak_memory)
+    used = end.usage
     return EndView(
         kind=end.kind.value,
         code=end.code,
@@ -156,7 +156,7 @@ def end_view(end: End) -> EndView:
         by=end.by,
         detail=end.detail,
         sentence=end_sentence(end),
-        usage=usage,
+        usage=UsageView(wall=used.wall, cpu=used.cpu, peak_memory=used.peak_memory) if used else None,
     )
 
 
