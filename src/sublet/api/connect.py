@@ -131,7 +131,7 @@ class Connect:
                 additional_headers=[
                     (name, value)
                     for name, value in self._headers(socket, session, upstream)
-                    if not name.startswith("sec-websocket-") and name != "host"
+                    if not name.startswith("sec-websocket-") and name not in {"host", "origin"}
                 ],
                 compression=None,
                 max_size=None,
@@ -213,9 +213,11 @@ async def _inwards(here: WebSocket, there: ClientConnection) -> None:
     try:
         async for message in there:
             await (here.send_text(message) if isinstance(message, str) else here.send_bytes(message))
-        await here.close(_code(there.close_code), there.close_reason or "")
-    except (ConnectionClosed, WebSocketDisconnect):
-        await here.close(1011)
+    except ConnectionClosed:
+        pass  # for any other reason than that all is done; the code says which
+    except WebSocketDisconnect:
+        return
+    await here.close(_code(there.close_code), there.close_reason or "")
 
 
 def _code(code: int | None) -> int:

@@ -1,0 +1,219 @@
+"""The proxy to interactive sessions, between a real server behind it and a real client before it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus, WebSocketException
+
+from sublet.api.connect import Connect
+from sublet.errors import NotAllowedNow, NotFound
+
+pytestmark = pytest.mark.anyio
+
+ID = "7c1f6b1e-8d43-4b0a-9e55-6a3f0a1d2b3c"
+OTHER = "0f3b2c59-77aa-4a37-8f6f-1f64f9d7a111"
+SECRET = "the-secret-of-this-session"
+
+
+class OneSession:
+    """A service with one session that listens somewhere."""
+
+    def __init__(self, upstream: str) -> None:
+        self.address = upstream
+
+    def secret(self, session: str) -> str:
+        return SECRET if session == ID else "another"
+
+    async def upstream(self, id: str) -> str:
+        if id != ID:
+            raise NotFound(noun="session", name=id)
+        if not self.address:
+            raise NotAllowedNow(phase="WAITING", wanted="connected to", session=id[:8])
+        return self.address
+
+
+async def echo(request: Request) -> Response:
+    body = await request.body()
+    said = {"path": request.url.path, "query": request.url.query, "body": body.decode(), "method": request.method}
+    return JSONResponse(said | {"headers": request.headers.items()})
+
+
+async def elsewhere(request: Request) -> Response:
+    return RedirectResponse(f"http://{request.headers['host']}/connect/{ID}/lab", 302)
+
+
+async def drip(request: Request) -> Response:
+    async def pieces() -> AsyncIterator[bytes]:
+        for number in range(3):
+            yield b"%d;" % number
+
+    return StreamingResponse(pieces(), headers={"set-cookie": "own=1; Path=/", "connection": "keep-alive"})
+
+
+async def talk(socket: WebSocket) -> None:
+    await socket.accept("v1.kernel" if "v1.kernel" in socket.scope["subprotocols"] else None)
+    await socket.send_text(socket.headers.get("origin", ""))
+    with contextlib.suppress(Exception):
+        while True:
+            message = await socket.receive()
+            if message.get("text") == "leave":
+                await socket.close(4001, "as asked")
+                return
+            if message.get("bytes") is not None:
+                await socket.send_bytes(message["bytes"][::-1])
+            elif message.get("text") is not None:
+                await socket.send_text(message["text"].upper())
+
+
+def upstream() -> Starlette:
+    return Starlette(
+        routes=[
+            Route(f"/connect/{ID}/elsewhere", elsewhere),
+            Route(f"/connect/{ID}/drip", drip),
+            WebSocketRoute(f"/connect/{ID}/talk", talk),
+            Route("/{path:path}", echo, methods=["GET", "POST", "PUT", "DELETE"]),
+        ]
+    )
+
+
+@contextlib.asynccontextmanager
+async def served(app: ASGIApp) -> AsyncIterator[str]:
+    """The application on a port of its own, while this lasts."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(app, lifespan="off", log_config=None, timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        server.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
+        task = asyncio.create_task(server.serve([listener]))
+        while not server.started:
+            await asyncio.sleep(0.01)
+        try:
+            yield f"127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await task
+
+
+@contextlib.asynccontextmanager
+async def proxied(address: str) -> AsyncIterator[str]:
+    proxy = Connect(OneSession(address))
+    async with served(Starlette(routes=[Mount("/connect", app=proxy)])) as host:
+        yield host
+    await proxy.close()
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[str]:
+    async with served(upstream()) as behind, proxied(f"http://{behind}") as host:
+        yield host
+
+
+def client(host: str) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(base_url=f"http://{host}/connect/{ID}", trust_env=False)
+
+
+async def test_nothing_reaches_the_session_without_its_own_secret(host: str) -> None:
+    async with client(host) as caller:
+        assert (await caller.get("/tree")).status_code == 401
+        assert (await caller.get("/tree?token=wrong")).status_code == 401
+        assert (await caller.get("/tree", headers={"authorization": "Bearer sublet_x"})).status_code == 401
+
+
+async def test_the_secret_is_shown_once_and_then_remembered_for_this_session_alone(host: str) -> None:
+    async with client(host) as caller:
+        first = await caller.get(f"/tree?token={SECRET}")
+        assert first.status_code == 200
+        cookie = first.headers["set-cookie"]
+        assert f"Path=/connect/{ID}/" in cookie
+        assert "HttpOnly" in cookie
+        assert (await caller.get("/api/contents")).json()["path"] == f"/connect/{ID}/api/contents"
+
+
+async def test_neither_a_persons_token_nor_sublets_cookies_reach_the_session(host: str) -> None:
+    async with client(host) as caller:
+        headers = {
+            "authorization": "Bearer sublet_of-a-person",
+            "cookie": f"sublet-web=mine; _xsrf=2; sublet-connect-{ID}={SECRET}; username-x=y",
+        }
+        seen = dict((await caller.get("/tree", headers=headers)).json()["headers"])
+        assert "authorization" not in seen
+        assert seen["cookie"] == "_xsrf=2; username-x=y"
+
+
+async def test_bodies_queries_and_escapes_arrive_as_they_were_sent(host: str) -> None:
+    async with client(host) as caller:
+        body = "x" * 300_000
+        headers = {"authorization": f"token {SECRET}"}
+        said = (await caller.post("/a%2Fb%20c?q=%20&r=ü", content=body, headers=headers)).json()
+        assert (said["method"], said["body"]) == ("POST", body)
+        assert said["query"] == "q=%20&r=%C3%BC"
+        assert dict(said["headers"])["authorization"] == headers["authorization"]
+
+
+async def test_streams_and_cookies_come_back_and_hop_by_hop_headers_do_not(host: str) -> None:
+    async with client(host) as caller:
+        answer = await caller.get(f"/drip?token={SECRET}")
+        assert answer.content == b"0;1;2;"
+        assert "own=1; Path=/" in answer.headers.get_list("set-cookie")
+
+
+async def test_a_redirect_to_where_the_session_listens_points_here(host: str) -> None:
+    async with client(host) as caller:
+        answer = await caller.get(f"/elsewhere?token={SECRET}")
+        assert answer.headers["location"] == f"/connect/{ID}/lab"
+
+
+async def test_a_session_that_is_not_there_is_a_404_one_that_is_not_up_a_409_and_a_dead_one_a_502() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        dead = f"http://127.0.0.1:{free.getsockname()[1]}"
+        async with proxied(dead) as host, client(host) as caller:
+            down = await caller.get(f"/tree?token={SECRET}")
+            assert (down.status_code, down.json()["code"]) == (502, "session-unreachable")
+            assert (await caller.get(f"http://{host}/connect/no-uuid/")).status_code == 404
+            assert (await caller.get(f"http://{host}/connect/{OTHER}/?token=another")).status_code == 404
+    async with proxied("") as host, client(host) as caller:
+        assert (await caller.get(f"/tree?token={SECRET}")).status_code == 409
+
+
+async def test_websockets_carry_text_and_bytes_both_ways_with_their_subprotocol(host: str) -> None:
+    url = f"ws://{host}/connect/{ID}/talk?token={SECRET}"
+    async with connect(url, subprotocols=["v0", "v1.kernel"], origin=f"http://{host}", proxy=None) as there:  # type: ignore[arg-type, list-item]
+        assert there.subprotocol == "v1.kernel"
+        origin = await there.recv()
+        assert str(origin).startswith("http://127.0.0.1:")
+        assert origin != f"http://{host}"  # the session sees its own address, and so accepts it
+        await there.send("hello")
+        assert await there.recv() == "HELLO"
+        await there.send(b"\x00\x01" * 100_000)
+        assert await there.recv() == b"\x01\x00" * 100_000
+        await there.send("leave")
+        with pytest.raises(WebSocketException):
+            await there.recv()
+        assert (there.close_code, there.close_reason) == (4001, "as asked")
+
+
+async def test_a_page_of_another_site_can_not_open_a_websocket(host: str) -> None:
+    headers = {"cookie": f"sublet-connect-{ID}={SECRET}"}
+    with pytest.raises(InvalidStatus):
+        async with connect(
+            f"ws://{host}/connect/{ID}/talk",
+            additional_headers=headers,
+            origin="https://evil.example.org",  # type: ignore[arg-type]
+            proxy=None,
+        ):
+            pass
