@@ -1,0 +1,67 @@
+"""What offers take of a calendar: one of them for itself, and a whole set while it is held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from sublet.core.offer import Offer, Remote, Take
+
+
+def takes_of(offer: Offer, start: datetime | None = None) -> tuple[Take, ...]:
+    """What is booked for an offer that starts then: its nodes for its time, and its storage from preparing to release."""
+    return _takes(offer, start or offer.start, offer.duration)
+
+
+def hold_of(offers: Iterable[Offer]) -> tuple[Take, ...]:
+    """What is held for offers of which one at most is taken: at each moment, the most that any of them needs there."""
+    where: dict[tuple[str, bool], list[Take]] = {}
+    for offer in offers:
+        for take in _takes(offer, offer.start, offer.duration + (offer.latest_start - offer.start)):
+            where.setdefault((take.where, take.pool), []).append(take)
+    return tuple(step for takes in where.values() for step in _most(takes))
+
+
+def expiry_of(offers: Iterable[Offer], now: datetime, hold: timedelta) -> datetime:
+    """How long offers stand: for the hold, but never past the moment at which one of them would have to be prepared."""
+    expires = now + hold
+    for offer in offers:
+        if isinstance(offer.terms, Remote):
+            expires = min(expires, offer.terms.expires)
+        elif offer.terms.kind == "booked":
+            expires = min(expires, offer.latest_start - offer.prepare)
+    return expires
+
+
+def _takes(offer: Offer, start: datetime, length: timedelta) -> tuple[Take, ...]:
+    end = start + length
+    shape = offer.shape
+    takes = [Take(node, start, end, shape.cores, shape.memory, shape.gpus) for node in offer.nodes]
+    size = sum(offer.storage.values())
+    if size:
+        takes.append(Take(offer.pool, start - offer.prepare, end + offer.release, size=size, pool=True))
+    return tuple(takes)
+
+
+def _most(takes: Sequence[Take]) -> list[Take]:
+    """Steps that don't overlap, each the componentwise maximum of the takes that cover it."""
+    if len(takes) == 1:
+        return list(takes)
+    first = takes[0]
+    times = sorted({time for take in takes for time in (take.start, take.end)})
+    steps: list[Take] = []
+    for start, end in zip(times, times[1:], strict=False):
+        cores = memory = gpus = size = 0
+        for take in takes:
+            if take.start <= start and take.end >= end:
+                cores, memory = max(cores, take.cores), max(memory, take.memory)
+                gpus, size = max(gpus, take.gpus), max(size, take.size)
+        if not (cores or memory or gpus or size):
+            continue
+        last = steps[-1] if steps else None
+        same = last and last.end == start and (last.cores, last.memory, last.gpus, last.size)
+        if last and same == (cores, memory, gpus, size):
+            start = last.start
+            steps.pop()
+        steps.append(Take(first.where, start, end, cores, memory, gpus, size, first.pool))
+    return steps
