@@ -95,12 +95,11 @@ async def served(app: ASGIApp) -> AsyncIterator[str]:
     """The application on a port of its own, while this lasts."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
+        listener.listen()  # who comes before the server is up waits
         config = uvicorn.Config(app, lifespan="off", log_config=None, timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
         server.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
         task = asyncio.create_task(server.serve([listener]))
-        while not server.started:
-            await asyncio.sleep(0.01)
         try:
             yield f"127.0.0.1:{listener.getsockname()[1]}"
         finally:
