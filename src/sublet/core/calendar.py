@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
+from sublet.core.index import Index
+from sublet.core.ladder import bits
 from sublet.core.offer import Node, Shape, Take
 from sublet.core.request import Window
+from sublet.core.search import Search
 from sublet.core.timeline import MOST, Timeline, micros, moment, pack, span_of, unpack
 from sublet.errors import NoRoom, NotBookable, NotFound
 
@@ -30,29 +33,30 @@ class Calendar:
         """Everything is free."""
         self.nodes = tuple(nodes)
         self.pools: Mapping[str, int] = MappingProxyType(dict(pools))
-        self._nodes = {node.name: Timeline(pack(node.cores, node.memory, node.gpus)) for node in self.nodes}
+        order = sorted(self.nodes, key=lambda node: (node.gpus, node.cores, node.memory))
+        self._names = [node.name for node in order]  # smallest first: of equals, the search takes the first
+        self._places = {name: place for place, name in enumerate(self._names)}
+        self._index = Index([pack(node.cores, node.memory, node.gpus) for node in order])
         self._pools = {name: Timeline(pack(size)) for name, size in self.pools.items()}
         self._takes: dict[str, tuple[Take, ...]] = {}
 
     def take(self, key: str, takes: Iterable[Take]) -> None:
         """Book them all under a key, or nothing: NotBookable if any is over capacity at any instant."""
         wanted = tuple(takes)
-        if not self._add_all(wanted):
+        if not self._book(wanted):
             raise NotBookable()
         self._remember(key, wanted)
 
     def put(self, key: str, takes: Iterable[Take]) -> None:
         """Record what is true already, unchecked; takes of unknown nodes and pools are only remembered."""
         known = tuple(takes)
-        for take in known:
-            self._add(take)
+        self._add(known)
         self._remember(key, known)
 
     def release(self, key: str) -> tuple[Take, ...]:
         """Free all that is booked under a key and say what that was."""
         takes = self._takes.pop(key, ())
-        for take in takes:
-            self._remove(take)
+        self._add(takes, -1)
         return takes
 
     def takes(self, key: str) -> tuple[Take, ...]:
@@ -62,10 +66,11 @@ class Calendar:
     def fits(self, takes: Iterable[Take]) -> bool:
         """Whether all of them could be booked together."""
         wanted = tuple(takes)
-        if not self._add_all(wanted):
+        if _apart(wanted):
+            return all(map(self._has_room, wanted))
+        if not self._book(wanted):
             return False
-        for take in wanted:
-            self._remove(take)
+        self._add(wanted, -1)
         return True
 
     def extend(self, key: str, until: datetime) -> tuple[Take, ...]:
@@ -84,11 +89,10 @@ class Calendar:
         moved = [take for take in takes if take.end == old or (take.pool and take.end > old)]
         if by > timedelta(0):
             more = [replace(take, start=max(take.start, take.end), end=take.end + by) for take in moved]
-            if not self._add_all([take for take in more if self._line(take)]):
+            if not self._book([take for take in more if self._line(take)]):
                 raise NoRoom(until=until, free_until=self._free_until(more, by, old))
         else:
-            for take in moved:
-                self._remove(replace(take, start=max(take.start, take.end + by)))
+            self._add([replace(take, start=max(take.start, take.end + by)) for take in moved], -1)
         after = tuple(replace(t, end=max(t.start, t.end + by)) if t in moved else t for t in takes)
         self._takes[key] = after
         return after
@@ -123,57 +127,41 @@ class Calendar:
 
         Each storage pool must have the bytes from `lead` before the start until `tail` after the end.
         """
-        need = pack(shape.cores, shape.memory, shape.gpus)
-        span = max(span_of(duration), 1)
-        ahead, extent = span_of(lead), span_of(lead) + span + span_of(tail)
-        wanted = {name: pack(size) for name, size in storage.items() if size > 0}
-        if any(name not in self._pools for name in wanted):
+        span, ahead = max(span_of(duration), 1), span_of(lead)
+        extent = ahead + span + span_of(tail)
+        search = Search(self._index, pack(shape.cores, shape.memory, shape.gpus), max(nodes, 0), span)
+        sizes = {name: pack(size) for name, size in storage.items() if size > 0}
+        if not search.possible or not sizes.keys() <= self._pools.keys():
             return None
         for window in sorted(windows, key=lambda window: window.start):
             start = micros(window.start)
             end = max(micros(window.end), start + 1)
-            begin: int | None = start
-            while begin is not None:
-                start = begin
-                chosen, begin = self._nodes_at(start, span, need, nodes, end)
-                for name, size in wanted.items():
-                    later = self._pools[name].first(start - ahead, extent, size, end - ahead)
-                    if later is None:
-                        begin = None
-                    elif begin is not None:
-                        begin = max(begin, later + ahead)
-                if begin == start:
-                    return Slot(moment(start), chosen)
+            while start < end:
+                for name, size in sizes.items():
+                    first = self._pools[name].first(start - ahead, extent, size, end - ahead)
+                    start = end if first is None else first + ahead
+                found = search.find(start, end)
+                if found is None:
+                    break
+                if found[0] == start or not sizes:
+                    return Slot(moment(found[0]), tuple(self._names[place] for place in bits(found[1])))
+                start = found[0]
         return None
-
-    def _nodes_at(self, start: int, span: int, need: int, count: int, end: int) -> tuple[tuple[str, ...], int | None]:
-        """Enough nodes at `start`; else the next time before `end` at which there may be enough."""
-        firsts = [
-            (first, *unpack(line.capacity - line.peak(start, start + 1))[::-1], name)
-            for name, line in self._nodes.items()
-            if (first := line.first(start, span, need, end)) is not None
-        ]
-        if count <= 0:
-            return (), start
-        if len(firsts) < count:
-            return (), None
-        firsts.sort()
-        return tuple(found[-1] for found in firsts[:count]), firsts[count - 1][0]
 
     def free(self, start: datetime, end: datetime) -> dict[str, Shape]:
         """Per node, the least that is free at any moment of [start, end)."""
         begin, until = micros(start), micros(end)
         found = {}
         for node in self.nodes:
-            cores, memory, gpus = unpack(self._nodes[node.name].peak(begin, until))
+            cores, memory, gpus = unpack(self._index.lines[self._places[node.name]].peak(begin, until))
             found[node.name] = Shape(max(node.cores - cores, 0), max(node.memory - memory, 0), max(node.gpus - gpus, 0))
         return found
 
     def busy(self, start: datetime, end: datetime) -> dict[str, list[Take]]:
         """Per node and pool, the steps of what is taken inside [start, end); where nothing is, there is no step."""
         begin, until = micros(start), micros(end)
-        found: dict[str, list[Take]] = {name: [] for name in (*self._nodes, *self._pools)}
-        for name, line in self._nodes.items():
+        found: dict[str, list[Take]] = {name: [] for name in (*(node.name for node in self.nodes), *self.pools)}
+        for name, line in zip(self._names, self._index.lines, strict=True):
             for first, last, used in line.steps(begin, until):
                 if used:
                     found[name].append(Take(name, moment(first), moment(last), *unpack(used)))
@@ -184,32 +172,49 @@ class Calendar:
         return found
 
     def _line(self, take: Take) -> Timeline | None:
-        return (self._pools if take.pool else self._nodes).get(take.where)
+        if take.pool:
+            return self._pools.get(take.where)
+        place = self._places.get(take.where)
+        return None if place is None else self._index.lines[place]
 
-    def _add(self, take: Take) -> None:
+    def _has_room(self, take: Take) -> bool:
         line = self._line(take)
-        if line is not None:
-            line.add(micros(take.start), micros(take.end), _amount(take))
+        return line is not None and not _absurd(take) and line.fits(micros(take.start), micros(take.end), _amount(take))
 
-    def _remove(self, take: Take) -> None:
-        line = self._line(take)
-        if line is not None:
-            line.add(micros(take.start), micros(take.end), -_amount(take))
-
-    def _add_all(self, takes: Sequence[Take]) -> bool:
-        """Add them one after another, so that they count against each other; or leave all as it was."""
-        for at, take in enumerate(takes):
-            line = self._line(take)
-            start, end = micros(take.start), micros(take.end)
-            if line is None or not line.fits(start, end, _amount(take)) or _absurd(take):
-                for added in takes[:at]:
-                    self._remove(added)
+    def _book(self, takes: Sequence[Take]) -> bool:
+        """Add them if all have room, counted against each other; else leave all as it was."""
+        if _apart(takes):
+            if not all(map(self._has_room, takes)):
                 return False
-            line.add(start, end, _amount(take))
+            self._add(takes)
+            return True
+        for at, take in enumerate(takes):
+            if not self._has_room(take):
+                self._add(takes[:at], -1)
+                return False
+            self._add((take,))
         return True
+
+    def _add(self, takes: Sequence[Take], sign: int = 1) -> None:
+        """Add what is of known nodes and pools, those of the same time together."""
+        together: dict[tuple[datetime, datetime], list[tuple[int, int]]] = {}
+        for take in takes:
+            if take.pool:
+                if take.where in self._pools:
+                    self._pools[take.where].add(micros(take.start), micros(take.end), sign * _amount(take))
+            elif take.where in self._places:
+                place = self._places[take.where]
+                together.setdefault((take.start, take.end), []).append((place, sign * _amount(take)))
+        for (start, end), amounts in together.items():
+            self._index.add(micros(start), micros(end), amounts)
 
     def _remember(self, key: str, takes: tuple[Take, ...]) -> None:
         self._takes[key] = self._takes.get(key, ()) + takes
+
+
+def _apart(takes: Sequence[Take]) -> bool:
+    """Whether no two are of the same node or pool."""
+    return len({(take.where, take.pool) for take in takes}) == len(takes)
 
 
 def _amount(take: Take) -> int:

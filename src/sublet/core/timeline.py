@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,26 +60,54 @@ class Timeline:
         self.times = [BEGINNING]  # step i lasts from times[i] until times[i + 1]
         self.used = [0]
 
-    def _cut(self, time: int) -> int:
-        """Make a step begin at this time and say which."""
+    def _cut(self, time: int) -> tuple[int, bool]:
+        """Make a step begin at this time; say which, and whether it is new."""
         at = bisect_left(self.times, time)
-        if at == len(self.times) or self.times[at] != time:
-            self.times.insert(at, time)
-            self.used.insert(at, self.used[at - 1])
-        return at
+        if at < len(self.times) and self.times[at] == time:
+            return at, False
+        self.times.insert(at, time)
+        self.used.insert(at, self.used[at - 1])
+        return at, True
 
-    def add(self, start: int, end: int, amount: int) -> None:
-        """Take `amount` more (or less, when negative) over [start, end)."""
-        if start >= end or not amount:
-            return
-        first = self._cut(start)
-        last = self._cut(end)
+    def raise_by(self, start: int, end: int, amount: int) -> tuple[int, int, bool, bool]:
+        """Take `amount` more over [start, end), as steps first until before last; say those, and which ends are new.
+
+        Steps at the ends may now equal their neighbours: `join` puts that right.
+        """
+        first, new_start = self._cut(start)
+        last, new_end = self._cut(end)
         used = self.used
         for at in range(first, last):
             used[at] += amount
-        for at in (last, first):  # steps that now equal the one before are one step
-            if used[at] == used[at - 1]:
-                del used[at], self.times[at]
+        return first, last, new_start, new_end
+
+    def join(self, first: int, last: int) -> None:
+        """Make one step of two neighbours that are equal, where steps first until before last were raised."""
+        for at in (last, first):
+            if self.used[at] == self.used[at - 1]:
+                del self.used[at], self.times[at]
+
+    def add(self, start: int, end: int, amount: int) -> None:
+        """Take `amount` more, or less when negative, over [start, end)."""
+        if start < end and amount:
+            first, last, _, _ = self.raise_by(start, end, amount)
+            self.join(first, last)
+
+    def changes_at(self, time: int) -> bool:
+        """Whether a step begins at this time."""
+        at = bisect_left(self.times, time)
+        return at < len(self.times) and self.times[at] == time
+
+    def rows(self, start: int, end: int, standing: Mapping[int, int]) -> int:
+        """What `standing` has in common for all the steps in [start, end)."""
+        times, used = self.times, self.used
+        at = bisect_right(times, start) - 1
+        rows = standing[used[at]]
+        at += 1
+        while at < len(times) and times[at] < end:
+            rows &= standing[used[at]]
+            at += 1
+        return rows
 
     def fits(self, start: int, end: int, need: int) -> bool:
         """Whether `need` is free for the whole of [start, end)."""

@@ -1,0 +1,221 @@
+"""P1: the earliest start inside a window on 1024 exact nodes, beside a sweep over one pooled step function."""
+
+from __future__ import annotations
+
+import gc
+import math
+import random
+import sys
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from time import perf_counter
+
+from benchmarks.row import Row
+from sublet.core.calendar import Calendar, Slot
+from sublet.core.offer import Node, Shape, Take
+from sublet.core.request import GIB, Window
+
+NAME = "find the earliest start on 1024 nodes (cores, memory, GPUs; exact nodes)"
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+LOAD = 0.9  # work that arrives, as a part of what the nodes could do
+QUERIES = 2000
+SIZES = (1000, 10_000, 100_000)
+
+# Half of the jobs are small, few are large; shapes are what people type, powers of two or not.
+COUNTS = random.Random(0).sample([1] * 50 + [2] * 20 + [3] * 6 + [4] * 14 + [8] * 5 + [16] * 3 + [33] + [64], 100)
+SHAPES = (
+    *[Shape(1, 2 * GIB), Shape(2, 7 * GIB), Shape(4, 16 * GIB), Shape(6, 20 * GIB), Shape(8, 32 * GIB)],
+    *[Shape(12, 100 * GIB), Shape(16, 64 * GIB), Shape(24, 90 * GIB), Shape(32, 128 * GIB), Shape(48, 180 * GIB)],
+    *[
+        Shape(64, 250 * GIB),
+        Shape(64, 128 * GIB),
+        Shape(8, 64 * GIB, 1),
+        Shape(24, 120 * GIB, 2),
+        Shape(64, 400 * GIB, 4),
+    ],
+)
+WEIGHTS = (10, 8, 10, 5, 10, 3, 9, 5, 9, 5, 8, 8, 5, 2, 3)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One job: what it wants and the window that it may start in."""
+
+    shape: Shape
+    nodes: int
+    duration: timedelta
+    window: Window
+
+
+def cluster() -> list[Node]:
+    """1024 nodes of three sorts."""
+    plain = [Node(f"c{n:04}", 64, 256 * GIB) for n in range(768)]
+    large = [Node(f"m{n:04}", 128, 1024 * GIB) for n in range(128)]
+    return plain + large + [Node(f"g{n:04}", 64, 512 * GIB, 4) for n in range(128)]
+
+
+def wish(dice: random.Random, start: datetime) -> Wish:
+    """A job that may start up to two weeks after a time: minutes to days long, short ones as likely as long."""
+    shape = dice.choices(SHAPES, WEIGHTS)[0]
+    count = dice.choice(COUNTS)
+    seconds = round(math.exp(dice.uniform(math.log(300), math.log(3 * 86400))))
+    return Wish(shape, count, timedelta(seconds=seconds), Window(start, start + timedelta(days=14)))
+
+
+def weight(job: Wish) -> float:
+    """The core-seconds that a job takes."""
+    return job.nodes * job.shape.cores * job.duration.total_seconds()
+
+
+def takes(job: Wish, slot: Slot) -> list[Take]:
+    """What is booked for a job."""
+    end, shape = slot.start + job.duration, job.shape
+    return [Take(node, slot.start, end, shape.cores, shape.memory, shape.gpus) for node in slot.nodes]
+
+
+def build(count: int, calendar: Calendar) -> tuple[datetime, list[Take]]:
+    """Book so many jobs, each at its earliest as it arrives; up to when they arrived, and all that was booked."""
+    dice = random.Random(count)
+    cores = sum(node.cores for node in calendar.nodes)
+    clock, booked, done, running = T0, list[Take](), 0, 0
+    while done < count:
+        job = wish(dice, clock)
+        if running < cores * LOAD:  # the nodes are full when the first job arrives
+            running += job.nodes * job.shape.cores
+        else:
+            clock += timedelta(seconds=weight(job) / cores / LOAD)
+        slot = calendar.earliest(job.shape, job.nodes, job.duration, [job.window])
+        if slot is not None:
+            calendar.take(str(done), takes(job, slot))
+            booked += takes(job, slot)
+            done += 1
+    return clock, booked
+
+
+class Pooled:
+    """One step function for all nodes together, swept in plain Python: fast, and it may say yes where no nodes are."""
+
+    def __init__(self, nodes: Sequence[Node], booked: Sequence[Take]) -> None:
+        """Add up what is free after each change."""
+        changes: dict[float, list[int]] = {}
+        for take in booked:
+            for time, sign in ((take.start, -1), (take.end, 1)):
+                change = changes.setdefault(time.timestamp(), [0, 0, 0])
+                for at, amount in enumerate((take.cores, take.memory, take.gpus)):
+                    change[at] += sign * amount
+        self.times = [0.0, *sorted(changes)]
+        self.cores = [sum(node.cores for node in nodes)]
+        self.memory = [sum(node.memory for node in nodes)]
+        self.gpus = [sum(node.gpus for node in nodes)]
+        for time in self.times[1:]:
+            for free, change in zip((self.cores, self.memory, self.gpus), changes[time], strict=True):
+                free.append(free[-1] + change)
+
+    def earliest(self, job: Wish) -> float | None:
+        """The earliest start at which the pool has enough for the whole time."""
+        shape, count = job.shape, job.nodes
+        need_cores, need_memory, need_gpus = count * shape.cores, count * shape.memory, count * shape.gpus
+        span, limit = job.duration.total_seconds(), job.window.end.timestamp()
+        begin = job.window.start.timestamp()
+        times, cores, memory, gpus = self.times, self.cores, self.memory, self.gpus
+        last = len(times) - 1
+        at = bisect_right(times, begin) - 1
+        until = begin + span
+        while True:
+            if cores[at] < need_cores or memory[at] < need_memory or gpus[at] < need_gpus:
+                if at == last or times[at + 1] >= limit:
+                    return None
+                begin = times[at + 1]
+                until = begin + span
+            if at == last or times[at + 1] >= until:
+                return begin
+            at += 1
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one size of calendar gave, in microseconds."""
+
+    earliest: float
+    pooled: float
+    take: float
+    release: float
+    busy: float  # the part of all cores that is booked while the jobs arrive
+    later: float  # the part of the queries whose answer is not the window's start
+    none: float  # the part of the queries that had no answer
+    megabytes: float
+
+
+def measure(count: int) -> Measured:
+    """Build a calendar of so many bookings and ask it, take from it and release."""
+    calendar = Calendar(cluster())
+    clock, booked = build(count, calendar)
+    pooled = Pooled(calendar.nodes, booked)
+    span = clock - T0
+    cores = sum(node.cores for node in calendar.nodes)
+    inside = sum((min(t.end, clock) - t.start).total_seconds() * t.cores for t in booked if t.start < clock)
+    dice = random.Random(1)
+    jobs = [wish(dice, T0 + span * dice.random()) for _ in range(QUERIES)]
+    gc.collect()
+    gc.disable()
+    began = perf_counter()
+    slots = [calendar.earliest(job.shape, job.nodes, job.duration, [job.window]) for job in jobs]
+    earliest = perf_counter() - began
+    began = perf_counter()
+    for job in jobs:
+        pooled.earliest(job)
+    sweep = perf_counter() - began
+    found = [(f"new-{n}", takes(job, slot)) for n, (job, slot) in enumerate(zip(jobs, slots, strict=True)) if slot]
+    taking = releasing = 0.0
+    for key, wanted in found:
+        began = perf_counter()
+        calendar.take(key, wanted)
+        between = perf_counter()
+        calendar.release(key)
+        releasing += perf_counter() - between
+        taking += between - began
+    gc.enable()
+    return Measured(
+        earliest=earliest / QUERIES * 1e6,
+        pooled=sweep / QUERIES * 1e6,
+        take=taking / len(found) * 1e6,
+        release=releasing / len(found) * 1e6,
+        busy=inside / cores / span.total_seconds(),
+        later=sum(slot is not None and slot.start > job.window.start for job, slot in zip(jobs, slots, strict=True))
+        / QUERIES,
+        none=sum(slot is None for slot in slots) / QUERIES,
+        megabytes=0.0,
+    )
+
+
+def run() -> list[Row]:
+    """Measure at each size; goals are held at the largest."""
+    rows: list[Row] = []
+    results = {count: measure(count) for count in SIZES}
+    for count, got in results.items():
+        final = count == SIZES[-1]
+        rows += [
+            Row(f"{count} bookings: cores booked", f"{got.busy:.0%}"),
+            Row(f"{count} bookings: starts later than first asked", f"{got.later:.0%} (none at all: {got.none:.1%})"),
+            Row(f"{count} bookings: pooled sweep", f"{got.pooled:.0f} µs"),
+            Row(f"{count} bookings: earliest", f"{got.earliest:.0f} µs"),
+            _goal(f"{count} bookings: earliest ÷ pooled sweep", got.earliest / got.pooled, 5, "×", final),
+            _goal(f"{count} bookings: take", got.take, 100, "µs", final),
+            _goal(f"{count} bookings: release", got.release, 100, "µs", final),
+        ]
+    least, most = results[SIZES[0]], results[SIZES[-1]]
+    growth = math.log(most.earliest / least.earliest) / math.log(SIZES[-1] / SIZES[0])
+    return [*rows, Row("growth of earliest", f"n^{growth:.2f}", "≤ n^0.30", growth <= 0.3)]
+
+
+def _goal(what: str, figure: float, most: float, unit: str, final: bool) -> Row:
+    return Row(what, f"{figure:.1f} {unit}", f"≤ {most:.0f} {unit}" if final else "", figure <= most if final else None)
+
+
+if __name__ == "__main__":
+    SIZES = tuple(int(size) for size in sys.argv[1:]) or SIZES
+    for row in run():
+        print(row)

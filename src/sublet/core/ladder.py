@@ -1,0 +1,74 @@
+"""Amounts for which it is known which nodes have them free."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+
+from sublet.core.timeline import unpack
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The positions of the ones, lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+class Ladder:
+    """The amounts for which it is known which nodes have them free: powers of two and the nodes' own sizes.
+
+    Each rung is a row of bitmaps; a node that has some amount free stands on all rungs up to it.
+    """
+
+    def __init__(self, capacities: Sequence[int]) -> None:
+        """Rungs for the packed capacities that there are."""
+        self.rungs = [_rungs({unpack(capacity)[field] for capacity in capacities}) for field in range(3)]
+        self.offsets = [0, len(self.rungs[0]), len(self.rungs[0]) + len(self.rungs[1])]
+        self.count = sum(len(rungs) for rungs in self.rungs)
+
+    def rows(self, need: int) -> tuple[list[int], list[int]] | None:
+        """The rows whose nodes may have the need free, and those whose nodes surely have; None if no node ever has."""
+        may, sure = [], []
+        for rungs, offset, amount in zip(self.rungs, self.offsets, unpack(need), strict=True):
+            if amount:
+                at = bisect_left(rungs, amount)
+                if at == len(rungs):
+                    return None
+                sure.append(offset + at)
+                if rungs[at] == amount:
+                    may.append(offset + at)
+                elif at:
+                    may.append(offset + at - 1)
+        return may, sure
+
+    def above(self, field: int, need: int) -> range:
+        """The rows of one resource for more than is needed, lowest first."""
+        rungs, offset = self.rungs[field], self.offsets[field]
+        return range(offset + bisect_right(rungs, unpack(need)[field]), offset + len(rungs))
+
+
+class Standing(dict[int, int]):
+    """What is taken of a node → a mask of the rows that it stands on, worked out once for each amount."""
+
+    def __init__(self, ladder: Ladder, capacity: int) -> None:
+        """For nodes of one capacity."""
+        super().__init__()
+        self._ladder = ladder
+        self._capacity = unpack(capacity)
+
+    def __missing__(self, used: int) -> int:
+        free = [has - taken for has, taken in zip(self._capacity, unpack(used), strict=True)]
+        rows = 0
+        if min(free) >= 0:  # of a node that has more booked than it has, nothing is free
+            for rungs, offset, amount in zip(self._ladder.rungs, self._ladder.offsets, free, strict=True):
+                rows |= ((1 << bisect_right(rungs, amount)) - 1) << offset
+        self[used] = rows
+        return rows
+
+
+def _rungs(sizes: set[int]) -> list[int]:
+    top = max(sizes, default=0)
+    powers = {1 << power for power in range(max(0, top.bit_length() - 10), top.bit_length())}
+    return sorted(powers | set(sorted(sizes - {0})[-8:]))
