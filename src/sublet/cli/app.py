@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from sublet.cli.command import MANNERS, Example, told
+from sublet.cli.command import Example, Group, told
 from sublet.errors import SubletError
 
 # Section → command → the file that has it, and one line on it. The help is drawn from this alone; a file is loaded when
@@ -48,7 +48,7 @@ COMMANDS = {name: where for section in SECTIONS.values() for name, where in sect
 EXAMPLE = "sublet run --cores 2 --time 10m -- python sim.py"
 
 
-class Sublet(click.Group):
+class Sublet(Group):
     """Loads a command when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -92,20 +92,16 @@ def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-app = Sublet(
+cli = Sublet(
     "sublet",
     help="When, and where, can I run this? Sublet answers with offers that you can accept, and then runs it.",
     params=[
-        *MANNERS(),
         click.Option(
             ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
         ),
     ],
     epilog=Example(EXAMPLE),
     no_args_is_help=True,
-    invoke_without_command=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    callback=click.pass_context(lambda ctx, **manners: setattr(ctx, "obj", manners)),
     subcommand_metavar="COMMAND …",
 )
 
@@ -113,7 +109,7 @@ app = Sublet(
 def run(words: Sequence[str], **extra: Any) -> int:
     """Run a command line; the exit code says how it went: 1 refused, 2 usage, 3 unreachable, 4 login needed."""
     try:
-        code = app.main(list(words), prog_name="sublet", standalone_mode=False, **extra)
+        code = cli.main(list(words), prog_name="sublet", standalone_mode=False, **extra)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
@@ -134,6 +130,11 @@ def run(words: Sequence[str], **extra: Any) -> int:
         return 0
     except Exception as error:
         return _unexpected(error)
+
+
+def main() -> None:
+    """Run the command that was typed, and exit as it says."""
+    sys.exit(run(sys.argv[1:]))
 
 
 def _usage_hint(error: click.UsageError) -> str:

@@ -9,6 +9,7 @@ import click
 
 from sublet.cli.output import Output
 
+AFTER = "sublet.after"  # in a context's meta: how many words were typed after --
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -31,6 +32,13 @@ def MANNERS() -> list[click.Option]:  # noqa: N802 - a table, made anew for each
     ]
 
 
+def output_of(ctx: click.Context) -> Output:
+    """The output that was asked for, here or in a word before."""
+    before = ctx.obj if isinstance(ctx.obj, Output) else Output()
+    asked = {name: ctx.params.pop(name) or getattr(before, name) for name in ("json", "quiet", "verbose")}
+    return Output(**asked)
+
+
 class Word(click.Command):
     """A command that draws as it is told."""
 
@@ -39,11 +47,30 @@ class Word(click.Command):
         super().__init__(*args, **settings)
         self.params += MANNERS()
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Remember how much stands after --, which click would forget."""
+        if "--" in args:
+            ctx.meta[AFTER] = len(args) - args.index("--") - 1
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Make the output that was asked for, before or after the command's name, and run."""
-        before = ctx.obj if isinstance(ctx.obj, dict) else {}
-        manners = {name: ctx.params.pop(name) or before.get(name, False) for name in ("json", "quiet", "verbose")}
-        ctx.obj = Output(**manners)
+        ctx.obj = output_of(ctx)
+        return super().invoke(ctx)
+
+
+class Group(click.Group):
+    """Commands under one noun; the common options count before and after."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        """Like any other, with the common options at the end."""
+        settings.setdefault("context_settings", SETTINGS)
+        super().__init__(*args, **settings)
+        self.params += MANNERS()
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Make the output that was asked for, and run."""
+        ctx.obj = output_of(ctx)
         return super().invoke(ctx)
 
 

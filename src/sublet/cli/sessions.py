@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import click
 
@@ -11,10 +12,11 @@ from sublet.cli.command import command
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import away, counted, length, size, when
 from sublet.client.calls import sessions
+from sublet.client.link import Link
 from sublet.wire.v1.sessions import SessionPage, SessionView
 
 OVER = frozenset({"REJECTED", "EXPIRED", "COMPLETED", "FAILED", "CANCELLED"})
-NEVER_BEGAN = frozenset({"OFFERED", "REJECTED", "EXPIRED"})
+ENDED = ("COMPLETED", "FAILED", "CANCELLED")
 RECENT = timedelta(days=1)
 HEAD = ("ID", "NAME", "KIND", "PHASE", "WHERE", "CORES", "MEMORY", "GPUS", "TIME", "NOTE")
 
@@ -27,24 +29,33 @@ HEAD = ("ID", "NAME", "KIND", "PHASE", "WHERE", "CORES", "MEMORY", "GPUS", "TIME
 @click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="How many at most.")
 def ps(out: Output, every: bool, phase: str | None, name: str | None, platform: str | None, limit: int) -> None:
     """List sessions: those that are active, and those that ended in the last day."""
-    call = sessions.sessions(
-        phase=(phase or "").upper(), name=name or "", platform=platform or "", limit=limit if every or phase else 1000
-    )
-    page = out.link().do(call)
+    link = out.link()
+    chosen = {"name": name or "", "platform": platform or "", "limit": limit}
+    if every or phase:
+        page = link.do(sessions.sessions(phase=(phase or "").upper(), **chosen))
+    else:
+        page = _current(link, chosen)
     now = datetime.now(UTC)
-    chosen = page.items if every or phase else tuple(view for view in page.items if _is_current(view, now))
-    kept = chosen[:limit]
-    out.show(SessionPage(items=kept, next=page.next), lambda: listed(kept, now), lambda: (view.short for view in kept))
-    if not kept and out.for_people:
-        out.note("No sessions here. `sublet ps --all` looks further back.")
-    elif page.next and (every or phase):
+    out.show(page, lambda: listed(page.items, now), lambda: (view.short for view in page.items))
+    if not page.items and out.for_people:
+        out.note(
+            "There are no such sessions."
+            if every or phase
+            else "No sessions now. `sublet ps --all` looks further back."
+        )
+    elif page.next:
         out.note(f"There are more: add --limit {limit * 2}.")
 
 
-def _is_current(view: SessionView, now: datetime) -> bool:
-    if view.phase in NEVER_BEGAN:
-        return False
-    return view.phase not in OVER or (view.ended or view.modified) > now - RECENT
+def _current(link: Link, chosen: dict[str, Any]) -> SessionPage:
+    active = link.do(sessions.sessions(active=True, **chosen))
+    ended = link.do(sessions.sessions(phase=ENDED, **chosen))
+    since = datetime.now(UTC) - RECENT
+    recent = [view for view in ended.items if (view.ended or view.modified) > since]
+    both = sorted([*active.items, *recent], key=lambda view: view.created, reverse=True)
+    limit: int = chosen["limit"]
+    more = active.next or (ended.next if len(recent) == len(ended.items) else None)
+    return SessionPage(items=tuple(both[:limit]), next=more)
 
 
 def listed(views: Iterable[SessionView], now: datetime) -> list[str]:

@@ -16,7 +16,7 @@ from sublet.client.call import Answer, Call
 from sublet.client.calls import events, health, offers, people, platforms, results, sessions
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
-from sublet.client.following import Following, Pause, Steps, until_over
+from sublet.client.following import Decoder, Following, Pause, Steps, until_over
 from sublet.client.link import TIMEOUT, silent
 from sublet.client.personal import start
 from sublet.client.problems import raise_for
@@ -219,10 +219,16 @@ class AsyncSession(SessionFacts):
 
     async def logs(self, *, stream: str = "stdout", follow: bool = False, offset: int = 0) -> AsyncIterator[str]:
         """What it printed, as text in pieces; with `follow`, also what it is going to print, until it is over."""
-        following = Following(self.id, stream, offset)
-        if not follow:
-            yield following.saw((await self._client.do(following.rest)).body)
-            return
+        following, decoder = Following(self.id, stream, offset), Decoder("replace")
+        async for piece in self._followed(following) if follow else self._so_far(following):
+            yield decoder.decode(piece)
+        yield decoder.decode(b"", final=True)
+
+    async def _so_far(self, following: Following) -> AsyncIterator[bytes]:
+        while piece := following.saw((await self._client.do(following.rest)).body):
+            yield piece
+
+    async def _followed(self, following: Following) -> AsyncIterator[bytes]:
         while not following.over:
             try:
                 async for piece in self._client.stream(following.call):

@@ -30,7 +30,9 @@ class Call(Generic[T]):
     method: str
     path: str
     reader: Callable[[Answer], T]
-    query: Mapping[str, object] = field(default_factory=dict)  # what is None or empty is left out
+    query: Mapping[str, object] = field(
+        default_factory=dict
+    )  # a list stands for several; what is None or empty is left out
     body: bytes | None = None
     type: str = "application/json"  # of the body
     accept: str = "application/json"
@@ -38,8 +40,8 @@ class Call(Generic[T]):
     @property
     def target(self) -> str:
         """The path with its query."""
-        given = [(name, value) for name, value in self.query.items() if value not in (None, "", False)]
-        words = [f"{name}={quote(_word(value))}" for name, value in given]
+        given = [(name, value) for name, values in self.query.items() for value in _each(values)]
+        words = [f"{name}={quote(value)}" for name, value in given]
         return f"{self.path}?{'&'.join(words)}" if words else self.path
 
     def headers(self, token: str = "") -> dict[str, str]:
@@ -86,5 +88,6 @@ def nothing(_: Answer) -> None:
     """For answers that say no more than that it was done."""
 
 
-def _word(value: object) -> str:
-    return "true" if value is True else str(value)
+def _each(values: object) -> list[str]:
+    given = values if isinstance(values, list | tuple) else [values]
+    return ["true" if value is True else str(value) for value in given if value not in (None, "", False)]

@@ -16,6 +16,7 @@ from sublet.wire.v1.sessions import SessionView
 T = TypeVar("T")
 OVER = frozenset({"REJECTED", "EXPIRED", "COMPLETED", "FAILED", "CANCELLED"})
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+Decoder = codecs.getincrementaldecoder("utf-8")
 TRIES = 8  # without a byte between them, before a lost connection is an error
 
 
@@ -52,7 +53,6 @@ class Following:
         self.id, self.stream, self.offset = id, stream, offset
         self.over = False
         self._tries = 0
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     @property
     def call(self) -> Call[Answer]:
@@ -64,19 +64,16 @@ class Following:
         """What is left when a stream has ended, and whether that was all."""
         return sessions.logs(self.id, self.stream, self.offset)
 
-    def saw(self, piece: bytes) -> str:
-        """These bytes came: as text."""
+    def saw(self, piece: bytes) -> bytes:
+        """These bytes came."""
         self.offset += len(piece)
         self._tries = 0
-        return self._decoder.decode(piece)
+        return piece
 
-    def ended(self, rest: Answer) -> str:
-        """A stream has ended, and this was left: as text; if the session is over, so is this."""
-        text = self.saw(rest.body)
-        if rest.headers.get("sublet-ended", "").lower() == "true" and not rest.body:
-            self.over = True
-            text += self._decoder.decode(b"", final=True)
-        return text
+    def ended(self, rest: Answer) -> bytes:
+        """A stream has ended, and this was left; if the session is over, so is this."""
+        self.over = rest.headers.get("sublet-ended", "").lower() == "true"
+        return self.saw(rest.body)
 
     def broke(self, error: ServiceUnreachable) -> Pause:
         """The connection was lost: how long to wait before it is tried again."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, TypeVar
@@ -13,9 +12,10 @@ from sublet.client.call import Call
 from sublet.client.calls import events, health, offers, people, platforms, results, sessions
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
-from sublet.client.following import Following, Pause, Steps, until_over
+from sublet.client.following import Decoder, Following, until_over
 from sublet.client.link import Link
-from sublet.errors import ServiceUnreachable
+from sublet.client.waiting import carry_out, so_far
+from sublet.client.waiting import follow as wait_and_follow
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
 from sublet.wire.v1.offers import OfferView
@@ -32,11 +32,11 @@ class Client:
 
     def __init__(self, url: str | None = None, token: str | None = None) -> None:
         """With neither, SUBLET_URL and SUBLET_TOKEN count; without those, it is the personal service."""
-        self._link = Link(find_address(url, token))
+        self.link = Link(find_address(url, token))
 
     def ask(self, document: Document | None = None, /, **wishes: Any) -> Offers:
         """When and where can this run? A document, a file, YAML text, or words: `cores=2, time="10m"`."""
-        view = self.do(offers.ask(document_of(document, wishes, local=self._link.address.local)))
+        view = self.do(offers.ask(document_of(document, wishes, local=self.link.address.local)))
         return Offers(view, [Offer(self, offer) for offer in view.offers])
 
     def offers(self, id: str) -> Offers:
@@ -76,26 +76,11 @@ class Client:
 
     def do(self, call: Call[T]) -> T:
         """Any call of `sublet.client.calls`."""
-        return self._link.do(call)
+        return self.link.do(call)
 
     def stream(self, call: Call[Any]) -> Iterator[bytes]:
         """Any call, with the body of its answer as it comes."""
-        return self._link.stream(call)
-
-    def carry_out(self, steps: Steps[T]) -> T:
-        """Do one step after the other, and return what they lead to."""
-        answer: Any = None
-        while True:
-            try:
-                step = steps.send(answer)
-            except StopIteration as done:
-                outcome: T = done.value
-                return outcome
-            answer = None
-            if isinstance(step, Pause):
-                time.sleep(step.seconds)
-            else:
-                answer = self.do(step)
+        return self.link.stream(call)
 
 
 class Offer(OfferFacts):
@@ -134,21 +119,17 @@ class Session(SessionFacts):
 
     def wait(self, timeout: float | None = None) -> Session:
         """Until it is over; NotOverYet after `timeout` seconds."""
-        self.view = self._client.carry_out(until_over(self.id, timeout))
+        self.view = carry_out(self._client.link, until_over(self.id, timeout))
         return self
 
     def logs(self, *, stream: str = "stdout", follow: bool = False, offset: int = 0) -> Iterator[str]:
         """What it printed, as text in pieces; with `follow`, also what it is going to print, until it is over."""
         following = Following(self.id, stream, offset)
-        if not follow:
-            yield following.saw(self._client.do(following.rest).body)
-            return
-        while not following.over:
-            try:
-                yield from map(following.saw, self._client.stream(following.call))
-                yield following.ended(self._client.do(following.rest))
-            except ServiceUnreachable as error:
-                time.sleep(following.broke(error).seconds)
+        decoder = Decoder("replace")
+        link = self._client.link
+        pieces = wait_and_follow(link, following) if follow else so_far(link, following)
+        yield from map(decoder.decode, pieces)
+        yield decoder.decode(b"", final=True)
 
     def results(self) -> tuple[ResultFileView, ...]:
         """The files that it left."""

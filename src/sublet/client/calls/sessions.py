@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from sublet.client.call import Answer, Call, as_view, body_of, nothing, path_of
@@ -14,7 +15,7 @@ READ_SESSION = as_view(SessionView)
 def sessions(
     *,
     active: bool = False,
-    phase: str = "",
+    phase: str | Sequence[str] = "",
     kind: str = "",
     platform: str = "",
     name: str = "",

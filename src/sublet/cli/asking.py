@@ -1,0 +1,154 @@
+"""Asking, and answering offers: ask, accept, reject."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from sublet.cli.command import AFTER, command
+from sublet.cli.examples import FIRST
+from sublet.cli.output import Output, table
+from sublet.cli.texts import counted, length, moment, size, when
+from sublet.cli.wishes import document, wishes
+from sublet.client.calls import offers, sessions
+from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
+from sublet.wire.v1.quotes import QuoteView
+
+HEAD = ("OFFER", "WHERE", "START", "TIME", "NODES", "CORES", "MEMORY", "GPUS", "PRICE", "TERMS", "WHY")
+MONETARY = "urn:ivoa:calycopis:cost:monetary"
+
+
+@command(
+    "ask",
+    "sublet ask job.yaml",
+    "sublet ask --cores 4 --memory 8GiB --time 2h --start 'tomorrow 09:00-12:00' -- python sim.py",
+)
+@wishes
+@click.option("--example", is_flag=True, help="Print an example of a request, and do nothing.")
+@click.argument("file", required=False, metavar="[FILE|-]")
+@click.argument("words", nargs=-1, metavar="[-- COMMAND…]", type=click.UNPROCESSED)
+def ask(out: Output, example: bool, file: str | None, words: tuple[str, ...], **given: Any) -> int:
+    """When and where can this run? Shows offers, or says why not.
+
+    What is asked for stands in a FILE, or in options with a command after --. Options are put over the file.
+    """
+    if example:
+        click.echo(FIRST, nl=False)
+        return 0
+    link = out.link()
+    view = link.do(offers.ask(document(out, *split(file, words), given, local=link.address.local)))
+    return answered(out, view)
+
+
+def split(file: str | None, words: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    """Tell the file from the command: what stands after -- is the command."""
+    ctx = click.get_current_context()
+    after: int | None = ctx.meta.get(AFTER)
+    if after is None:
+        if words:
+            raise click.UsageError(f"{words[0]}: write -- before the command.", ctx)
+        return file, words
+    typed = (*((file,) if file is not None else ()), *words)
+    return (typed[0] if len(typed) > after else None), typed[len(typed) - after :]
+
+
+def answered(out: Output, view: OfferSetView) -> int:
+    """Show a YES or a NO, and return the exit code."""
+    now = datetime.now(UTC)
+    if view.offers:
+        out.show(view, lambda: listed(view.offers, now), lambda: (offer.short for offer in view.offers))
+    else:
+        out.show(view, lambda: refused(view.reasons), lambda: ())
+    if out.for_people:
+        for line in advice(view, now):
+            out.note(line)
+    return 0 if view.offers else 1
+
+
+def listed(views: Sequence[OfferView], now: datetime) -> list[str]:
+    """Offers as a table."""
+    rows = [
+        (
+            view.short,
+            view.platform,
+            _start(view, now),
+            length(view.duration),
+            str(len(view.nodes)) if len(view.nodes) > 1 else "",
+            str(view.cores),
+            size(view.memory),
+            str(view.gpus or ""),
+            price(view.costs),
+            _terms(view),
+            view.why,
+        )
+        for view in views
+    ]
+    return table(HEAD, rows)
+
+
+def _start(view: OfferView, now: datetime) -> str:
+    if view.start <= now + timedelta(seconds=5) and view.terms.kind == "booked":
+        return "now"
+    if view.terms.kind == "predicted" and view.terms.p10 and view.terms.p90:
+        return f"about {when(view.start, now)}"
+    return when(view.start, now)
+
+
+def _terms(view: OfferView) -> str:
+    if view.terms.kind != "predicted" or not (view.terms.p10 and view.terms.p90):
+        return view.terms.kind
+    record = "" if view.terms.samples >= 20 else ", no track record"
+    spread = f"{moment(view.terms.p10, view.start)} to {moment(view.terms.p90, view.start)}"
+    return f"predicted: {spread.replace('today ', '')}{record}"
+
+
+def price(costs: Sequence[QuoteView]) -> str:
+    """What it costs, in money."""
+    money = [cost for cost in costs if cost.type == MONETARY]
+    return ", ".join(f"{cost.max:.2f} {cost.description}".strip() for cost in money if cost.max)
+
+
+def advice(view: OfferSetView, now: datetime) -> list[str]:
+    """What to know and to type next."""
+    if not view.offers:
+        return ["", "Nothing is held."]
+    held = f"held until {when(view.expires, now)}" if view.expires else "not held"
+    lines = ["", f"{counted(len(view.offers), 'offer')}, {held}. Take one with: sublet accept {view.offers[0].short}"]
+    lines += [f"note: {note}" for note in view.notes]
+    return lines + [f"note: {reason.platform or 'also'}: {reason.message}" for reason in view.reasons]
+
+
+def refused(reasons: Sequence[ReasonView]) -> list[str]:
+    """A NO: each reason, with the nearest thing that would be possible."""
+    lines = ["NO"]
+    for reason in reasons:
+        where = f"{reason.platform}: " if reason.platform else ""
+        lines.append(f"  {where}{reason.message}")
+        details = [("field", reason.field), ("wanted", reason.wanted), ("limit", reason.limit)]
+        told = ", ".join(f"{name} {value}" for name, value in details if value)
+        lines += [f"    {told}"] if told else []
+        lines += [f"    possible: {reason.nearest}"] if reason.nearest else []
+    return lines
+
+
+@command("accept", "sublet accept 3f2a")
+@click.argument("offer")
+def accept(out: Output, offer: str) -> None:
+    """Take an offer; the others of its set are given back."""
+    view = out.link().do(sessions.accept(offer))
+    start = when(view.start, datetime.now(UTC))
+    out.show(view, lambda: [f"{view.short} is accepted: on {view.platform}, {start}."], lambda: [view.short])
+    if out.for_people:
+        out.note(f"Follow it with: sublet logs -f {view.short}")
+
+
+@command("reject", "sublet reject 3f2a")
+@click.argument("offer", nargs=-1, required=True)
+def reject(out: Output, offer: tuple[str, ...]) -> None:
+    """Decline offers; what was held for them is given back."""
+    link = out.link()
+    views = [link.do(sessions.reject(one)) for one in offer]
+    out.show(views, lambda: (f"{view.short} is rejected." for view in views), lambda: (view.short for view in views))

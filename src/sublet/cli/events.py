@@ -1,0 +1,54 @@
+"""`events`: what happened, and what happens now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import click
+
+from sublet.cli.command import command
+from sublet.cli.output import Output
+from sublet.client.calls.events import event_stream
+from sublet.client.calls.events import events as so_far
+from sublet.client.link import Link
+from sublet.wire.reader import plain, read
+from sublet.wire.v1.events import EventView
+
+
+@command("events", "sublet events -f 3f2a")
+@click.option("--follow", "-f", is_flag=True, help="Go on with what happens now.")
+@click.option("--after", type=click.IntRange(min=0), default=0, metavar="ID", help="Only those after this one.")
+@click.argument("session", required=False)
+def events(out: Output, follow: bool, after: int, session: str | None) -> None:
+    """Show what happened, to all sessions or to one, oldest first. With --json, one event a line."""
+    link = out.link()
+    for event in _coming(link, session or "", after) if follow else _past(link, session or "", after):
+        click.echo(_line(out, event))
+
+
+def _past(link: Link, session: str, after: int) -> Iterator[EventView]:
+    while found := link.do(so_far(session, after, 1000)).items:
+        yield from found
+        after = found[-1].id
+
+
+def _coming(link: Link, session: str, after: int) -> Iterator[EventView]:
+    """Server-sent events, as far as ours use them: the data of one event is one line."""
+    waiting = b""
+    for piece in link.stream(event_stream(session, after)):
+        *lines, waiting = (waiting + piece).split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                yield read(EventView, json.loads(line.removeprefix(b"data:")))
+
+
+def _line(out: Output, event: EventView) -> str:
+    if out.json:
+        return json.dumps(plain(event), ensure_ascii=False)
+    if out.quiet:
+        return f"{event.id} {event.kind} {event.session}"
+    time = event.time.astimezone()
+    clock = f"{time:%H:%M:%S}" if time.date() == datetime.now(UTC).astimezone().date() else f"{time:%Y-%m-%d %H:%M:%S}"
+    return f"{clock}  {event.session[:8]}  {event.kind}{'  ' if event.detail else ''}{event.detail}"

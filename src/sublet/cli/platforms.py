@@ -1,0 +1,97 @@
+"""Platforms: what there is, and whether it keeps its promises."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+from sublet.cli.command import Example, Group, command
+from sublet.cli.output import Output, pairs, table
+from sublet.cli.texts import counted, size, when
+from sublet.client.calls import platforms
+from sublet.wire.v1.platforms import PlatformView
+
+
+@click.group("platform", cls=Group, epilog=Example("sublet platform check here"))
+def platform() -> None:
+    """List, show and check the platforms that offers come from."""
+
+
+@command("list", "sublet platform list")
+def list_platforms(out: Output) -> None:
+    """List the platforms."""
+    view = out.link().do(platforms.platforms())
+    rows = [_row(one) for one in view.items]
+    out.show(
+        view,
+        lambda: table(("NAME", "KIND", "TERMS", "NODES", "CORES", "MEMORY", "GPUS", "STATE"), rows) if rows else [],
+        lambda: (one.name for one in view.items),
+    )
+
+
+def _row(view: PlatformView) -> tuple[str, ...]:
+    gpus = sum(node.gpus for node in view.nodes)
+    return (
+        view.name,
+        view.kind,
+        view.terms,
+        str(len(view.nodes) or ""),
+        str(sum(node.cores for node in view.nodes) or ""),
+        size(sum(node.memory for node in view.nodes)) if view.nodes else "",
+        str(gpus or ""),
+        "working" if view.working else f"not working: {view.problem}",
+    )
+
+
+@command("show", "sublet platform show here")
+@click.argument("name")
+def show(out: Output, name: str) -> None:
+    """Show what a platform has."""
+    view = out.link().do(platforms.platform(name))
+    out.show(view, lambda: described(view, datetime.now(UTC)), lambda: [view.name])
+
+
+def described(view: PlatformView, now: datetime) -> list[str]:
+    """A platform in full."""
+    return pairs(
+        [
+            ("platform", view.name),
+            ("kind", view.kind),
+            ("terms", view.terms),
+            ("state", "working" if view.working else f"not working: {view.problem}"),
+            ("as of", when(view.as_of, now)),
+            *(
+                (
+                    "node",
+                    f"{n.name}: {counted(n.cores, 'core')}, {size(n.memory)}" + (f", {n.gpus} GPUs" if n.gpus else ""),
+                )
+                for n in view.nodes
+            ),
+            *(("storage", f"{name}: {size(room)}") for name, room in view.pools.items()),
+            *(("tool", f"{name}: {found}") for name, found in sorted(view.tools.items())),
+            *(("note", note) for note in view.notes),
+            ("runs", "contained code only" if view.contained_only else ""),
+        ]
+    )
+
+
+@command("check", "sublet platform check here")
+@click.argument("name")
+def check(out: Output, name: str) -> int:
+    """Try on the live platform whether it keeps every rule of its contract."""
+    out.note(f"trying {name}; this runs a few small jobs there …")
+    view = out.link().do(platforms.check(name))
+    out.show(
+        view,
+        lambda: (
+            f"{'ok ' if one.ok else 'bad'}  {one.rule}{': ' if one.detail else ''}{one.detail}" for one in view.items
+        ),
+        lambda: (one.rule for one in view.items if not one.ok),
+    )
+    return 0 if all(one.ok for one in view.items) else 1
+
+
+platform.add_command(list_platforms)
+platform.add_command(show)
+platform.add_command(check)

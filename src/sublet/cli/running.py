@@ -1,0 +1,194 @@
+"""`run`: ask, take the earliest offer, follow the output, and end as the job did."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import IO, Any
+
+import click
+
+from sublet.cli.asking import answered, price, split
+from sublet.cli.command import command
+from sublet.cli.fetching import fetch_all
+from sublet.cli.output import Output
+from sublet.cli.texts import away, length, when
+from sublet.cli.wishes import document, wishes
+from sublet.client.calls import offers, sessions
+from sublet.client.following import OVER, Following
+from sublet.client.link import Link
+from sublet.client.waiting import follow
+from sublet.errors import SubletError
+from sublet.wire.v1.offers import OfferView
+from sublet.wire.v1.sessions import SessionView
+
+EXIT_CODES = {"timeout": 124, "cancelled": 130, "out-of-memory": 137}
+LOOK_EVERY = 0.5  # seconds
+SOON = timedelta(seconds=10)
+
+
+@command(
+    "run",
+    "sublet run --cores 2 --time 10m -- python sim.py",
+    "sublet run job.yaml --out results",
+)
+@wishes
+@click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
+@click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
+@click.option("--out", "to", metavar="DIR", help="Fetch what it left into this directory.")
+@click.argument("file", required=False, metavar="[FILE|-]")
+@click.argument("words", nargs=-1, metavar="[-- COMMAND…]", type=click.UNPROCESSED)
+def run(
+    out: Output,
+    file: str | None,
+    words: tuple[str, ...],
+    detach: bool,
+    yes: bool,
+    to: str | None,
+    **given: Any,
+) -> int:
+    """Ask, take the earliest offer, follow the output, and exit with the job's own exit code.
+
+    It runs in a directory of its own, not in this one. Files that the command names by a relative path are brought
+    there; --data brings more, and --out fetches what it left.
+
+    Ctrl-C asks whether to cancel it or to let it go on; where nobody can be asked, it goes on. A job that was ended by
+    a signal exits with 128 + the signal, one whose time was over with 124, one that was cancelled with 130.
+    """
+    link = out.link()
+    asked = document(out, *split(file, words), given, local=link.address.local)
+    view = link.do(offers.ask(asked))
+    if not view.offers:
+        return answered(out, view)
+    offer = min(view.offers, key=lambda one: one.start)
+    _agree(out, offer, yes)
+    session = link.do(sessions.accept(offer.id))
+    if detach:
+        out.show(session, lambda: [session.short], lambda: [session.short])
+        out.note(f"It goes on by itself. Follow it with: sublet logs -f {session.short}")
+        return 0
+    return _attended(out, link, session, to)
+
+
+def _agree(out: Output, offer: OfferView, yes: bool) -> None:
+    """A person says yes to what costs money."""
+    costs = price(offer.costs)
+    if not costs or yes:
+        return
+    if not out.can_ask:
+        raise SubletError(f"It would cost {costs}.", hint="Accept that with --yes, or set a limit with --max-cost.")
+    if not click.confirm(f"It costs {costs}. Go on?", default=True, err=True):
+        raise click.Abort
+
+
+def _attended(out: Output, link: Link, session: SessionView, to: str | None) -> int:
+    now = datetime.now(UTC)
+    start = session.start or now
+    told = "starts now" if start - now < SOON else f"starts {when(start, now)}; waiting"
+    out.note(f"session {session.short} on {session.platform} {told}")
+    readers = [Reader(link, session.id, *pair) for pair in _streams(out)]
+    for reader in readers:
+        reader.start()
+    try:
+        session = _watched(out, link, session)
+        for reader in readers:
+            reader.join()
+    except KeyboardInterrupt:
+        return _interrupted(out, link, session, readers)
+    return _ended(out, link, session, readers, to)
+
+
+def _streams(out: Output) -> tuple[tuple[str, IO[bytes]], ...]:
+    """What the job prints goes where it would; with --json, stdout is kept for the JSON."""
+    first = sys.stderr.buffer if out.json else sys.stdout.buffer
+    return (("stdout", first), ("stderr", sys.stderr.buffer))
+
+
+class Reader(threading.Thread):
+    """Copies one stream of a session, as it comes."""
+
+    def __init__(self, link: Link, id: str, stream: str, to: IO[bytes]) -> None:
+        """Nothing is read before it is started."""
+        super().__init__(daemon=True)
+        self._link, self._following, self._to = link, Following(id, stream), to
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        """Copy until there can't be more."""
+        try:
+            for piece in follow(self._link, self._following):
+                self._to.write(piece)
+                self._to.flush()
+        except (SubletError, OSError, ValueError) as error:  # whoever waits for this thread tells it
+            self.error = error
+
+
+def _watched(out: Output, link: Link, session: SessionView) -> SessionView:
+    """Look at it until it is over, and tell what changes."""
+    seen = (session.phase, session.condition)
+    pause = threading.Event()
+    while session.phase not in OVER:
+        pause.wait(LOOK_EVERY if session.phase in ("RUNNING", "AVAILABLE", "WAITING") else LOOK_EVERY / 5)
+        session = link.do(sessions.session(session.id))
+        if (session.phase, session.condition) != seen:
+            seen = (session.phase, session.condition)
+            _tell(out, session)
+    return session
+
+
+def _tell(out: Output, session: SessionView) -> None:
+    if session.condition:
+        out.note(f"{session.short}: {session.condition}")
+    elif session.phase == "AVAILABLE":
+        for way in session.connectors:
+            out.note(f"{session.short}: connect to {way.location}")
+    else:
+        out.detail(f"{session.short}: {session.phase}")
+
+
+def _ended(out: Output, link: Link, session: SessionView, readers: list[Reader], to: str | None) -> int:
+    if out.json:
+        out.data(session)
+    sentence = session.end.sentence if session.end else ""
+    took = f" after {length(session.ended - session.started)}" if session.ended and session.started else ""
+    if session.phase != "COMPLETED":
+        out.note(f"{session.short} {session.phase}{took}: {sentence}")
+    else:
+        out.detail(f"{session.short} {session.phase}{took}")
+    if to is not None:
+        fetch_all(out, link, session.id, to)
+    for reader in readers:
+        if reader.error:
+            raise reader.error
+    return exit_code(session)
+
+
+def exit_code(session: SessionView) -> int:
+    """The job's own exit code, or what a shell would say."""
+    end = session.end
+    if end is None:
+        return 0 if session.phase == "COMPLETED" else 1
+    if end.kind == "exited":
+        return end.code or 0
+    if end.kind == "signalled" and end.signal:
+        return 128 + end.signal
+    return EXIT_CODES.get(end.kind, 1)
+
+
+def _interrupted(out: Output, link: Link, session: SessionView, readers: list[Reader]) -> int:
+    """Ctrl-C: cancel it, or let it go on; a second Ctrl-C lets it go on."""
+    answer = "d"
+    if out.can_ask:
+        try:
+            question = f"\n{session.short}: cancel it (c), or detach and let it go on (d)?"
+            answer = click.prompt(question, type=click.Choice(["c", "d"]), default="c", err=True)
+        except (click.Abort, KeyboardInterrupt):
+            pass
+    if answer == "c":
+        link.do(sessions.cancel(session.id))
+        out.note(f"{session.short} is cancelled.")
+    else:
+        left = f"; its time ends {away(session.until, datetime.now(UTC))}" if session.until else ""
+        out.note(f"{session.short} goes on{left}. Follow it: sublet logs -f {session.short}. Stop it: sublet cancel …")
+    return 130

@@ -1,0 +1,63 @@
+"""`serve`: the service itself, in the foreground. The only command that loads it."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from sublet.cli.command import command
+from sublet.cli.output import Output
+from sublet.errors import NotHere
+from sublet.home import sublet_home
+from sublet.serving import ServeOptions
+from sublet.whereabouts import OVERRIDE, objections, probe
+
+
+@command(
+    "serve",
+    "sublet serve --host 0.0.0.0 --port 8080 --gateway --config /etc/sublet/sublet.toml",
+)
+@click.option("--host", metavar="ADDRESS", help="The address that TCP listens on.  [default: 127.0.0.1]")
+@click.option("--port", type=click.IntRange(0, 65535), metavar="PORT", help="The TCP port; 0 takes a free one.")
+@click.option("--platform", metavar="KIND", help="Only one platform, of this kind: local, memory.")
+@click.option("--config", type=click.Path(exists=True, dir_okay=False), help="Settings, instead of sublet.toml.")
+@click.option("--gateway", is_flag=True, help="Serve many people; run nothing uncontained.")
+@click.option("--database", metavar="URL", help="postgresql://… or sqlite:///…")
+@click.option("--socket", type=click.Path(), help="The Unix socket, instead of the one in SUBLET_HOME.")
+@click.option("--anyway", is_flag=True, envvar=OVERRIDE, help="Also on a login node or a network home.")
+@click.option("--personal", is_flag=True, hidden=True)
+def serve(
+    out: Output,
+    host: str | None,
+    port: int | None,
+    platform: str | None,
+    config: str | None,
+    gateway: bool,
+    database: str | None,
+    socket: str | None,
+    anyway: bool,
+    personal: bool,
+) -> None:
+    """Run a service in the foreground, until Ctrl-C. Sessions that run go on without it.
+
+    It listens on a Unix socket for its owner, and on TCP for those who have a token (`sublet token`).
+    """
+    against = [] if anyway else objections(probe(sublet_home().root))
+    if against:
+        raise NotHere(why=against[0].why, advice=against[0].advice)
+    from sublet.api.server import run  # loads the whole service
+
+    run(
+        ServeOptions(
+            host=host,
+            port=port,
+            platform=platform,
+            config=os.path.abspath(config) if config else None,
+            gateway=gateway,
+            database=database,
+            socket=socket,
+            personal=personal,
+            verbose=out.verbose,
+        )
+    )

@@ -1,0 +1,62 @@
+"""Your own service in the background: up, down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from sublet.cli.command import command
+from sublet.cli.output import Output
+from sublet.client.address import Address
+from sublet.client.calls.health import health
+from sublet.client.link import Link
+from sublet.errors import ServiceUnreachable
+from sublet.home import sublet_home
+from sublet.serving import Serving, read_serving
+
+PATIENCE = 30.0  # seconds that a service may take to end
+
+
+@command("up", "sublet up")
+def up(out: Output) -> None:
+    """Start your own service in the background, unless it runs already.
+
+    Commands start it by themselves when they need it; this also shows the address of its pages.
+    """
+    home = sublet_home()
+    found = Link(Address(socket=home.socket, home=home), note=out.note).do(health())
+    serving = read_serving(home)
+    url = serving.url if serving else ""
+    said = {"status": found.status, "version": found.version, "url": url, "socket": home.socket}
+    out.show(
+        said | {"pid": serving.pid if serving else None},
+        lambda: [f"Your Sublet service is up: {url}/web" if url else f"Your Sublet service is up: {home.socket}"],
+        lambda: [url or home.socket],
+    )
+    if url and out.for_people:
+        out.note("Pages ask for a token: `sublet token` prints one. `sublet down` stops the service.")
+
+
+@command("down", "sublet down")
+def down(out: Output) -> None:
+    """Stop your own service. Sessions that run go on, and are found again when it starts."""
+    serving = read_serving(sublet_home())
+    if serving:
+        _stop(serving)
+    out.show(
+        {"stopped": serving is not None},
+        lambda: ["Your Sublet service is down." if serving else "No service of yours was running."],
+        lambda: (),
+    )
+
+
+def _stop(serving: Serving) -> None:
+    home = sublet_home()
+    os.kill(serving.pid, signal.SIGTERM)
+    deadline = time.monotonic() + PATIENCE
+    while read_serving(home) == serving:
+        if time.monotonic() > deadline:
+            why = f"process {serving.pid} did not end in {PATIENCE:.0f} s"
+            raise ServiceUnreachable(address=serving.socket, why=why, hint=f"End it with: kill -9 {serving.pid}")
+        time.sleep(0.02)

@@ -1,0 +1,149 @@
+"""What a person can wish for on the command line, as words of the short form."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+
+from sublet.cli.output import Output
+from sublet.client.documents import document_of, parse
+from sublet.errors import BadRequest
+
+F = TypeVar("F", bound=Callable[..., Any])
+PLAIN = ("cores", "memory", "gpus", "nodes", "time", "image", "notebook", "interactive", "name", "platform")
+
+OPTIONS = (
+    click.option("--cores", metavar="N", help="Cores on each node: 4, or 4-16 for at least and at most."),
+    click.option("--memory", metavar="SIZE", help="Memory on each node: 8GiB."),
+    click.option("--gpus", metavar="N", help="GPUs on each node."),
+    click.option("--nodes", metavar="N", help="How many nodes."),
+    click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00."),
+    click.option(
+        "--start", metavar="WHEN", multiple=True, help="When it may begin: 'tomorrow 09:00-12:00'. Repeatable."
+    ),
+    click.option(
+        "--data", metavar="WHERE[:PATH]", multiple=True, help="A file or URL to bring, and as what. Repeatable."
+    ),
+    click.option("--image", metavar="IMAGE", help="A container image to run it in."),
+    click.option("--notebook", metavar="FILE", help="A Jupyter notebook to run."),
+    click.option("--param", metavar="NAME=VALUE", multiple=True, help="A parameter of the notebook. Repeatable."),
+    click.option("--script", metavar="FILE", help="A script to run, instead of a command."),
+    click.option("--interactive", type=click.Choice(["lab", "shell"]), help="JupyterLab, or a shell, to connect to."),
+    click.option("--env", metavar="NAME[=VALUE]", multiple=True, help="An environment variable. Repeatable."),
+    click.option("--name", metavar="NAME", help="What to call it."),
+    click.option("--platform", metavar="NAME", help="Only on this platform."),
+    click.option("--max-cost", metavar="AMOUNT", type=float, help="At most this price."),
+    click.option("--stay", is_flag=True, help="Don't bring the files that the command names."),
+)
+
+
+def wishes(function: F) -> F:
+    """The options with which a person describes what is to run."""
+    for option in reversed(OPTIONS):
+        function = option(function)
+    return function
+
+
+def document(
+    out: Output, source: str | None, words: tuple[str, ...], given: dict[str, Any], *, local: bool
+) -> dict[str, Any]:
+    """The document that is sent: the file's, with the options and the command put over it."""
+    said = short_form(words, given)
+    if source is None and not said:
+        raise click.UsageError("There is nothing to ask for: give a file, or options, or a command after --.")
+    found = dict(document_of(parse(sys.stdin.buffer.read()) if source == "-" else source, said, local=local))
+    if words and not given["stay"]:
+        bring_named(out, found, words, local=local)
+    return found
+
+
+def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
+    """Options and a command, as the short form has them."""
+    said: dict[str, Any] = {name: _number(given[name]) for name in PLAIN if given[name] is not None}
+    if words:
+        said["run"] = list(words)
+    if given["script"]:
+        said["script"] = _text(given["script"])
+    if given["start"]:
+        said["start"] = given["start"][0] if len(given["start"]) == 1 else list(given["start"])
+    if given["data"]:
+        said["data"] = [_data(item) for item in given["data"]]
+    if given["env"]:
+        said["env"] = dict(_variable(item) for item in given["env"])
+    if given["param"]:
+        said["parameters"] = dict(_parameter(item) for item in given["param"])
+    if given["max_cost"] is not None:
+        said["max_cost"] = given["max_cost"]
+    return said
+
+
+def bring_named(out: Output, found: dict[str, Any], words: Iterable[str], *, local: bool) -> None:
+    """Bring the files that a command names by a relative path: a session runs in a directory of its own."""
+    named = [word for word in dict.fromkeys(words) if _is_here(word)]
+    if named and not local:
+        out.note(f"note: {', '.join(named)} stays here: the service is on another machine; give --data with a URL.")
+    elif named:
+        data = found.get("data", [])
+        brought = [{"location": os.path.abspath(word), "path": os.path.normpath(word)} for word in named]
+        found["data"] = [*(data if isinstance(data, list) else [data]), *brought]
+        out.note(f"note: brings {', '.join(named)} (--stay leaves it here)")
+
+
+def _is_here(word: str) -> bool:
+    """A file of the current directory or below; never one that is reached by going up."""
+    inside = not os.path.isabs(word) and ".." not in word.split("/") and not word.startswith("-")
+    return inside and os.path.isfile(word)
+
+
+def _number(text: str) -> str | int:
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
+def _data(item: str) -> str | dict[str, str]:
+    """`WHERE` or `WHERE:PATH`; the colon of a URL isn't that of a path."""
+    scheme, separator, rest = item.partition("://")
+    where, colon, path = (rest if separator else item).rpartition(":")
+    if not colon or (separator and "/" not in where) or os.path.exists(item):
+        return _absolute(item)
+    return {"location": _absolute(f"{scheme}://{where}" if separator else where), "path": path}
+
+
+def _absolute(place: str) -> str:
+    if "://" in place:
+        return place
+    path = os.path.abspath(os.path.expanduser(place))
+    if not os.path.exists(path):
+        raise BadRequest(detail=f"there is no file {place} here", hint="Data is a file, a directory, or a URL.")
+    return path
+
+
+def _variable(item: str) -> tuple[str, str]:
+    name, given, value = item.partition("=")
+    if given:
+        return name, value
+    if name not in os.environ:
+        raise click.UsageError(f"--env {name}: it isn't set here; write {name}=VALUE.")
+    return name, os.environ[name]
+
+
+def _parameter(item: str) -> tuple[str, Any]:
+    name, given, value = item.partition("=")
+    if not given:
+        raise click.UsageError(f"--param {item}: write NAME=VALUE.")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRequest(detail=f"the script {path} can't be read: {error}") from error

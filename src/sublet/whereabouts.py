@@ -1,0 +1,124 @@
+"""Whether this is a place where a service can live: not a login node, not a network home. Says why, and where else."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+# SQLite's write-ahead log needs shared memory and locks that these don't give.
+NETWORK = frozenset(
+    {
+        "nfs",
+        "nfs4",
+        "lustre",
+        "gpfs",
+        "beegfs",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "ceph",
+        "afs",
+        "panfs",
+        "pvfs2",
+        "orangefs",
+        "9p",
+    }
+)
+LOCAL_FUSE = frozenset({"fuseblk", "fuse.fuse-overlayfs", "fuse.overlayfs", "fuse.ntfs-3g"})
+LOGIN_NAME = re.compile(
+    r"(^|[-_.])(login|logon|submit|frontend|front|head|uan|ln)[-_]?[a-z]?\d*([-_.]|$)", re.IGNORECASE
+)
+OVERRIDE = "SUBLET_ANYWAY"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What counts for it."""
+
+    home: str
+    filesystem: str  # of the home: ext4, nfs4 …
+    hostname: str
+    slurm: bool  # this machine can submit to Slurm
+    slurmd: bool  # and also runs Slurm's jobs
+    in_job: bool  # and this is one of them
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Why not here, and what to do."""
+
+    why: str
+    advice: str
+
+
+def objections(facts: Facts) -> Sequence[Objection]:
+    """What speaks against a service here."""
+    found = []
+    if on_network(facts.filesystem):
+        found.append(
+            Objection(
+                f"SUBLET_HOME ({facts.home}) is on a network file system ({facts.filesystem}), where a database can break",
+                "Set SUBLET_HOME to a directory on a local disk, as in SUBLET_HOME=/var/tmp/$USER-sublet.",
+            )
+        )
+    if facts.slurm and not facts.slurmd and not facts.in_job and LOGIN_NAME.search(facts.hostname):
+        found.append(
+            Objection(
+                f"{facts.hostname} looks like a login node of a Slurm cluster, which is shared and not for services",
+                "Run Sublet on your own machine, or inside a job; if this is no login node, add --anyway.",
+            )
+        )
+    return found
+
+
+def on_network(filesystem: str) -> bool:
+    """Whether a file system of this type is on other machines; FUSE counts unless it is known to be local."""
+    return filesystem in NETWORK or (filesystem.startswith("fuse") and filesystem not in LOCAL_FUSE)
+
+
+def probe(home: str) -> Facts:
+    """Look around."""
+    return Facts(
+        home=home,
+        filesystem=filesystem_of(home, _mounts()),
+        hostname=os.uname().nodename,
+        slurm=shutil.which("sbatch") is not None or os.path.exists("/etc/slurm/slurm.conf"),
+        slurmd=_runs("slurmd"),
+        in_job="SLURM_JOB_ID" in os.environ,
+    )
+
+
+def filesystem_of(path: str, mounts: Iterable[str]) -> str:
+    """The type of the file system that a path is, or will be, on, by the lines of /proc/self/mountinfo."""
+    real = os.path.realpath(path)
+    longest, kind = "", "unknown"
+    for line in mounts:
+        words, _, rest = line.partition(" - ")
+        point = words.split()[4].replace("\\040", " ")
+        inside = real == point or real.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(longest):
+            longest, kind = point, rest.split()[0]
+    return kind
+
+
+def _mounts() -> list[str]:
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
+            return file.readlines()
+    except OSError:
+        return []
+
+
+def _runs(name: str) -> bool:
+    for entry in os.listdir("/proc") if os.path.isdir("/proc") else []:
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/comm", encoding="utf-8", errors="replace") as file:
+                    if file.read().strip() == name:
+                        return True
+            except OSError:
+                continue  # it ended meanwhile
+    return False
