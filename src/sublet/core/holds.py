@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from sublet.core.offer import Offer, Remote, Take
 
 
 def takes_of(offer: Offer, start: datetime | None = None) -> tuple[Take, ...]:
-    """What is booked for an offer that starts then: its nodes for its time, and its storage from preparing to release."""
+    """What is booked for an offer that starts then: its nodes for its time, its storage from preparing on."""
     return _takes(offer, start or offer.start, offer.duration)
 
 
@@ -50,7 +51,7 @@ def _most(takes: Sequence[Take]) -> list[Take]:
     first = takes[0]
     times = sorted({time for take in takes for time in (take.start, take.end)})
     steps: list[Take] = []
-    for start, end in zip(times, times[1:], strict=False):
+    for start, end in pairwise(times):
         cores = memory = gpus = size = 0
         for take in takes:
             if take.start <= start and take.end >= end:

@@ -40,7 +40,7 @@ class Prices:
         return (*per_hour, self.core_hour_energy, self.core_hour_carbon)
 
     def quote(self, shape: Shape, nodes: int, duration: timedelta, storage: int = 0) -> tuple[Quote, ...]:
-        """What so many nodes of a shape, and so many bytes, cost for so long: money always, the rest where it is known."""
+        """What so many nodes of a shape, and so many bytes, cost for so long: money always, the rest if known."""
         hours = duration / HOUR
         per_node = shape.cores * self.core_hour + shape.memory / GIB * self.memory_gib_hour + shape.gpus * self.gpu_hour
         money = round((per_node * nodes + storage / GIB * self.storage_gib_hour) * hours, 4)

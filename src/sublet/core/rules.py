@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, NamedTuple
@@ -57,14 +57,11 @@ def apply_rules(rules: Iterable[Rule], document: Mapping[str, Any], person: str)
     changed: Any = document
     for rule in rules:
         if _matches(person, rule.person):
-            changed = _visit(changed, rule.field.split("."), "", _applied(rule, reasons, notes))
+            changed = _visit(changed, rule.field.split("."), "", _Change(rule, reasons, notes))
     return Ruled(changed, tuple(reasons), tuple(notes))
 
 
-Change = Callable[[Any, str, Any], Any]  # a value, its path, and the map that it is in → the value to put there
-
-
-def _visit(value: Any, names: list[str], path: str, change: Change, within: Any = None) -> Any:
+def _visit(value: Any, names: list[str], path: str, change: _Change, within: Any = None) -> Any:
     """The value with every field at that path changed; what doesn't change is shared, not copied."""
     if isinstance(value, list):
         items = [_visit(item, names, f"{path}[{i}]", change, within) for i, item in enumerate(value)]
@@ -85,43 +82,55 @@ def _named(value: Mapping[str, Any], name: str) -> Iterator[str]:
     return iter(value) if name == "*" else iter([name] if name in value else [])
 
 
-def _applied(rule: Rule, reasons: list[Reason], notes: list[str]) -> Change:
-    def change(value: Any, path: str, within: Any) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What one rule does to a value, and where it says so."""
+
+    rule: Rule
+    reasons: list[Reason]
+    notes: list[str]
+
+    def __call__(self, value: Any, path: str, within: Any) -> Any:
+        """The value to put there; `within` is the map that it is in."""
         if isinstance(value, Mapping):
-            return _both(value, path) if rule.cap is not None else value
+            return self._cap_range(value, path)
         if value is None:
             return value
-        text = _text(value)
+        self._refuse(_text(value), path)
+        return value if self.rule.cap is None else self._cap(value, path, within)
+
+    def _refuse(self, text: str, path: str) -> None:
+        rule = self.rule
         if rule.pattern and _matches(text, rule.pattern):
-            reasons.append(_refused(path, text, rule.refuse or f"the operator refuses {shown(text)} here"))
+            self.reasons.append(_refused(path, text, rule.refuse or f"the operator refuses {shown(text)} here"))
         if rule.only and not _matches(text, rule.only):
             allowed = ", ".join(_each(rule.only))
             why = rule.refuse or f"the operator allows only {allowed} here"
-            reasons.append(_refused(path, text, why, allowed, _each(rule.only)[0]))
-        return value if rule.cap is None else _capped(value, path, within)
+            self.reasons.append(_refused(path, text, why, allowed, _each(rule.only)[0]))
 
-    def _both(value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    def _cap_range(self, value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
         """A cap on a range is a cap on its max."""
-        if "max" not in value:
+        if self.rule.cap is None or "max" not in value:
             return value
-        capped = _capped(value["max"], f"{path}.max", value)
+        capped = self._cap(value["max"], f"{path}.max", value)
         return value if capped is value["max"] else {**value, "max": capped}
 
-    def _capped(value: Any, path: str, within: Any) -> Any:
-        limit = _text(rule.cap)
-        if not _above(value, path, rule.cap):
+    def _cap(self, value: Any, path: str, within: Any) -> Any:
+        """The most that is allowed; what must be more can't be lowered and is refused."""
+        cap = self.rule.cap
+        limit = _text(cap)
+        if not _above(value, path, cap):
             return value
         least = within.get("min") if path.endswith(".max") and isinstance(within, Mapping) else None
         must_be = value if path.endswith(".min") else least
-        if must_be is not None and _above(must_be, path, rule.cap):
-            field = path.removesuffix(".max") + ".min" if path.endswith(".max") else path
-            why = rule.refuse or f"the operator allows at most {limit} here"
-            reasons.append(_refused(field, _text(must_be), why, limit, limit))
+        if must_be is not None and _above(must_be, path, cap):
+            field = f"{path.removesuffix('.max')}.min" if path.endswith(".max") else path
+            why = self.rule.refuse or f"the operator allows at most {limit} here"
+            self.reasons.append(_refused(field, _text(must_be), why, limit, limit))
             return value
-        notes.append(f"{path} was {_text(value)} and is now {limit}: {rule.refuse or 'the operator allows no more'}.")
-        return rule.cap
-
-    return change
+        why = self.rule.refuse or "the operator allows no more"
+        self.notes.append(f"{path} was {_text(value)} and is now {limit}: {why.rstrip('.')}.")
+        return cap
 
 
 def _refused(path: str, wanted: str, why: str, limit: str = "", nearest: str = "") -> Reason:
