@@ -24,7 +24,6 @@ NETWORK = frozenset(
         "panfs",
         "pvfs2",
         "orangefs",
-        "9p",
     }
 )
 LOCAL_FUSE = frozenset({"fuseblk", "fuse.fuse-overlayfs", "fuse.overlayfs", "fuse.ntfs-3g"})
@@ -60,7 +59,7 @@ def objections(facts: Facts) -> Sequence[Objection]:
     if on_network(facts.filesystem):
         found.append(
             Objection(
-                f"SUBLET_HOME ({facts.home}) is on a network file system ({facts.filesystem}), where a database can break",
+                f"SUBLET_HOME ({facts.home}) is on a network file system ({facts.filesystem}): databases break there",
                 "Set SUBLET_HOME to a directory on a local disk, as in SUBLET_HOME=/var/tmp/$USER-sublet.",
             )
         )

@@ -76,6 +76,10 @@ def described(view: PlatformView, now: datetime) -> list[str]:
     )
 
 
+def _gpus(count: int) -> str:
+    return f", {counted(count, 'GPU')}" if count else ""
+
+
 @command("check", "sublet platform check here")
 @click.argument("name")
 def check(out: Output, name: str) -> int:

@@ -30,7 +30,7 @@ HEAD = ("ID", "NAME", "KIND", "PHASE", "WHERE", "CORES", "MEMORY", "GPUS", "TIME
 def ps(out: Output, every: bool, phase: str | None, name: str | None, platform: str | None, limit: int) -> None:
     """List sessions: those that are active, and those that ended in the last day."""
     link = out.link()
-    chosen = {"name": name or "", "platform": platform or "", "limit": limit}
+    chosen: dict[str, Any] = {"name": name or "", "platform": platform or "", "limit": limit}
     if every or phase:
         page = link.do(sessions.sessions(phase=(phase or "").upper(), **chosen))
     else:
@@ -38,11 +38,7 @@ def ps(out: Output, every: bool, phase: str | None, name: str | None, platform: 
     now = datetime.now(UTC)
     out.show(page, lambda: listed(page.items, now), lambda: (view.short for view in page.items))
     if not page.items and out.for_people:
-        out.note(
-            "There are no such sessions."
-            if every or phase
-            else "No sessions now. `sublet ps --all` looks further back."
-        )
+        out.note("There are none." if every or phase else "No sessions now. `sublet ps --all` looks further back.")
     elif page.next:
         out.note(f"There are more: add --limit {limit * 2}.")
 

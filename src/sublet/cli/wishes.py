@@ -23,18 +23,14 @@ OPTIONS = (
     click.option("--gpus", metavar="N", help="GPUs on each node."),
     click.option("--nodes", metavar="N", help="How many nodes."),
     click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00."),
-    click.option(
-        "--start", metavar="WHEN", multiple=True, help="When it may begin: 'tomorrow 09:00-12:00'. Repeatable."
-    ),
-    click.option(
-        "--data", metavar="WHERE[:PATH]", multiple=True, help="A file or URL to bring, and as what. Repeatable."
-    ),
+    click.option("--start", metavar="WHEN", multiple=True, help="When it may begin: 'tomorrow 09:00-12:00'."),
+    click.option("--data", metavar="WHERE[:PATH]", multiple=True, help="A file or URL to bring, and as what."),
     click.option("--image", metavar="IMAGE", help="A container image to run it in."),
     click.option("--notebook", metavar="FILE", help="A Jupyter notebook to run."),
-    click.option("--param", metavar="NAME=VALUE", multiple=True, help="A parameter of the notebook. Repeatable."),
+    click.option("--param", metavar="NAME=VALUE", multiple=True, help="A parameter of the notebook."),
     click.option("--script", metavar="FILE", help="A script to run, instead of a command."),
     click.option("--interactive", type=click.Choice(["lab", "shell"]), help="JupyterLab, or a shell, to connect to."),
-    click.option("--env", metavar="NAME[=VALUE]", multiple=True, help="An environment variable. Repeatable."),
+    click.option("--env", metavar="NAME[=VALUE]", multiple=True, help="An environment variable. Can be repeated."),
     click.option("--name", metavar="NAME", help="What to call it."),
     click.option("--platform", metavar="NAME", help="Only on this platform."),
     click.option("--max-cost", metavar="AMOUNT", type=float, help="At most this price."),

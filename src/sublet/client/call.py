@@ -30,9 +30,7 @@ class Call(Generic[T]):
     method: str
     path: str
     reader: Callable[[Answer], T]
-    query: Mapping[str, object] = field(
-        default_factory=dict
-    )  # a list stands for several; what is None or empty is left out
+    query: Mapping[str, object] = field(default_factory=dict)  # a list repeats its name; None is left out
     body: bytes | None = None
     type: str = "application/json"  # of the body
     accept: str = "application/json"
