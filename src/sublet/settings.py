@@ -57,7 +57,7 @@ class Settings(BaseModel):
     )
     file_roots: tuple[Path, ...] | None = Field(
         default=None,
-        description="Directories that `file:` data may come from; unset: anywhere in personal mode, nowhere in a gateway.",
+        description="Directories that `file:` data may come from; unset: anywhere if personal, nowhere in a gateway.",
     )
     prices: Prices = Field(default_factory=Prices, description="The operator's price list.")
     rules: tuple[Rule, ...] = Field(default=(), description="What is refused or capped, by pattern on any field.")

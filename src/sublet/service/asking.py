@@ -85,7 +85,11 @@ class Asking(Desk):
         reasons = [*asked.reasons]
         if executable is None:
             reasons.append(
-                Reason("urn:executable-required", "executable", "Description of the executable is required: what is to run?")
+                Reason(
+                    "urn:executable-required",
+                    "executable",
+                    "Description of the executable is required: what is to run?",
+                )
             )
             return [], reasons
         kind = self.kinds.get(executable.kind)
@@ -125,7 +129,9 @@ class Asking(Desk):
         needs = self.kinds[executable.kind].needs(executable)
         contained = " in a container (this is a gateway)" if self.settings.mode == "gateway" else ""
         why = f"{name} has no way to run a {executable.kind}{contained}; it needs {needs}."
-        return Reason("urn:not-supported", "executable.kind", why, executable.kind, needs, f"a platform with {needs}", name)
+        return Reason(
+            "urn:not-supported", "executable.kind", why, executable.kind, needs, f"a platform with {needs}", name
+        )
 
     def _bringing(self, request: Request) -> tuple[timedelta, list[Reason]]:
         """How long the data takes to be there, and what can't be brought."""
@@ -172,7 +178,7 @@ class Asking(Desk):
             return known
         now = self.now()
         offers: list[Offer] = []
-        no = [*reasons]
+        no = [*reasons, *(Reason("urn:capped-by-rule", "request", note) for note in asked.notes)]
         booked: dict[str, list[Offer]] = {}
         for candidate in sorted(candidates, key=lambda c: c.platform):  # always in one order: no deadlocks
             answer = shared.get(candidate.platform) or self._look(tx, candidate, asked.request, now)

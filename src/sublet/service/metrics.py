@@ -12,7 +12,9 @@ ends = Counter("sublet_session_ends", "Sessions that ended, by reason.", ["kind"
 sessions = Gauge("sublet_sessions", "Sessions on record, by phase.", ["phase"], registry=registry)
 turn = Histogram("sublet_turn_seconds", "Seconds that a turn of the loop took.", registry=registry)
 turn_failures = Counter("sublet_turn_failures", "Turns of the loop that failed.", registry=registry)
-platform_errors = Counter("sublet_platform_errors", "Calls that a platform failed.", ["platform", "code"], registry=registry)
+platform_errors = Counter(
+    "sublet_platform_errors", "Calls that a platform failed.", ["platform", "code"], registry=registry
+)
 
 
 def page() -> bytes:

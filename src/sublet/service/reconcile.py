@@ -13,6 +13,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -56,7 +57,7 @@ class Owner:
     @classmethod
     def named(cls, text: str) -> Owner:
         """The process that wrote this."""
-        host, pid, began = (text.split("/") + ["", ""])[:3]
+        host, pid, began = [*text.split("/"), "", ""][:3]
         return cls(host, int(pid) if pid.isdigit() else 0, began)
 
     def lives(self) -> bool:
@@ -105,7 +106,7 @@ class Loop:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self.desk.store.write(lambda tx: tx.claims.release_all(str(self.owner)))
+        await self.desk.store.write(lambda tx: tx.sessions.release_all(str(self.owner)))
 
     async def turn(self) -> bool:
         """One turn; whether there was anything to do."""
@@ -113,29 +114,29 @@ class Loop:
         heard = await self._hear(now)
         await self._renew(now)
         await self._heed(now)
-        due = await self.desk.store.read(lambda tx: tx.claims.next_due())
+        due = await self.desk.store.read(lambda tx: tx.sessions.next_due())
         if due is None or due > now:
             return heard
         expired, claimed = await self.desk.store.write(lambda tx: self._claim(tx, now))
         for work in claimed:
             task = asyncio.create_task(self._work(work), name=f"session {work.session.id}")
             self.tasks[work.session.id] = task, work.token
-            task.add_done_callback(lambda done, id=work.session.id: self._done(done, id))  # type: ignore[misc]
+            task.add_done_callback(partial(self._done, work.session.id))
         if expired:
             await self.desk.tell()
         return heard or bool(expired) or bool(claimed)
 
     def _claim(self, tx: Tx, now: datetime) -> tuple[int, Sequence[Claim]]:
-        expired = tx.claims.expire(now, BATCH)
+        expired = tx.sessions.expire(now, BATCH)
         for session in expired:
             tx.events.add(now, session.id, session.person, "session.expired", "", session.phase)
         room = AT_ONCE - len(self.tasks)
         if len(expired) == BATCH or room <= 0:
             return len(expired), []
         names = tuple(self.desk.platforms_by_name)
-        return len(expired), tx.claims.claim(now, str(self.owner), self.desk.settings.claim, room, names)
+        return len(expired), tx.sessions.claim(now, str(self.owner), self.desk.settings.claim, room, names)
 
-    def _done(self, task: asyncio.Task[None], id: str) -> None:
+    def _done(self, id: str, task: asyncio.Task[None]) -> None:
         self.tasks.pop(id, None)
         self.desk.nudged.set()
         if not task.cancelled() and (error := task.exception()):
@@ -170,7 +171,7 @@ class Loop:
             if new is None:
                 return None
             if not more:
-                tx.claims.release_claim(old.id, token)
+                tx.sessions.release_claim(old.id, token)
             if new.cancel_by and not old.cancel_by and new.phase not in OVER:
                 tx.sessions.change(old.id, now=now, due=now)  # asked for while the step was under way
             if step.release and old.offer.terms.kind == "booked":
@@ -249,7 +250,7 @@ class Loop:
         if self.tasks and now - self.renewed > lease / 3:
             self.renewed = now
             tokens = {token for _, token in self.tasks.values()}
-            await self.desk.store.write(lambda tx: [tx.claims.renew_claim(token, now + lease) for token in tokens])
+            await self.desk.store.write(lambda tx: [tx.sessions.renew_claim(token, now + lease) for token in tokens])
 
     async def _heed(self, now: datetime) -> None:
         """Stop bringing data for what someone has cancelled meanwhile: its next step sees to the rest."""
@@ -260,20 +261,20 @@ class Loop:
                 await asyncio.gather(task, return_exceptions=True)
 
                 def give_back(tx: Tx, id: str = id, token: str = token) -> None:
-                    tx.claims.release_claim(id, token)
+                    tx.sessions.release_claim(id, token)
                     tx.sessions.change(id, now=now, due=now)
 
                 await self.desk.store.write(give_back)
 
     async def _take_over(self) -> None:
         """What a process that died on this host had claimed is free at once."""
-        for said in await self.desk.store.read(lambda tx: tx.claims.owners()):
+        for said in await self.desk.store.read(lambda tx: tx.sessions.owners()):
             if not Owner.named(said).lives():
-                await self.desk.store.write(lambda tx, s=said: tx.claims.release_all(s))  # type: ignore[misc]
+                await self.desk.store.write(lambda tx, s=said: tx.sessions.release_all(s))  # type: ignore[misc]
 
     async def _rest(self) -> None:
         """Until there is something to do: a nudge, news, or a time that has come."""
-        due = await self.desk.store.read(lambda tx: tx.claims.next_due())
+        due = await self.desk.store.read(lambda tx: tx.sessions.next_due())
         wait = IDLE if due is None else min(IDLE, max(0.01, (due - self.desk.now()).total_seconds()))
         if self.running:
             wait = min(wait, LISTEN)

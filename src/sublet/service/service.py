@@ -12,8 +12,7 @@ from importlib.metadata import entry_points
 from pydantic import ValidationError
 
 from sublet.errors import BadSettings, SubletError
-from sublet.kinds.registry import load_kinds
-from sublet.movers.port import Mover
+from sublet.kinds.registry import survey_kinds
 from sublet.movers.registry import load_movers
 from sublet.platforms.port import Platform
 from sublet.service import metrics
@@ -35,11 +34,11 @@ class Service(Platforms):
         """Open the store and the platforms, start the loop; on leaving, let go: what runs goes on."""
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         store = await asyncio.to_thread(Store.open, settings.database_url)
-        kinds, broken = load_kinds()
+        kinds = survey_kinds()
         platforms, bad = load_platforms(settings)
         roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()
-        movers: list[Mover] = load_movers(roots)
-        service = cls(settings, store, platforms, kinds, movers, {**broken, **bad}, now)
+        movers, lost = load_movers(roots)
+        service = cls(settings, store, platforms, kinds.by_name, movers, {**kinds.broken, **lost, **bad}, now)
         try:
             for name, platform in platforms.items():
                 home = settings.home / "platforms" / name

@@ -16,8 +16,8 @@ from sublet.service import metrics
 from sublet.service.asking import Asked, Asking
 from sublet.service.desk import Person, log
 from sublet.service.faults import point
-from sublet.store.tx import Tx
 from sublet.store.sessions import Page
+from sublet.store.tx import Tx
 
 SHORTEST = 4  # letters of an id that may name a session
 PATIENCE = timedelta(seconds=20)  # how long `cancel` waits for the work to have stopped
@@ -101,8 +101,9 @@ class Sessions(Asking):
             tx.events.add(now, other.id, other.person, "session.rejected", "a sibling was accepted", Phase.REJECTED)
         tx.events.add(now, id, session.person, "session.accepted", "", Phase.ACCEPTED)
         until = start + session.offer.duration
-        changes = {"start": start, "until": until, "due": now}
-        return _moved(tx.sessions.move(id, Phase.ACCEPTED, when=(Phase.OFFERED,), now=now, **changes), id)
+        when = (Phase.OFFERED,)
+        moved = tx.sessions.move(id, Phase.ACCEPTED, when=when, now=now, start=start, until=until, due=now)
+        return _moved(moved, id)
 
     async def reject(self, name: str, person: Person) -> Session:
         """Decline an offer; what is held shrinks to what its siblings need."""
@@ -147,8 +148,8 @@ class Sessions(Asking):
         if session.phase is Phase.RELEASING or session.cancel_by:
             return session
         tx.events.add(now, id, session.person, "session.cancel-asked", f"by {person.name}", session.phase)
-        changes = {"cancel_by": person.name, "condition": "being cancelled", "due": now}
-        return _moved(tx.sessions.change(id, now=now, **changes), id)
+        words = "being cancelled"
+        return _moved(tx.sessions.change(id, now=now, cancel_by=person.name, condition=words, due=now), id)
 
     async def _over(self, id: str) -> Session:
         """Wait until a session is over, but not for ever."""

@@ -31,7 +31,9 @@ def mounts_of(request: Request) -> tuple[Mount, ...]:
         mounts.append(Mount(f"{family}/{safe_name(volume.resource)}", volume.path, volume.read_only))
     seen = {volume.resource for volume in request.compute.volumes}
     mounts += [
-        Mount(f"data/{safe_name(item.name)}", f"data/{safe_name(item.name)}") for item in request.data if item.name not in seen
+        Mount(f"data/{safe_name(item.name)}", f"data/{safe_name(item.name)}")
+        for item in request.data
+        if item.name not in seen
     ]
     return tuple(mounts)
 
@@ -43,22 +45,28 @@ async def stage(desk: Desk, request: Request, place: Path, session: str) -> None
     for storage in request.storage:
         (place / "storage" / safe_name(storage.name)).mkdir(parents=True, exist_ok=True)
     wanted = desk.brings(request.executable, request.data)
-    async with asyncio.TaskGroup() as group:
-        for data in wanted:
-            group.create_task(_bring(desk, data, place / "data" / safe_name(data.name), session))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for data in wanted:
+                group.create_task(_bring(desk, data, place / "data" / safe_name(data.name), session))
+    except ExceptionGroup as several:
+        raise several.exceptions[0] from several
     part = place / f"{STAGED}.part"
     part.touch()
     os.replace(part, place / STAGED)
+
+
+def _make_room(data: Data, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    need, free = data.size or 0, shutil.disk_usage(target).free
+    if need > free:
+        raise DataNotThere(name=data.name, location=data.location, why=f"it has {need} bytes and {free} are free here")
 
 
 async def _bring(desk: Desk, data: Data, target: Path, session: str) -> None:
     mover = desk.mover_for(data)
     if isinstance(mover, Reason):
         raise DataNotThere(name=data.name, location=data.location, why=mover.message)
-    target.mkdir(parents=True, exist_ok=True)
-    need = data.size or 0
-    free = shutil.disk_usage(target).free
-    if need > free:
-        raise DataNotThere(name=data.name, location=data.location, why=f"it has {need} bytes and {free} are free here")
+    await asyncio.to_thread(_make_room, data, target)
     await mover.bring(data, target, lambda done, total: None)
     log.info("data.brought", session=session, data=data.name, location=data.location)

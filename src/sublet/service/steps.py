@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from sublet.core.job import Job, JobState, State
+from sublet.core.request import Executable, Request
 from sublet.core.session import Connector, End, EndKind, Phase, Session
 from sublet.errors import DataNotThere, NotFound, PlatformRefused
 from sublet.kinds.port import Setting, Way
@@ -64,53 +67,68 @@ async def preparing(desk: Desk, session: Session) -> Step:
     if offerset is None:
         raise NotFound(noun="offer set", name=session.offerset)
     place = await platform.place(session.id)
-    if place is not None:
-        try:
-            await stage(desk, offerset.request, place, session.id)
-        except* DataNotThere as group:
-            why = "; ".join(str(error) for error in group.exceptions)
-            return _failed(desk, EndKind.STAGING_FAILED, why)
-        except* OSError as group:
-            full = any(getattr(error, "errno", 0) == 28 for error in group.exceptions)
-            kind = EndKind.DISK_FULL if full else EndKind.STAGING_FAILED
-            return _failed(desk, kind, str(group.exceptions[0]))
+    failed = await _staged(desk, offerset.request, place, session) if place else None
+    if failed:
+        return failed
     point("stage.after")
     now = desk.now()
-    booked = session.offer.terms.kind == "booked"
     if session.until and now >= session.until:
         return _failed(desk, EndKind.WINDOW_PASSED, "No service was there to start it.")
-    if booked and session.start and now < session.start:
+    if session.offer.terms.kind == "booked" and session.start and now < session.start:
         return Step(due=session.start, changes={"condition": "ready; waits for its start"})
-    way = await _way(desk, session, offerset.request.executable)
+    return await _submitted(desk, session, platform, offerset.request, place)
+
+
+async def _staged(desk: Desk, request: Request, place: Path, session: Session) -> Step | None:
+    """Bring what it needs; a step only if that can't be done."""
+    try:
+        await stage(desk, request, place, session.id)
+    except DataNotThere as error:
+        return _failed(desk, EndKind.STAGING_FAILED, error.message)
+    except OSError as error:
+        kind = EndKind.DISK_FULL if error.errno == errno.ENOSPC else EndKind.STAGING_FAILED
+        return _failed(desk, kind, str(error))
+    return None
+
+
+async def _submitted(desk: Desk, session: Session, platform: Platform, request: Request, place: Path | None) -> Step:
+    """Hand it to the platform, once: its id is the key."""
+    now = desk.now()
+    try:
+        way = await _way(desk, session, request.executable)
+        job = await _job(desk, session, way, request, place)
+        point("submit.before")
+        id = await platform.submit(job, session.id)
+    except PlatformRefused as error:
+        return _failed(desk, EndKind.NOT_STARTED, error.message)
+    point("submit.after")
+    started = now if session.offer.terms.kind == "booked" else None
+    changes = {"job": id, "condition": "", "started": started}
+    return Step(due=desk.now(), event="session.submitted", detail=f"by way of {way.name}", changes=changes)
+
+
+async def _job(desk: Desk, session: Session, way: Way, request: Request, place: Path | None) -> Job:
     setting = Setting(
         work=str(place / "work") if place else "/",
         directory=str(place) if place else "/",
         shape=session.offer.shape,
         nodes=session.offer.nodes,
         duration=session.offer.duration,
-        mounts=mounts_of(offerset.request),
+        mounts=mounts_of(request),
         tools=(await desk.survey(session.offer.platform)).tools,
         secret=desk.secret(session.id) if way.interactive else "",
         base_url=f"/connect/{session.id}/",
     )
-    job = Job(
+    return Job(
         program=way.program(setting),
         shape=session.offer.shape,
         nodes=session.offer.nodes,
-        until=session.until or now + session.offer.duration,
+        until=session.until or desk.now() + session.offer.duration,
         warn=desk.settings.warn,
         mounts=setting.mounts,
         person=session.person,
         name=session.name,
     )
-    point("submit.before")
-    try:
-        id = await platform.submit(job, session.id)
-    except PlatformRefused as error:
-        return _failed(desk, EndKind.NOT_STARTED, error.message)
-    point("submit.after")
-    changes = {"job": id, "condition": "", "started": now if booked else None}
-    return Step(due=desk.now(), event="session.submitted", detail=f"by way of {way.name}", changes=changes)
 
 
 async def _queued(desk: Desk, session: Session, platform: Platform) -> Step:
@@ -203,9 +221,9 @@ def _platform(desk: Desk, session: Session) -> Platform:
     return platform
 
 
-async def _way(desk: Desk, session: Session, executable: Any) -> Way:
+async def _way(desk: Desk, session: Session, executable: Executable | None) -> Way:
     survey = await desk.survey(session.offer.platform)
-    for way in desk.ways(executable, survey.tools):
+    for way in desk.ways(executable, survey.tools) if executable else ():
         if way.name == session.offer.way:
             return way
     raise PlatformRefused(platform=session.offer.platform, why=f"it no longer has {session.offer.way}")
@@ -239,7 +257,12 @@ def _connectors(desk: Desk, session: Session, state: JobState) -> tuple[Connecto
 
 def _ended(desk: Desk, session: Session, state: JobState) -> Step:
     end = state.end or End(EndKind.UNKNOWN)
-    changes = {"end": end, "ended": state.ended or desk.now(), "started": session.started or state.started, "condition": ""}
+    changes = {
+        "end": end,
+        "ended": state.ended or desk.now(),
+        "started": session.started or state.started,
+        "condition": "",
+    }
     return Step(P.RELEASING, desk.now(), "session.ended", end.kind.value, changes=changes)
 
 

@@ -26,6 +26,12 @@ RELEASE = (
     .values(claim_owner=null(), claim_token=null(), claim_until=null())
 )
 RENEW = update(sessions).where(S.claim_token == given("token")).values(claim_until=given("new_until"))
+OWNERS = select(S.claim_owner).where(S.claim_token.is_not(None)).distinct()
+RELEASE_ALL = (
+    update(sessions)
+    .where(S.claim_owner == given("owner"))
+    .values(claim_owner=null(), claim_token=null(), claim_until=null())
+)
 LAPSED = (
     SESSION.where(S.phase == Phase.OFFERED.value, S.expires <= given("now")).order_by(S.expires).limit(given("most"))
 )
@@ -88,13 +94,22 @@ class Claims:
         """Let others work on it; whether the claim still held."""
         return self._sql.change(RELEASE, {"session_id": id, "token": token}) > 0
 
+    def owners(self) -> Sequence[str]:
+        """Who has claimed anything."""
+        return [owner for (owner,) in self._sql.rows(OWNERS, {})]
+
+    def release_all(self, owner: str) -> int:
+        """Let others work on all that one owner had claimed, and say how many sessions that is."""
+        return self._sql.change(RELEASE_ALL, {"owner": owner})
+
     def expire(self, now: datetime, limit: int = 100) -> Sequence[Session]:
         """Let offers that nobody answered in time expire, give back what was held, and say which they were."""
         lapsed = [read_session(row) for row in self._sql.rows(LAPSED, {"now": micros(now), "most": limit})]
         if not lapsed:
             return []
         self._sql.change_many(EXPIRE, [{"session_id": session.id, "now": micros(now)} for session in lapsed])
-        held = {(session.offerset, session.offer.platform) for session in lapsed}
+        booked = [session for session in lapsed if session.offer.terms.kind == "booked"]
+        held = {(session.offerset, session.offer.platform) for session in booked}
         for offerset, platform in held - self._offered({offerset for offerset, _ in held}):
             self._books.release(platform, offerset)
         return [replace(session, phase=Phase.EXPIRED, modified=now) for session in lapsed]

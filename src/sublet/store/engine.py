@@ -22,6 +22,8 @@ SQLITE = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",  # a booking that was acknowledged survives a power cut
     "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",  # savepoints keep copies of pages, which need not go through a file
+    "PRAGMA wal_autocheckpoint = 8192",  # pages; with SQLite's 1000 a busy writer spends its time on checkpoints
 )
 POSTGRES = f"-c lock_timeout={BUSY}s -c idle_in_transaction_session_timeout={BUSY}s -c timezone=UTC"
 
@@ -79,7 +81,7 @@ class Database:
             max_overflow=0,
             connect_args={"check_same_thread": False, "isolation_level": None, "cached_statements": 256},
         )
-        pragmas = (*SQLITE, "PRAGMA query_only = ON") if read_only else SQLITE
+        pragmas = (*SQLITE, "PRAGMA query_only = ON" if read_only else "PRAGMA cache_size = -16384")
 
         def settle(connection: sqlite3.Connection, record: object) -> None:
             for pragma in pragmas:

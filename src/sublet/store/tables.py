@@ -64,19 +64,13 @@ sessions = Table(
     Index(None, "offerset"),
     Index(None, "person", "created", "id"),
     Index(None, "created", "id"),
-    Index(None, "phase", "platform"),
+    Index(None, "phase", "expires"),
     Index("sessions_due", "due", sqlite_where=text("due IS NOT NULL"), postgresql_where=text("due IS NOT NULL")),
     Index(
         "sessions_claimed",
         "claim_token",
         sqlite_where=text("claim_token IS NOT NULL"),
         postgresql_where=text("claim_token IS NOT NULL"),
-    ),
-    Index(
-        "sessions_expiring",
-        "expires",
-        sqlite_where=text("phase = 'OFFERED'"),
-        postgresql_where=text("phase = 'OFFERED'"),
     ),
     Index(
         "sessions_job",
@@ -131,5 +125,6 @@ tokens = Table(
     Column("hash", Text, nullable=False, unique=True),  # SHA-256 of the secret, which is never stored
     Column("created", BigInteger, nullable=False),
     Column("expires", BigInteger),
+    Column("operator", BigInteger, nullable=False),  # 1: its holder may do what operators may
     Index(None, "person"),
 )

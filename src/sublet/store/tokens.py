@@ -12,7 +12,7 @@ from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, micros_or_none, moment_or_none
 from sublet.store.tables import tokens
 
-COLUMNS = (tokens.c.id, tokens.c.person, tokens.c.name, tokens.c.created, tokens.c.expires)
+COLUMNS = (tokens.c.id, tokens.c.person, tokens.c.name, tokens.c.created, tokens.c.expires, tokens.c.operator)
 ADD = insert(tokens)
 CHECK = select(*COLUMNS).where(
     tokens.c.hash == given("secret_hash"),
@@ -31,6 +31,7 @@ class Token:
     name: str
     created: datetime
     expires: datetime | None = None
+    operator: bool = False  # whether whoever holds it may do what operators may
 
 
 class Tokens:
@@ -51,6 +52,7 @@ class Tokens:
                 "hash": _hash(secret),
                 "created": micros(token.created),
                 "expires": micros_or_none(token.expires),
+                "operator": int(token.operator),
             },
         )
 

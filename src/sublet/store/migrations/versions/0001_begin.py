@@ -60,6 +60,7 @@ def upgrade() -> None:
         sa.Column("hash", sa.Text(), nullable=False),
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.Column("expires", sa.BigInteger(), nullable=True),
+        sa.Column("operator", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="tokens_pkey"),
         sa.UniqueConstraint("hash", name="tokens_hash_key"),
     )
@@ -119,13 +120,6 @@ def upgrade() -> None:
         postgresql_where=sa.text("due IS NOT NULL"),
     )
     op.create_index(
-        "sessions_expiring",
-        "sessions",
-        ["expires"],
-        sqlite_where=sa.text("phase = 'OFFERED'"),
-        postgresql_where=sa.text("phase = 'OFFERED'"),
-    )
-    op.create_index(
         "sessions_job",
         "sessions",
         ["platform", "job"],
@@ -134,7 +128,7 @@ def upgrade() -> None:
     )
     op.create_index("sessions_offerset", "sessions", ["offerset"])
     op.create_index("sessions_person_created_id", "sessions", ["person", "created", "id"])
-    op.create_index("sessions_phase_platform", "sessions", ["phase", "platform"])
+    op.create_index("sessions_phase_expires", "sessions", ["phase", "expires"])
 
 
 def downgrade() -> None:
