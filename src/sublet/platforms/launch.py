@@ -20,6 +20,7 @@ from sublet.platforms.sessiondir import SessionDir, Shim
 from sublet.platforms.shim import START
 from sublet.platforms.shim.cgroups import Group
 from sublet.platforms.shim.processes import boot_id, marked, send, start_time
+from sublet.platforms.shim.watch import SIGNALS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SLOWEST_START = 30.0  # seconds
@@ -62,6 +63,7 @@ def environment(
 def start(session: SessionDir) -> None:
     """Start the shim and wait until it has the job in hand: from then on it goes on by itself."""
     ready, theirs = os.pipe()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # handed on: an early order must not kill it
     try:
         with (session.root / "shim.log").open("ab") as log:
             first = subprocess.Popen(
@@ -81,6 +83,7 @@ def start(session: SessionDir) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PlatformUnreachable(platform=session.platform, why=f"the shim could not be started: {error}") from error
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.close(ready)
         if theirs >= 0:
             os.close(theirs)

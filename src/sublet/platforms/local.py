@@ -43,6 +43,7 @@ class Local(Platform):
     """This machine, by processes of its own."""
 
     kind: ClassVar[str] = "local"
+    terms: ClassVar[Literal["booked", "predicted", "remote"]] = "booked"
     cores: int | None = Field(default=None, ge=1, description="How many cores to offer; default: all that we may use.")
     memory: Memory | None = Field(
         default=None, ge=1 << 26, description="How much memory to offer, as `64GiB`; default: all but a small reserve."

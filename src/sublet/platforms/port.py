@@ -62,7 +62,8 @@ class Platform(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     kind: ClassVar[str]
-    terms: ClassVar[Literal["booked", "predicted", "remote"]] = "booked"
+    terms: ClassVar[Literal["booked", "predicted", "remote"]]
+    plays: ClassVar[bool] = False  # whether it only plays: no process is run
     name: str
 
     async def open(self, home: Path) -> None:

@@ -47,7 +47,6 @@ class Watch:
 
     def __init__(self, began: float) -> None:
         """Read what to run; the current directory is the session's."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         self.job: dict[str, Any] = json.loads(read("job.json"))
         self.began = began

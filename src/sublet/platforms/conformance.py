@@ -1,0 +1,270 @@
+"""The contract of every platform, as rules that can be tried on a live one: `sublet platform check NAME`.
+
+Each rule runs a job or two of one core and a little memory, for a moment, unbooked, and cleans up after itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+from sublet.core.job import Job, JobState, Program, State
+from sublet.core.offer import Shape
+from sublet.core.session import EndKind
+from sublet.errors import SubletError
+from sublet.platforms.port import Platform
+
+PATIENCE = 60.0  # seconds that a live platform is given for each thing it should do
+PAUSE = 0.02
+MEMORY = 128 << 20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether one rule holds."""
+
+    rule: str
+    ok: bool
+    detail: str = ""
+
+
+class Broken(Exception):
+    """A rule does not hold; the words say what was seen."""
+
+
+class Trial:
+    """One rule's trial on one platform: it runs jobs under keys of its own, and leaves nothing."""
+
+    def __init__(self, platform: Platform) -> None:
+        """Nothing is run yet."""
+        self.platform = platform
+        self.keys: list[str] = []
+
+    def key(self) -> str:
+        """A key that nobody has used."""
+        self.keys.append(f"check-{uuid4()}")
+        return self.keys[-1]
+
+    async def submit(self, *argv: str, seconds: float = 60, code: int = 0, takes: str = "1h") -> str:
+        """Submit a small job; one that only plays is told how long it takes and how it exits."""
+        return await self.platform.submit(self.job(*argv, seconds=seconds, code=code, takes=takes), self.key())
+
+    def job(self, *argv: str, seconds: float = 60, code: int = 0, takes: str = "1h") -> Job:
+        """A small job."""
+        return Job(
+            program=Program(argv, environment={"SUBLET_PLAY_TAKES": takes, "SUBLET_PLAY_EXIT": str(code)}),
+            shape=Shape(1, MEMORY),
+            nodes=(),
+            until=datetime.now(UTC) + timedelta(seconds=seconds),
+            warn=timedelta(0),
+        )
+
+    async def state(self, job: str) -> JobState:
+        """What the platform says of it."""
+        return (await self.platform.ask([job]))[job]
+
+    async def until(self, what: str, seen: Callable[[], Awaitable[object]]) -> None:
+        """Wait for something; Broken if it doesn't come."""
+        last: object = None
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not (last := await seen()):  # noqa: ASYNC110 (what is awaited happens outside this process)
+                    await asyncio.sleep(PAUSE)
+        except TimeoutError:
+            raise Broken(f"waited {PATIENCE:.0f} s for {what}, and saw {last}") from None
+
+    async def ended(self, job: str) -> JobState:
+        """Its state once it has ended."""
+        state: JobState | None = None
+
+        async def over() -> bool:
+            nonlocal state
+            state = await self.state(job)
+            return state.state is State.ENDED
+
+        await self.until("the job's end", over)
+        if state is None or state.end is None:
+            raise Broken("it has ended, and nothing says how")
+        return state
+
+    async def clean(self) -> None:
+        """Stop and remove all that the trial ran."""
+        for key in self.keys:
+            if (job := await self.platform.find(key)) is not None:
+                await self.platform.cancel([job], "sublet platform check")
+                await self.ended(job)
+            await self.platform.clean(key)
+
+
+def _same(what: str, seen: object, wanted: object) -> None:
+    if seen != wanted:
+        raise Broken(f"{what} is {seen}, and should be {wanted}")
+
+
+async def the_survey_shows_nodes(trial: Trial) -> None:
+    """A survey shows nodes with cores and memory, and is recent."""
+    survey = await trial.platform.survey()
+    if not survey.nodes or any(node.cores < 1 or node.memory < 1 for node in survey.nodes):
+        raise Broken(f"its nodes are {survey.nodes}")
+
+
+async def an_exit_code_comes_back(trial: Trial) -> None:
+    """A job that exits with 3 has ended with the code 3."""
+    state = await trial.ended(await trial.submit("sh", "-c", "exit 3", code=3, takes="0s"))
+    _same("its end", state.end and (state.end.kind, state.end.code), (EndKind.EXITED, 3))
+
+
+async def a_key_is_one_job(trial: Trial) -> None:
+    """A job that is submitted twice under one key is one job, and is found by that key."""
+    key = trial.key()
+    _same("what is found before it is submitted", await trial.platform.find(key), None)
+    job = trial.job("sh", "-c", "echo ran; echo ran >>ran.txt", takes="0s")
+    first = await trial.platform.submit(job, key)
+    _same("what is found", await trial.platform.find(key), first)
+    _same("the second submit's job", await trial.platform.submit(job, key), first)
+    await trial.ended(first)
+    _same("the third submit's job, after its end", await trial.platform.submit(job, key), first)
+    if not trial.platform.plays:
+        _same("what it printed", await trial.platform.output(key, "stdout", 0, 100), b"ran\n")
+
+
+async def an_unknown_job_is_unknown(trial: Trial) -> None:
+    """A job that was never submitted is unknown, and asking for it fails nothing else."""
+    job = await trial.submit("true", takes="0s")
+    states = await trial.platform.ask([trial.key(), job])
+    _same("its state", states[trial.keys[-1]].state, State.UNKNOWN)
+    _same("that the other one is known", states[job].state is not State.UNKNOWN, True)
+
+
+async def a_cancelled_job_says_by_whom(trial: Trial) -> None:
+    """A job that is cancelled ends as cancelled, and says by whom."""
+    job = await trial.submit("sleep", "50")
+    _same("its state", (await trial.state(job)).state in (State.RUNNING, State.QUEUED), True)
+    await trial.platform.cancel([job], "somebody")
+    state = await trial.ended(job)
+    _same("its end", state.end and (state.end.kind, state.end.by), (EndKind.CANCELLED, "somebody"))
+    await trial.platform.cancel([job], "somebody else")
+    state = await trial.ended(job)
+    _same("who cancelled it", state.end and state.end.by, "somebody")
+
+
+async def the_end_of_the_time_is_a_timeout(trial: Trial) -> None:
+    """A job that runs on at the end of its time is stopped, and ends as a timeout."""
+    state = await trial.ended(await trial.submit("sleep", "50", seconds=1))
+    _same("its end", state.end and state.end.kind, EndKind.TIMEOUT)
+
+
+async def the_time_can_be_extended(trial: Trial) -> None:
+    """A job whose time is extended runs on."""
+    job = await trial.submit("sh", "-c", "sleep 1.6; exit 0", seconds=1.2, takes="1.6s")
+    await trial.platform.extend(job, datetime.now(UTC) + timedelta(seconds=PATIENCE))
+    state = await trial.ended(job)
+    _same("its end", state.end and (state.end.kind, state.end.code), (EndKind.EXITED, 0))
+
+
+async def output_is_read_by_offset(trial: Trial) -> None:
+    """What a job prints can be read by offset while it runs, and after."""
+    job = await trial.submit("sh", "-c", "echo 0123456789; echo wrong >&2; sleep 50")
+    key = trial.keys[-1]
+
+    async def printed() -> bytes:
+        return await trial.platform.output(key, "stdout", 0, 100)
+
+    await trial.until("its output", printed)
+    if not trial.platform.plays:
+        _same("the part", await trial.platform.output(key, "stdout", 3, 4), b"3456")
+    whole = await printed()
+    _same("what follows the end", await trial.platform.output(key, "stdout", len(whole), 10), b"")
+    await trial.platform.cancel([job], "check")
+    await trial.ended(job)
+    _same("what it printed, after its end", (await printed())[: len(whole)], whole)
+
+
+async def a_missing_program_is_told(trial: Trial) -> None:
+    """A program that doesn't exist was not started, and the system's words say why."""
+    state = await trial.ended(await trial.submit("no-such-program-anywhere"))
+    _same("its end", state.end and state.end.kind, EndKind.NOT_STARTED)
+    if not (state.end and "no-such-program-anywhere" in state.end.detail):
+        raise Broken(f"its end says only {state.end}")
+
+
+async def cancel_stops_grandchildren(trial: Trial) -> None:
+    """A cancel stops every process of a job, also those that left its group and session."""
+    script = "(setsid sh -c 'sleep 300 & echo $! >pid; wait' &) ; sleep 300"
+    job = await trial.submit("sh", "-c", script)
+    key = trial.keys[-1]
+
+    async def grandchild() -> bytes:
+        files = {file.path: file.size for file in await trial.platform.results(key)}
+        return b"".join([part async for part in trial.platform.read(key, "pid")]) if files.get("pid") else b""
+
+    await trial.until("the grandchild", grandchild)
+    pid = (await grandchild()).decode().strip()
+    await trial.platform.cancel([job], "check")
+    await trial.ended(job)
+    gone = await trial.ended(await trial.submit("sh", "-c", f"! readlink /proc/{pid}/exe"))
+    _same("whether the grandchild is gone", gone.end and gone.end.code, 0)
+
+
+async def results_are_listed_and_read(trial: Trial) -> None:
+    """The files that a job leaves are listed with their sizes, and can be read."""
+    job = await trial.submit("sh", "-c", "mkdir -p a/b; printf hello >a/b/c.txt; ln -s /etc/hostname link")
+    await trial.ended(job)
+    key = trial.keys[-1]
+    files = await trial.platform.results(key)
+    _same("the list", [(file.path, file.size) for file in files], [("a/b/c.txt", 5)])
+    _same("the file", b"".join([part async for part in trial.platform.read(key, "a/b/c.txt")]), b"hello")
+
+
+async def clean_leaves_nothing(trial: Trial) -> None:
+    """After it is cleaned, a job is unknown and has no files or output."""
+    job = await trial.submit("sh", "-c", "echo here | tee file", takes="0s")
+    key = trial.keys[-1]
+    await trial.ended(job)
+    await trial.platform.clean(key)
+    _same("its state", (await trial.state(job)).state, State.UNKNOWN)
+    _same("what is found", await trial.platform.find(key), None)
+    _same("its files", list(await trial.platform.results(key)), [])
+    _same("its output", await trial.platform.output(key, "stdout", 0, 10), b"")
+
+
+Rule = Callable[[Trial], Awaitable[None]]
+PROMISES: tuple[Rule, ...] = (
+    the_survey_shows_nodes,
+    an_exit_code_comes_back,
+    a_key_is_one_job,
+    an_unknown_job_is_unknown,
+    a_cancelled_job_says_by_whom,
+    the_end_of_the_time_is_a_timeout,
+    the_time_can_be_extended,
+    output_is_read_by_offset,
+    clean_leaves_nothing,
+)
+WITH_PROCESSES: tuple[Rule, ...] = (a_missing_program_is_told, cancel_stops_grandchildren, results_are_listed_and_read)
+
+
+def rules_for(platform: Platform) -> tuple[Rule, ...]:
+    """The rules that this platform can be held to: one that only plays has no processes."""
+    return PROMISES if platform.plays else PROMISES + WITH_PROCESSES
+
+
+async def try_rule(platform: Platform, rule: Rule) -> Finding:
+    """Try one rule, and clean up."""
+    words = (rule.__doc__ or "").strip()
+    trial = Trial(platform)
+    try:
+        try:
+            await rule(trial)
+        finally:
+            await trial.clean()
+    except (Broken, SubletError) as error:
+        return Finding(words, False, str(error))
+    return Finding(words, True)
+
+
+async def check_platform(platform: Platform) -> Sequence[Finding]:
+    """Try every rule on a live platform."""
+    return [await try_rule(platform, rule) for rule in rules_for(platform)]

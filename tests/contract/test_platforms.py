@@ -1,0 +1,132 @@
+"""Every platform keeps the same promises."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sublet.core.job import State
+from sublet.errors import PlatformRefused
+from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Rule, Trial, check_platform, try_rule
+from sublet.platforms.local import Local
+from sublet.platforms.memory import MemoryPlatform
+from sublet.platforms.port import Platform
+
+pytestmark = pytest.mark.anyio
+Make = Callable[[], Platform]
+MAKERS: dict[str, Make] = {
+    "memory": lambda: MemoryPlatform(name="played"),
+    "local": lambda: Local(name="here", grace=timedelta(seconds=2)),
+}
+
+
+@pytest.fixture(params=MAKERS)
+def make(request: pytest.FixtureRequest) -> Make:
+    return MAKERS[request.param]
+
+
+@pytest.fixture
+async def platform(make: Make, tmp_path: Path) -> AsyncIterator[Platform]:
+    made = make()
+    await made.open(tmp_path)
+    yield made
+    await made.close()
+
+
+@pytest.mark.parametrize("rule", PROMISES + WITH_PROCESSES, ids=lambda rule: rule.__name__)
+async def test_a_platform_keeps_the_rule(platform: Platform, rule: Rule) -> None:
+    if platform.plays and rule in WITH_PROCESSES:
+        pytest.skip(f"{platform.kind} only plays: it has no processes")
+    finding = await try_rule(platform, rule)
+    assert finding.ok, f"{finding.rule} {finding.detail}"
+
+
+async def test_a_platform_opened_again_finds_what_runs_and_what_has_ended(make: Make, tmp_path: Path) -> None:
+    first, second = make(), make()
+    await first.open(tmp_path)
+    trial = Trial(first)
+    running = await trial.submit("sleep", "50")
+    over = await trial.submit("sh", "-c", "exit 4", code=4, takes="0s")
+    await trial.ended(over)
+    await first.close()
+    await second.open(tmp_path)
+    states = await second.ask([running, over])
+    assert states[running].state is State.RUNNING
+    assert states[over].end
+    assert states[over].end.code == 4
+    assert await second.find(trial.keys[0]) == running
+    trial.platform = second
+    await trial.clean()
+
+
+async def test_two_processes_on_one_directory_agree(make: Make, tmp_path: Path) -> None:
+    one, other = make(), make()
+    await one.open(tmp_path)
+    await other.open(tmp_path)
+    trial = Trial(one)
+    key = trial.key()
+    job = trial.job("sh", "-c", "echo ran; sleep 50")
+    ids = await asyncio.gather(one.submit(job, key), other.submit(job, key))
+    assert ids[0] == ids[1]
+    await other.cancel([ids[0]], "the other")
+    state = await trial.ended(ids[0])
+    assert state.end
+    assert state.end.by == "the other"
+    await trial.clean()
+
+
+async def test_news_name_what_changed_and_nothing_else(platform: Platform) -> None:
+    trial = Trial(platform)
+    assert await platform.news() is None, "at first everything may have changed"
+    quiet = await trial.submit("sleep", "50")
+    short = await trial.submit("true", takes="0s")
+    heard: set[str] = set()
+
+    async def ended_is_heard() -> bool:
+        heard.update(await platform.news() or ())
+        return short in heard and (await trial.state(short)).state is State.ENDED
+
+    await trial.until("news of the end", ended_is_heard)
+    await platform.news()
+    assert await platform.news() == []
+    assert (await trial.state(quiet)).state is State.RUNNING
+    await trial.clean()
+
+
+async def test_two_who_listen_both_get_the_news(make: Make, tmp_path: Path) -> None:
+    one, other = make(), make()
+    for each in (one, other):
+        await each.open(tmp_path)
+        await each.news()
+    trial = Trial(one)
+    job = await trial.submit("true", takes="0s")
+    await trial.ended(job)
+    for each in (one, other):
+        heard: set[str] = set()
+
+        async def is_heard(each: Platform = each, heard: set[str] = heard) -> bool:
+            heard.update(await each.news() or ())
+            return job in heard
+
+        await trial.until("the news", is_heard)
+    await trial.clean()
+
+
+async def test_a_finding_names_the_rule_that_is_broken(tmp_path: Path) -> None:
+    broken = MemoryPlatform(name="played", fault="refuses")
+    await broken.open(tmp_path)
+    findings = await check_platform(broken)
+    assert [finding.ok for finding in findings].count(True) == 1, "only the survey needs no job"
+    assert "plays refusing" in findings[-1].detail
+
+
+async def test_a_session_that_runs_is_not_cleaned_away(tmp_path: Path) -> None:
+    local = Local(name="here")
+    await local.open(tmp_path)
+    trial = Trial(local)
+    await trial.submit("sleep", "50")
+    with pytest.raises(PlatformRefused, match="still runs"):
+        await local.clean(trial.keys[0])
+    await trial.clean()
