@@ -19,7 +19,7 @@ from sublet.store.tables import sessions
 FREE = S.claim_token.is_(None)
 DUE = SESSION.where(S.due <= given("now")).order_by(S.due).limit(given("most"))
 NEXT_FREE = select(func.min(S.due)).where(FREE, S.due.is_not(None))
-NEXT_CLAIMED = select(S.due, S.claim_until).where(S.claim_token.is_not(None), S.due.is_not(None))
+NEXT_CLAIMED = select(S.due, S.claim_until).where(S.claim_token.is_not(None))
 RELEASE = (
     update(sessions)
     .where(S.id == given("session_id"), S.claim_token == given("token"))
@@ -29,7 +29,7 @@ RENEW = update(sessions).where(S.claim_token == given("token")).values(claim_unt
 OWNERS = select(S.claim_owner).where(S.claim_token.is_not(None)).distinct()
 RELEASE_ALL = (
     update(sessions)
-    .where(S.claim_owner == given("owner"))
+    .where(S.claim_token.is_not(None), S.claim_owner == given("owner"))
     .values(claim_owner=null(), claim_token=null(), claim_until=null())
 )
 LAPSED = (
@@ -66,7 +66,7 @@ class Claims:
         """When the next session must be looked at: it is due and nobody's claim on it holds."""
         row = self._sql.row(NEXT_FREE, {})
         times = [row[0]] if row and row[0] is not None else []
-        times += [max(due, until) for due, until in self._sql.rows(NEXT_CLAIMED, {})]
+        times += [max(due, until) for due, until in self._sql.rows(NEXT_CLAIMED, {}) if due is not None]
         return moment(min(times)) if times else None
 
     def claim(

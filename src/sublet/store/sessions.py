@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BindParameter, Select, Update, delete, func, insert, literal_column, null, select, tuple_, update
+from sqlalchemy import BindParameter, Select, Update, delete, func, insert, null, select, tuple_, update
 
 from sublet.core.session import ACTIVE, MOVES, OVER, Phase, Session
 from sublet.core.timeline import micros
@@ -16,7 +16,7 @@ from sublet.errors import BadRequest
 from sublet.store.claims import Claims
 from sublet.store.rows import SESSION, S, read_session, session_row, stored
 from sublet.store.sql import given, micros_or_none
-from sublet.store.tables import events, offersets, sessions
+from sublet.store.tables import WORKED_ON, events, offersets, sessions
 
 STATES = tuple(str(phase) for phase in Phase)
 
@@ -33,10 +33,7 @@ REJECT_SIBLINGS = (
     .values(phase=Phase.REJECTED.value, modified=given("now"), due=null())
 )
 COUNTS = select(S.phase, func.count()).group_by(S.phase)
-HAS_JOB = S.job != literal_column("''")  # in so many words, so that SQLite sees that its partial index will do
-RUNNING_JOBS = select(S.id, S.job).where(
-    S.platform == given("on_platform"), S.phase.in_(sorted(phase.value for phase in ACTIVE)), HAS_JOB
-)
+RUNNING_JOBS = select(S.id, S.job).where(S.platform == given("on_platform"), S.job > "", WORKED_ON)
 DELETE = delete(sessions).where(S.id == given("session_id"))
 DELETE_EVENTS = delete(events).where(events.c.session == given("session_id"))
 DELETE_EMPTY_SET = delete(offersets).where(
@@ -149,9 +146,9 @@ class Sessions(Claims):
         return dict(self._sql.rows(RUNNING_JOBS, {"on_platform": platform}))
 
     def by_job(self, platform: str, jobs: Collection[str]) -> Sequence[Session]:
-        """The sessions that these jobs of a platform run."""
+        """The sessions that are being worked on and whose jobs on the platform these are."""
         wanted = [job for job in jobs if job]
-        query = SESSION.where(S.platform == platform, S.job.in_(wanted), HAS_JOB)
+        query = SESSION.where(S.platform == platform, S.job.in_(wanted), WORKED_ON)
         return [read_session(row) for row in self._sql.select(query)] if wanted else []
 
     def count_by_phase(self) -> dict[Phase, int]:

@@ -15,6 +15,8 @@ metadata = MetaData(naming_convention=NAMES)
 
 # Ids are compared byte by byte, so that a prefix is a range whatever the database's language is.
 Id = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+# In so many words, because SQLite uses a partial index only for a query with the same words.
+WORKED_ON = text("phase IN ('ACCEPTED', 'AVAILABLE', 'PREPARING', 'RELEASING', 'RUNNING', 'WAITING')")
 Serial = BigInteger().with_variant(Integer(), "sqlite")
 
 offersets = Table(
@@ -61,7 +63,7 @@ sessions = Table(
     Column("claim_owner", Text),
     Column("claim_token", Text),
     Column("claim_until", BigInteger),
-    Index(None, "offerset"),
+    Index(None, "offerset", "phase"),
     Index(None, "person", "created", "id"),
     Index(None, "created", "id"),
     Index(None, "phase", "expires"),
@@ -76,8 +78,8 @@ sessions = Table(
         "sessions_job",
         "platform",
         "job",
-        sqlite_where=text("job <> ''"),
-        postgresql_where=text("job <> ''"),
+        sqlite_where=WORKED_ON,
+        postgresql_where=WORKED_ON,
     ),
 )
 

@@ -75,5 +75,5 @@ def _hash(secret: str) -> str:
 
 
 def _token(row: Row) -> Token:
-    id_, person, name, created, expires = row
-    return Token(id_, person, name, moment(created), moment_or_none(expires))
+    id_, person, name, created, expires, operator = row
+    return Token(id_, person, name, moment(created), moment_or_none(expires), bool(operator))

@@ -10,6 +10,8 @@ down_revision = None
 
 ID = sa.Text().with_variant(sa.TEXT(collation="C"), "postgresql")
 
+ACTIVE = sa.text("phase IN ('ACCEPTED', 'AVAILABLE', 'PREPARING', 'RELEASING', 'RUNNING', 'WAITING')")
+
 
 def upgrade() -> None:
     """Make them all."""
@@ -123,10 +125,10 @@ def upgrade() -> None:
         "sessions_job",
         "sessions",
         ["platform", "job"],
-        sqlite_where=sa.text("job <> ''"),
-        postgresql_where=sa.text("job <> ''"),
+        sqlite_where=ACTIVE,
+        postgresql_where=ACTIVE,
     )
-    op.create_index("sessions_offerset", "sessions", ["offerset"])
+    op.create_index("sessions_offerset_phase", "sessions", ["offerset", "phase"])
     op.create_index("sessions_person_created_id", "sessions", ["person", "created", "id"])
     op.create_index("sessions_phase_expires", "sessions", ["phase", "expires"])
 
