@@ -95,14 +95,15 @@ def _nodes(compute: Compute, nodes: Sequence[Node], platform: str) -> list[Reaso
     if found or (enough == 0 and compute.nodes.min <= len(nodes)):
         return found or [_together(compute, nodes, platform)]
     count = enough or len(nodes)
-    message = f"{platform} has {count} such nodes; {compute.nodes.min} were asked for."
+    have = f"{count} such node{'s' if count > 1 else ''}"
+    message = f"{platform} has {have}; {compute.nodes.min} were asked for."
     return [Reason(LIMIT, "compute.nodes.min", message, str(compute.nodes.min), str(count), str(count), platform)]
 
 
 def _too_much(name: str, wanted: int, limit: int, platform: str) -> Reason:
     asked, most = (memory_text(wanted), memory_text(limit)) if name == "memory" else (str(wanted), str(limit))
-    thing = {"cores": "cores", "memory": "of memory", "gpus": "GPUs"}[name]
-    message = f"The largest node of {platform} has {most} {thing}; {asked} was asked for."
+    thing = {"cores": "cores each", "memory": "of memory each", "gpus": "GPUs each"}[name]
+    message = f"{platform} has nodes of up to {most} {thing}; {asked} was asked for."
     return Reason(LIMIT, f"compute.{name}.min", message, asked, most, most, platform)
 
 
@@ -112,15 +113,13 @@ def _together(compute: Compute, nodes: Sequence[Node], platform: str) -> Reason:
     if not able:
         best = max((node for node in nodes if node.gpus >= compute.gpus.min), key=lambda node: node.cores)
         message = (
-            f"No node of {platform} has {compute.cores.min} cores and {compute.gpus.min} GPUs together;"
-            f" with so many GPUs it has {best.cores} cores."
+            f"{platform} has no node with both {compute.cores.min} cores and {compute.gpus.min} GPUs;"
+            f" one with so many GPUs has {best.cores} cores."
         )
         wanted, limit = str(compute.cores.min), str(best.cores)
         return Reason(LIMIT, "compute.cores.min", message, wanted, limit, limit, platform)
     wanted, limit = memory_text(compute.memory.min), memory_text(max(node.memory for node in able))
-    message = (
-        f"A node of {platform} with {compute.cores.min} cores has at most {limit} of memory; {wanted} was asked for."
-    )
+    message = f"{platform} has at most {limit} of memory on a node with such cores and GPUs; {wanted} was asked for."
     return Reason(LIMIT, "compute.memory.min", message, wanted, limit, limit, platform)
 
 
@@ -181,6 +180,6 @@ def check_costs(limits: Sequence[Limit], quotes: Sequence[Quote], platform: str)
             found.append(Reason(NOT_SUPPORTED, where, message, limit.type, known, platform=platform))
         elif quote.max > limit.max:
             asked, price = f"{limit.max:g}", f"{quote.max:g}"
-            message = f"The least that {platform} asks for this is {price} ({quote.description}); the limit is {asked}."
+            message = f"{platform} asks at least {price} for this ({quote.description}); the limit is {asked}."
             found.append(Reason(COST, f"costs[{index}].max", message, asked, price, price, platform))
     return found

@@ -6,9 +6,10 @@ that starts sooner than it could be taken slides: it may begin as late as `lates
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from sublet.core.amounts import duration_text
 from sublet.core.calendar import Calendar, Slot
@@ -17,17 +18,16 @@ from sublet.core.limits import LIMIT, check_costs, check_limits, has, storage_of
 from sublet.core.offer import Answer, Node, Offer, Quote, Reason, Shape
 from sublet.core.prices import Prices
 from sublet.core.request import Request, Window
+from sublet.core.starts import DAY, HOUR, MINUTE, QUARTER, Opening, named_time, parts
 from sublet.core.windows import SECOND, last_start, windows_of, zone_of
 
 __all__ = ["WayFacts", "expiry_of", "find_offers", "hold_of", "takes_of"]
 
 START = "schedule.requested.start"
-MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 YEAR = timedelta(days=366)
 LEAST_HOLD = timedelta(seconds=30)  # a shorter time nobody can read an offer and take it in
-SOON = 28 * DAY  # recurring windows are first looked at so far ahead
-SPREAD = 7 * DAY  # start times are spread over so much of a long window
-STEPS = tuple(m * MINUTE for m in (15, 30, 60, 120, 180, 240, 360, 720, 1440, 2880))
+SOON = 14 * DAY  # recurring windows are first looked at so far ahead
+PARTS = 16  # where not everything can be paid for, so many parts of it are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,7 @@ class _Terms:
     release: timedelta
     horizon: timedelta
     at_most: int
+    _quotes: dict[tuple[Shape, int], tuple[Quote, ...]] = field(default_factory=dict)
 
     @property
     def least(self) -> Shape:
@@ -111,16 +112,20 @@ class _Terms:
 
     def quote(self, shape: Shape, nodes: int) -> tuple[Quote, ...]:
         """What it costs."""
-        return self.prices.quote(shape, nodes, self.request.duration, sum(self.storage.values()))
+        known = self._quotes.get((shape, nodes))
+        if known is None:
+            known = self.prices.quote(shape, nodes, self.request.duration, sum(self.storage.values()))
+            self._quotes[shape, nodes] = known
+        return known
 
 
-@dataclass(frozen=True, slots=True)
-class _Opening:
-    """A window, or a part of one, and the last moment at which an offer that starts in it may begin."""
+class _Found(NamedTuple):
+    """A shape on exact nodes that are free from a start on, even if it begins later, up to the latest start."""
 
+    shape: Shape
+    nodes: tuple[str, ...]
     start: datetime
-    end: datetime
-    last: datetime
+    latest: datetime
 
 
 @dataclass(slots=True)
@@ -142,38 +147,38 @@ class _Search:
 
     def answer(self) -> Answer:
         """Offers inside the asked windows, or the reason why there are none."""
-        request = self.terms.request
+        request, at_most = self.terms.request, self.terms.at_most
         least, nodes = self.terms.least, request.compute.nodes.min
-        spans = (SOON, self.terms.horizon) if request.recurring else (self.terms.horizon,)
-        for span in spans:
+        for span in (SOON, self.terms.horizon) if request.recurring else (self.terms.horizon,):
             openings = self._openings(min(span, self.terms.horizon))
             earliest = self._first(least, nodes, openings)
             if earliest:
                 break
         else:
             return Answer(reasons=(self._no_time(least, nodes),))
-        found = [replace(earliest, why="earliest")]
-        larger = self._larger(earliest, openings)[: self.terms.at_most - 1]
-        room = self.terms.at_most - len(larger)
+        larger = self._larger(earliest, openings)[: at_most - 1]
+        found = [(earliest, "earliest"), *larger]
         if request.windows or request.recurring:
-            found += self._spread(openings, earliest, room - 1)
-        return Answer(tuple(sorted(_cheapest(found + larger), key=lambda offer: offer.start)))
+            found += self._spread(openings, earliest, at_most - len(found))
+        cheapest = self._cheapest([each for each, _ in found])
+        offers = [self._offer(each, f"{why}, cheapest" if each is cheapest else why) for each, why in found]
+        return Answer(tuple(sorted(offers, key=lambda offer: offer.start)))
 
-    def _openings(self, span: timedelta) -> list[_Opening]:
+    def _openings(self, span: timedelta) -> list[Opening]:
         """The asked windows as far as they can still be met, in order."""
         terms = self.terms
         until = terms.now + terms.horizon
         if not (terms.request.windows or terms.request.recurring):
-            return [_Opening(self.soonest, until, until)]
+            return [Opening(self.soonest, until, until)]
         found = []
         for window in windows_of(terms.request, terms.now, span):
             start, last = max(window.start, self.soonest), last_start(window)
             if start <= last and last - self.prepare > terms.now and start < until:
-                found.append(_Opening(start, max(min(window.end, until), start), min(last, max(until, start))))
+                found.append(Opening(start, max(min(window.end, until), start), min(last, max(until, start))))
         return found
 
-    def _first(self, shape: Shape, nodes: int, openings: Sequence[_Opening]) -> Offer | None:
-        """The earliest offer of so many nodes of a shape."""
+    def _first(self, shape: Shape, nodes: int, openings: Sequence[Opening]) -> _Found | None:
+        """The earliest start of so many nodes of a shape."""
         later: list[Window] = []
         for opening in openings:
             if opening.start < self.settled:
@@ -184,110 +189,120 @@ class _Search:
             if start < opening.end or start == opening.start:
                 later.append(Window(start, opening.end))
         slot = self._slot(shape, nodes, self.terms.request.duration, later) if later else None
-        return self._offer(shape, slot, slot.start) if slot else None
+        return _Found(shape, slot.nodes, slot.start, slot.start) if slot else None
 
-    def _sliding(self, shape: Shape, nodes: int, opening: _Opening) -> Offer | None:
-        """An offer that starts before it is sure to have been taken, and therefore may begin later."""
+    def _sliding(self, shape: Shape, nodes: int, opening: Opening) -> _Found | None:
+        """A start that comes before it is sure to have been taken, and that therefore may slide."""
         duration = self.terms.request.duration
         window = Window(opening.start, min(opening.end, self.settled))
         latest = min(self.settled, opening.last)
         slot = self._slot(shape, nodes, duration + (latest - opening.start), [window])
         if slot:
-            return self._offer(shape, slot, max(latest, slot.start))
+            return _Found(shape, slot.nodes, slot.start, max(latest, slot.start))
         slide = min(LEAST_HOLD, self.terms.hold, latest - opening.start)
         slot = self._slot(shape, nodes, duration + slide, [window])
-        return self._as_late_as_possible(shape, slot, slot.start + slide, latest) if slot else None
+        if not slot:
+            return None
+        return self._as_late_as_possible(_Found(shape, slot.nodes, slot.start, slot.start + slide), latest)
 
-    def _as_late_as_possible(self, shape: Shape, slot: Slot, least: datetime, most: datetime) -> Offer:
+    def _as_late_as_possible(self, found: _Found, most: datetime) -> _Found:
         """The same nodes, with the latest start that the next booking on them leaves."""
-        good, low, high = self._offer(shape, slot, least), 0, (most - least) // SECOND
+        low, high = 0, (most - found.latest) // SECOND
         while low < high:
             middle = (low + high + 1) // 2
-            offer = self._offer(shape, slot, least + middle * SECOND)
+            offer = self._offer(found._replace(latest=found.latest + middle * SECOND), "")
             if self.terms.calendar.fits(hold_of([offer])):
-                good, low = offer, middle
+                low = middle
             else:
                 high = middle - 1
-        return good
+        return found._replace(latest=min(most, found.latest + low * SECOND))
 
     def _slot(self, shape: Shape, nodes: int, length: timedelta, windows: Sequence[Window]) -> Slot | None:
+        """The earliest start in the windows: on a whole second, if there is one."""
+        slot = self._earliest(shape, nodes, length, windows)
+        if slot is None or not slot.start.microsecond:
+            return slot
+        second = _whole_second(slot.start)
+        rest = [Window(max(window.start, second), window.end) for window in windows if window.end > second]
+        return (self._earliest(shape, nodes, length, rest) if rest else None) or slot
+
+    def _earliest(self, shape: Shape, nodes: int, length: timedelta, windows: Sequence[Window]) -> Slot | None:
         return self.terms.calendar.earliest(
             shape, nodes, length, windows, storage=self._storage, lead=self.prepare, tail=self.terms.release
         )
 
-    def _offer(self, shape: Shape, slot: Slot, latest: datetime) -> Offer:
+    def _offer(self, found: _Found, why: str) -> Offer:
         terms = self.terms
         return Offer(
             platform=terms.platform,
             way=self.way,
-            start=slot.start,
-            latest_start=latest,
+            start=found.start,
+            latest_start=found.latest,
             duration=terms.request.duration,
-            nodes=slot.nodes,
-            shape=shape,
+            nodes=found.nodes,
+            shape=found.shape,
             prepare=self.prepare,
             release=terms.release,
             storage=terms.storage,
             pool=terms.pool if terms.storage else "",
-            costs=terms.quote(shape, len(slot.nodes)),
+            costs=terms.quote(found.shape, len(found.nodes)),
             metrics=terms.metrics,
+            why=why,
         )
 
-    def _spread(self, openings: Sequence[_Opening], earliest: Offer, room: int) -> list[Offer]:
+    def _spread(self, openings: Sequence[Opening], earliest: _Found, room: int) -> list[tuple[_Found, str]]:
         """Other sensible start times: some in each of the next windows, whole steps apart."""
-        found: list[Offer] = []
+        found: list[tuple[_Found, str]] = []
         starts = {earliest.start}
         usable = [opening for opening in openings if opening.last > earliest.start]
         each = -(-(room + 1) // max(1, min(len(usable), (room + 1) // 2)))
         zone = zone_of(self.terms.request.recurring[0].zone if self.terms.request.recurring else "UTC")
         tries = 3 * room
-        for opening in usable:
-            for part in _parts(opening, each):
-                if len(found) >= room or tries <= 0:
-                    return found
-                if part.end <= earliest.start or any(part.start <= start < part.end for start in starts):
-                    continue
-                tries -= 1
-                offer = self._at_a_named_time(part, len(earliest.nodes))
-                if offer and offer.start not in starts:
-                    local = offer.start.astimezone(zone)
-                    why = f"{local:%H:%M} on {local:%A} {local.day} {local:%B}"
-                    found.append(replace(offer, why=f"{why}, {zone.key}"))
-                    starts.add(offer.start)
+        for part in (part for opening in usable for part in parts(opening, each)):
+            if len(found) >= room or tries <= 0:
+                break
+            if part.last < earliest.start or any(part.start <= start < part.end for start in starts):
+                continue
+            tries -= 1
+            other = self._at_a_named_time(part, len(earliest.nodes))
+            if other and other.start not in starts:
+                local = other.start.astimezone(zone)
+                found.append((other, f"{local:%H:%M} on {local:%A} {local.day} {local:%B}, {zone.key}"))
+                starts.add(other.start)
         return found
 
-    def _at_a_named_time(self, part: _Opening, nodes: int) -> Offer | None:
+    def _at_a_named_time(self, part: Opening, nodes: int) -> _Found | None:
         """The first start in a part, or the quarter of an hour after it, where that is free too."""
         first = self._first(self.terms.least, nodes, [part])
         if first is None or first.start == part.start:
             return first
-        quarter = _named_time(first.start, STEPS[0])
-        if first.start == quarter - STEPS[0] or quarter >= part.end:
+        quarter = named_time(first.start, QUARTER)
+        if first.start == quarter - QUARTER or quarter >= part.end:
             return first
-        return self._first(self.terms.least, nodes, [_Opening(quarter, quarter, part.last)]) or first
+        return self._first(self.terms.least, nodes, [Opening(quarter, quarter, part.last)]) or first
 
-    def _larger(self, earliest: Offer, openings: Sequence[_Opening]) -> list[Offer]:
+    def _larger(self, earliest: _Found, openings: Sequence[Opening]) -> list[tuple[_Found, str]]:
         """The most that can be had up to the maxima: at the earliest start, and whenever that is more, at any."""
         compute = self.terms.request.compute
         ranges = (compute.nodes, compute.cores, compute.memory, compute.gpus)
         if all(bounds.max == bounds.min for bounds in ranges):
             return []
-        whole = self._most([node for node in self.terms.calendar.nodes if has(node, compute)])
-        free = self.terms.calendar.free(earliest.start, earliest.latest_start + earliest.duration)
-        now = self._most([Node(name, s.cores, s.memory, s.gpus) for name, s in free.items()])
+        duration = self.terms.request.duration
+        whole = self._affordable(*self._most(self.terms.calendar.nodes))
+        free = self.terms.calendar.free(earliest.start, earliest.latest + duration)
+        there = self._affordable(*self._most([Node(name, s.cores, s.memory, s.gpus) for name, s in free.items()]))
+        least = (earliest.shape, len(earliest.nodes))
         found = []
-        at_start = Window(earliest.start, earliest.start)
-        slide = earliest.latest_start - earliest.start
-        for shape, nodes in dict.fromkeys((now, whole)):
-            if (shape, nodes) == (earliest.shape, len(earliest.nodes)) or not self._affordable(shape, nodes):
-                continue
-            if (shape, nodes) == now:
-                slot = self._slot(shape, nodes, earliest.duration + slide, [at_start])
-                offer = self._offer(shape, slot, earliest.latest_start) if slot else None
-            else:
-                offer = self._first(shape, nodes, openings)
-            if offer:
-                found.append(replace(offer, why="largest" if (shape, nodes) == whole else "largest at that time"))
+        if there != least:
+            length = duration + (earliest.latest - earliest.start)
+            slot = self._slot(*there, length, [Window(earliest.start, earliest.start)])
+            if slot:
+                why = "largest" if there == whole else "largest at that time"
+                found.append((_Found(there[0], slot.nodes, slot.start, earliest.latest), why))
+        if whole not in (there, least):
+            other = self._first(*whole, openings)
+            if other:
+                found.append((other, "largest"))
         return found
 
     def _most(self, nodes: Sequence[Node]) -> tuple[Shape, int]:
@@ -305,9 +320,26 @@ class _Search:
             return self.terms.least, compute.nodes.min
         return Shape(*(min(amounts) for amounts in zip(*able, strict=True))), len(able)
 
-    def _affordable(self, shape: Shape, nodes: int) -> bool:
-        costs = self.terms.request.costs
-        return not costs or not check_costs(costs, self.terms.quote(shape, nodes), self.terms.platform)
+    def _affordable(self, shape: Shape, nodes: int) -> tuple[Shape, int]:
+        """The same, or as much of it as the asker's limits on costs allow."""
+        costs, least, fewest = self.terms.request.costs, self.terms.least, self.terms.request.compute.nodes.min
+        if not costs:
+            return shape, nodes
+        for count in dict.fromkeys((nodes, fewest)):
+            for part in range(PARTS, 0, -1):
+                some = Shape(
+                    least.cores + (shape.cores - least.cores) * part // PARTS,
+                    least.memory + (shape.memory - least.memory) * part // PARTS,
+                    least.gpus + (shape.gpus - least.gpus) * part // PARTS,
+                )
+                if not check_costs(costs, self.terms.quote(some, count), self.terms.platform):
+                    return some, count
+        return least, fewest
+
+    def _cheapest(self, found: Sequence[_Found]) -> _Found | None:
+        """The first that costs least, where prices differ."""
+        prices = [self.terms.quote(each.shape, len(each.nodes))[0].max for each in found]
+        return found[prices.index(min(prices))] if min(prices) < max(prices) else None
 
     def _no_time(self, shape: Shape, nodes: int) -> Reason:
         """Why there is no start in the time asked for, and when the next would be."""
@@ -338,36 +370,6 @@ class _Search:
         return LIMIT, f"{terms.platform} has nothing free for {length} that starts in the time asked for", ""
 
 
-def _parts(opening: _Opening, at_most: int) -> Iterator[_Opening]:
-    """An opening cut into at most so many parts, each of which begins at a time that people would name."""
-    length = min(opening.end - opening.start, SPREAD)
-    least = HOUR if length >= 2 * HOUR else STEPS[0]
-    if length < 2 * STEPS[0] or at_most < 1:
-        return
-    step = next((step for step in STEPS if step >= least and -(-length // step) <= at_most), STEPS[-1])
-    start, end = opening.start, opening.start + length
-    while start < end:
-        stop = _named_time(start, step)
-        yield _Opening(start, min(stop, opening.end), opening.last)
-        start = stop
-
-
-def _named_time(time: datetime, step: timedelta) -> datetime:
-    """The next time after this one that is whole steps on, on a quarter of an hour."""
-    midnight = time.replace(hour=0, minute=0, second=0, microsecond=0)
-    past = (time - midnight) % STEPS[0]
-    return time + step - past
-
-
-def _cheapest(offers: list[Offer]) -> list[Offer]:
-    """The same offers; where prices differ, the first that costs least says so."""
-    totals = [sum(quote.max for quote in offer.costs[:1]) for offer in offers]
-    if not offers or max(totals) == min(totals):
-        return offers
-    at = totals.index(min(totals))
-    return [replace(o, why=f"{o.why}, cheapest") if i == at else o for i, o in enumerate(offers)]
-
-
 def _asked(request: Request) -> str:
     """The time asked for, in short."""
     times = [f"{_instant(window.start)}/{_instant(window.end)}" for window in request.windows]
@@ -382,4 +384,4 @@ def _instant(time: datetime) -> str:
 def _roughly(length: timedelta) -> str:
     """So long in words, without seconds that nobody asked for."""
     unit = MINUTE if length < DAY else HOUR
-    return duration_text(max(-(-length // unit), 1) * unit)
+    return duration_text(max(round(length / unit), 1) * unit)

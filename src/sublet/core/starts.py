@@ -1,0 +1,41 @@
+"""Start times that people would name, inside a window: whole hours, quarters of an hour, the same time on other days."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+MINUTE, QUARTER, HOUR, DAY = timedelta(minutes=1), timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
+SPREAD = 7 * DAY  # start times are spread over so much of a long window
+STEPS = (QUARTER, QUARTER * 2, HOUR, HOUR * 2, HOUR * 3, HOUR * 4, HOUR * 6, HOUR * 12, DAY, DAY * 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A window, or a part of one, and the last moment at which an offer that starts in it may begin."""
+
+    start: datetime
+    end: datetime
+    last: datetime
+
+
+def parts(opening: Opening, at_most: int) -> Iterator[Opening]:
+    """An opening cut into at most so many parts, each of which begins at a time that people would name."""
+    length = min(opening.end - opening.start, SPREAD)
+    if length < 2 * QUARTER:
+        yield opening
+        return
+    least = HOUR if length >= 2 * HOUR else QUARTER
+    step = next((step for step in STEPS if step >= least and -(-length // step) <= at_most), STEPS[-1])
+    start, end = opening.start, opening.start + length
+    while start < end:
+        stop = named_time(start, step)
+        yield Opening(start, min(stop, opening.end), opening.last)
+        start = stop
+
+
+def named_time(time: datetime, step: timedelta) -> datetime:
+    """The time that is one step after the last quarter of an hour."""
+    midnight = time.replace(hour=0, minute=0, second=0, microsecond=0)
+    return time + step - (time - midnight) % QUARTER
