@@ -11,7 +11,7 @@ import click
 from sublet.cli.command import AFTER, command
 from sublet.cli.examples import FIRST
 from sublet.cli.output import Output, table
-from sublet.cli.texts import counted, length, moment, size, when
+from sublet.cli.texts import counted, length, moment, quoted, size, when
 from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
 from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
@@ -107,8 +107,7 @@ def _terms(view: OfferView) -> str:
 
 def price(costs: Sequence[QuoteView]) -> str:
     """What it costs, in money."""
-    money = [cost for cost in costs if cost.type == MONETARY]
-    return ", ".join(f"{cost.max:.2f} {cost.description}".strip() for cost in money if cost.max)
+    return ", ".join(quoted(cost) for cost in costs if cost.type == MONETARY and cost.max)
 
 
 def advice(view: OfferSetView, now: datetime) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sublet.client.address import find_address
-from sublet.client.link import Link
+if TYPE_CHECKING:
+    from sublet.client.link import Link
 
 
 class Output:
@@ -57,6 +57,9 @@ class Output:
 
     def link(self) -> Link:
         """The way to the service; what is waited for is told as a note."""
+        from sublet.client.address import find_address  # not needed to show help
+        from sublet.client.link import Link
+
         link = Link(find_address(), note=self.note)
         self.detail(f"service: {link.address.text}")
         return link

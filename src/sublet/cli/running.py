@@ -87,11 +87,12 @@ def _attended(out: Output, link: Link, session: SessionView, to: str | None) -> 
     start = session.start or now
     told = "starts now" if start - now < SOON else f"starts {when(start, now)}; waiting"
     out.note(f"session {session.short} on {session.platform} {told}")
-    readers = [Reader(link, session.id, *pair) for pair in _streams(out)]
+    done = threading.Event()
+    readers = [Reader(link, session.id, *pair, done) for pair in _streams(out)]
     for reader in readers:
         reader.start()
     try:
-        session = _watched(out, link, session)
+        session = _watched(out, link, session, done)
         for reader in readers:
             reader.join()
     except KeyboardInterrupt:
@@ -108,10 +109,10 @@ def _streams(out: Output) -> tuple[tuple[str, IO[bytes]], ...]:
 class Reader(threading.Thread):
     """Copies one stream of a session, as it comes."""
 
-    def __init__(self, link: Link, id: str, stream: str, to: IO[bytes]) -> None:
-        """Nothing is read before it is started."""
+    def __init__(self, link: Link, id: str, stream: str, to: IO[bytes], done: threading.Event) -> None:
+        """Nothing is read before it is started; `done` is set when there can't be more."""
         super().__init__(daemon=True)
-        self._link, self._following, self._to = link, Following(id, stream), to
+        self._link, self._following, self._to, self._done = link, Following(id, stream), to, done
         self.error: Exception | None = None
 
     def run(self) -> None:
@@ -122,14 +123,15 @@ class Reader(threading.Thread):
                 self._to.flush()
         except (SubletError, OSError, ValueError) as error:  # whoever waits for this thread tells it
             self.error = error
+        self._done.set()
 
 
-def _watched(out: Output, link: Link, session: SessionView) -> SessionView:
-    """Look at it until it is over, and tell what changes."""
+def _watched(out: Output, link: Link, session: SessionView, done: threading.Event) -> SessionView:
+    """Look at it until it is over, and tell what changes; at once when its output has ended."""
     seen = (session.phase, session.condition)
-    pause = threading.Event()
     while session.phase not in OVER:
-        pause.wait(LOOK_EVERY if session.phase in ("RUNNING", "AVAILABLE", "WAITING") else LOOK_EVERY / 5)
+        if done.wait(LOOK_EVERY):
+            done.clear()
         session = link.do(sessions.session(session.id))
         if (session.phase, session.condition) != seen:
             seen = (session.phase, session.condition)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sublet.cli.command import command
 from sublet.cli.output import Output, pairs, table
-from sublet.cli.texts import away, counted, length, size, when
+from sublet.cli.texts import away, counted, length, quoted, size, when
 from sublet.client.calls import sessions
-from sublet.client.link import Link
 from sublet.wire.v1.sessions import SessionPage, SessionView
 
+if TYPE_CHECKING:
+    from sublet.client.link import Link
+
 OVER = frozenset({"REJECTED", "EXPIRED", "COMPLETED", "FAILED", "CANCELLED"})
-ENDED = ("COMPLETED", "FAILED", "CANCELLED")
+ACTIVE = ("ACCEPTED", "WAITING", "PREPARING", "AVAILABLE", "RUNNING", "RELEASING")
+CURRENT = (*ACTIVE, "COMPLETED", "FAILED", "CANCELLED")
 RECENT = timedelta(days=1)
 HEAD = ("ID", "NAME", "KIND", "PHASE", "WHERE", "CORES", "MEMORY", "GPUS", "TIME", "NOTE")
 
@@ -44,14 +47,14 @@ def ps(out: Output, every: bool, phase: str | None, name: str | None, platform: 
 
 
 def _current(link: Link, chosen: dict[str, Any]) -> SessionPage:
-    active = link.do(sessions.sessions(active=True, **chosen))
-    ended = link.do(sessions.sessions(phase=ENDED, **chosen))
+    """What is active, and what ended in the last day: one call, unless there is so much that active ones may be missed."""
+    page = link.do(sessions.sessions(phase=CURRENT, **chosen))
     since = datetime.now(UTC) - RECENT
-    recent = [view for view in ended.items if (view.ended or view.modified) > since]
-    both = sorted([*active.items, *recent], key=lambda view: view.created, reverse=True)
-    limit: int = chosen["limit"]
-    more = active.next or (ended.next if len(recent) == len(ended.items) else None)
-    return SessionPage(items=tuple(both[:limit]), next=more)
+    kept = {view.id: view for view in page.items if view.phase not in OVER or (view.ended or view.modified) > since}
+    if page.next:
+        kept |= {view.id: view for view in link.do(sessions.sessions(active=True, **chosen)).items}
+    newest = sorted(kept.values(), key=lambda view: view.created, reverse=True)
+    return SessionPage(items=tuple(newest), next=page.next if len(newest) >= len(page.items) else None)
 
 
 def listed(views: Iterable[SessionView], now: datetime) -> list[str]:
@@ -59,7 +62,7 @@ def listed(views: Iterable[SessionView], now: datetime) -> list[str]:
     rows = [
         (
             view.short,
-            view.name,
+            view.name if view.name != view.kind else "",
             view.kind,
             view.phase,
             view.platform,
@@ -111,7 +114,7 @@ def described(view: SessionView, now: datetime) -> list[str]:
     return pairs(
         [
             ("session", view.id),
-            ("name", view.name),
+            ("name", view.name if view.name != view.kind else ""),
             ("phase", view.phase),
             ("condition", view.condition),
             ("end", view.end.sentence if view.end else ""),
@@ -145,14 +148,16 @@ def _has(view: SessionView) -> str:
 
 def costs(view: SessionView) -> str:
     """What it costs, in words."""
-    return ", ".join(cost.description or f"{cost.max:g}" for cost in view.costs)
+    return ", ".join(quoted(cost) for cost in view.costs if cost.max)
 
 
 @command("explain", "sublet explain 3f2a")
 @click.argument("session")
 def explain(out: Output, session: str) -> None:
     """Say why a session is, or is not, running."""
-    said = out.link().do(sessions.explain(session))
+    from sublet.client.calls.moves import explain as to_explain  # `ps` doesn't need it
+
+    said = out.link().do(to_explain(session))
     out.show(said, lambda: [f"{said.session[:8]} is {said.phase}.", *said.sentences], lambda: said.sentences)
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sublet.wire.v1.quotes import QuoteView
 
 STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -53,6 +57,13 @@ def away(instant: datetime, now: datetime) -> str:
 def when(instant: datetime | None, now: datetime, zone: tzinfo | None = None) -> str:
     """`today 14:05 (in 5 min)`."""
     return f"{moment(instant, now, zone)} ({away(instant, now)})" if instant else ""
+
+
+def quoted(cost: QuoteView) -> str:
+    """`0.12 EUR`, `3–5 kWh`: what something costs."""
+    least, most = (f"{number:.2f}".rstrip("0").rstrip(".") for number in (cost.min, cost.max))
+    unit = cost.description.removeprefix("in ")
+    return f"{most} {unit}".rstrip() if least == most else f"{least}–{most} {unit}".rstrip()
 
 
 def counted(number: int, noun: str) -> str:

@@ -13,7 +13,7 @@ import httpx2
 
 from sublet.client.address import Address, find_address
 from sublet.client.call import Answer, Call
-from sublet.client.calls import events, health, offers, people, platforms, results, sessions
+from sublet.client.calls import events, health, moves, offers, people, platforms, results, sessions
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, Pause, Steps, until_over
@@ -23,11 +23,12 @@ from sublet.client.problems import raise_for
 from sublet.errors import ServiceUnreachable
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
+from sublet.wire.v1.moves import Explanation
 from sublet.wire.v1.offers import OfferView
 from sublet.wire.v1.people import WhoView
 from sublet.wire.v1.platforms import PlatformView
 from sublet.wire.v1.results import ResultFileView
-from sublet.wire.v1.sessions import Explanation, SessionView
+from sublet.wire.v1.sessions import SessionView
 
 T = TypeVar("T")
 
@@ -264,7 +265,7 @@ class AsyncSession(SessionFacts):
 
     async def explain(self) -> Explanation:
         """Why it is where it is."""
-        return await self._client.do(sessions.explain(self.id))
+        return await self._client.do(moves.explain(self.id))
 
     async def delete(self) -> None:
         """Remove it, with its files, once it is over."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from sublet.client.address import find_address
 from sublet.client.call import Call
-from sublet.client.calls import events, health, offers, people, platforms, results, sessions
+from sublet.client.calls import events, health, moves, offers, people, platforms, results, sessions
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, until_over
@@ -18,11 +18,12 @@ from sublet.client.waiting import carry_out, so_far
 from sublet.client.waiting import follow as wait_and_follow
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
+from sublet.wire.v1.moves import Explanation
 from sublet.wire.v1.offers import OfferView
 from sublet.wire.v1.people import WhoView
 from sublet.wire.v1.platforms import PlatformView
 from sublet.wire.v1.results import ResultFileView
-from sublet.wire.v1.sessions import Explanation, SessionView
+from sublet.wire.v1.sessions import SessionView
 
 T = TypeVar("T")
 
@@ -156,7 +157,7 @@ class Session(SessionFacts):
 
     def explain(self) -> Explanation:
         """Why it is where it is."""
-        return self._client.do(sessions.explain(self.id))
+        return self._client.do(moves.explain(self.id))
 
     def delete(self) -> None:
         """Remove it, with its files, once it is over."""

@@ -20,7 +20,8 @@ from sublet.wire.v1.platforms import (
 )
 from sublet.wire.v1.quotes import QuoteView, TermsView
 from sublet.wire.v1.results import ResultFileView, ResultList
-from sublet.wire.v1.sessions import ConnectorView, EndView, Explanation, ExtendAsk, SessionPage, SessionView, UsageView
+from sublet.wire.v1.moves import Explanation, ExtendAsk
+from sublet.wire.v1.sessions import ConnectorView, EndView, SessionPage, SessionView, UsageView
 
 __all__ = [
     "BusyView",

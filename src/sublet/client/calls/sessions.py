@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sublet.client.call import Answer, Call, as_view, body_of, nothing, path_of
 from sublet.wire.reader import instant_text
-from sublet.wire.v1.sessions import Explanation, SessionPage, SessionView
+from sublet.wire.v1.sessions import SessionPage, SessionView
 
 READ_SESSION = as_view(SessionView)
 
@@ -56,11 +56,6 @@ def extend(id: str, by: str = "", until: datetime | None = None) -> Call[Session
 def delete(id: str) -> Call[None]:
     """Remove a session that is over, with its files."""
     return Call("DELETE", path_of("sessions", id), nothing)
-
-
-def explain(id: str) -> Call[Explanation]:
-    """Why a session is where it is."""
-    return Call("GET", path_of("sessions", id, "explain"), as_view(Explanation))
 
 
 def logs(id: str, stream: str = "stdout", offset: int = 0, limit: int | None = None) -> Call[Answer]:

@@ -84,20 +84,3 @@ class SessionPage:
 
     items: tuple[SessionView, ...]
     next: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Explanation:
-    """Why a session is where it is, in sentences."""
-
-    session: str
-    phase: str
-    sentences: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExtendAsk:
-    """Asks for more time: by a duration (`30m`), or until an instant; one of the two."""
-
-    by: str = ""
-    until: datetime | None = None
