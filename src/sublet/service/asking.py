@@ -255,5 +255,5 @@ def _whole(tx: Tx, found: OfferSet | None) -> OfferSet | None:
     return replace(found, offers=tuple(offers))
 
 
-def _rank(offer: Offer) -> tuple[datetime, float]:
-    return offer.start, sum(cost.max for cost in offer.costs)
+def _rank(offer: Offer) -> tuple[datetime, float, int, int]:
+    return offer.start, sum(cost.max for cost in offer.costs), offer.shape.cores, offer.shape.memory

@@ -10,7 +10,7 @@ from uuid import uuid4
 from sublet.errors import NotFound, NotYours
 from sublet.service.connect import Connect
 from sublet.service.desk import Person
-from sublet.store.tokens import Token
+from sublet.store.tokens import Token as Token  # also for those who show it
 
 PREFIX = "sublet_"
 
