@@ -25,6 +25,7 @@ from sublet.api.metrics import Counted
 from sublet.api.problems import add_problems
 from sublet.service.desk import Person
 from sublet.service.service import Service
+from sublet.web import pages
 
 DESCRIPTION = """*When, and where, can I run this?* Offers you can accept, and then it runs.
 
@@ -51,6 +52,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
         app.include_router(noun.router)
     app.state.connect = Connect(service)
     app.router.routes.append(Mount("/connect", app=app.state.connect))
+    pages.mount(app)
     app.add_middleware(Counted)
     add_problems(app)
     app.openapi = lambda: described.openapi(app)  # type: ignore[method-assign]

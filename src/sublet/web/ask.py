@@ -1,0 +1,113 @@
+"""The ask page: a form, or the short form in YAML."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from sublet.api.people import service_of
+from sublet.errors import SubletError
+from sublet.service.desk import Person
+from sublet.web.drawing import page
+from sublet.web.entry import Visitor
+from sublet.web.form import EMPTY, Values, Wrong, check, short_of, typed, values_of, wrong_of
+from sublet.web.nearest import with_nearest
+from sublet.web.reading import posted, visitor
+from sublet.wire.document import parse_document
+
+EXAMPLE = """\
+name: first look
+run: python3 -c "print('hello from', __import__('os').uname().nodename)"
+cores: 2
+memory: 4GiB
+time: 30m
+start: within 2h
+"""
+
+
+async def look(request: Request) -> Response:
+    """An empty form; or filled in as an earlier request was, with one of its reasons heeded."""
+    who = visitor(request)
+    earlier = request.query_params.get("from", "")
+    if earlier:
+        return await _again(request, who, earlier, request.query_params.get("heed", ""))
+    if request.query_params.get("form") == "yaml":
+        return await _yaml(request, who, EXAMPLE)
+    return await _form(request, who, dict(EMPTY))
+
+
+async def send(request: Request) -> Response:
+    """Ask; what can't be understood comes back as it was typed, with what is wrong beside it."""
+    who, form = await posted(request)
+    if "document" in form:
+        return await _send_yaml(request, who, form["document"].replace("\r\n", "\n"))
+    values = typed(form)
+    if form.get("go") == "yaml":
+        return await _yaml(request, who, _written(short_of(values)))
+    service = service_of(request)
+    wrong = check(values, service.now())
+    if not wrong:
+        try:
+            return await _ask(request, who.person, json.dumps(short_of(values)).encode(), "application/json")
+        except SubletError as error:
+            name, said = wrong_of(error)
+            wrong = {name: said}
+    return await _form(request, who, values, wrong, 400)
+
+
+async def _send_yaml(request: Request, who: Visitor, text: str) -> Response:
+    try:
+        return await _ask(request, who.person, text.encode(errors="replace"), "application/yaml")
+    except SubletError as error:
+        return await _yaml(request, who, text, Wrong(error.message, error.advice), 400)
+
+
+async def _ask(request: Request, person: Person, body: bytes, kind: str) -> Response:
+    service = service_of(request)
+    found = await service.ask(person, await service.read(body, kind, person))
+    return RedirectResponse(f"/web/offersets/{found.id}", 303)
+
+
+async def _again(request: Request, who: Visitor, id: str, heed: str) -> Response:
+    earlier = await service_of(request).offerset(id, who.person)
+    reasons = earlier.reasons
+    reason = reasons[int(heed)] if heed.isdecimal() and int(heed) < len(reasons) else None
+    values = values_of(earlier.request)
+    if values is not None:
+        return await _form(request, who, with_nearest(values, reason) or values if reason else values)
+    document = parse_document(earlier.document.encode(), earlier.content_type)
+    return await _yaml(request, who, _written(document))
+
+
+async def _form(
+    request: Request, who: Visitor, values: Values, wrong: dict[str, Wrong] | None = None, status: int = 200
+) -> Response:
+    platforms = [state.name for state in await service_of(request).platforms()]
+    return page(request, "ask.html", who, status, values=values, wrong=wrong or {}, platforms=platforms, document=None)
+
+
+async def _yaml(request: Request, who: Visitor, text: str, wrong: Wrong | None = None, status: int = 200) -> Response:
+    said = {"document": wrong} if wrong else {}
+    return page(request, "ask.html", who, status, values=EMPTY, wrong=said, platforms=[], document=text)
+
+
+def _written(document: Any) -> str:
+    """A document as a person would write it: texts of several lines as blocks."""
+    text: str = yaml.dump(document, Dumper=_Blocks, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+class _Blocks(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, "|" if "\n" in text else None)
+
+
+_Blocks.add_representer(str, _text)

@@ -1,0 +1,219 @@
+"""A calendar as a picture: what is taken on each node, and what is offered, laid out in percent of the width."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+from sublet.core.offer import Node, Take
+from sublet.web.axis import ticks
+from sublet.web.words import memory_about
+
+AXIS = 40  # pixels above the first lane
+NAME = 22  # the line with a node's name
+TRACK = 30  # the strip that shows how much is taken
+ROW = 28  # one row of bars below it
+GAP = 14  # between lanes
+BADGE = 7.5  # a bar's number needs this much of the width, even on a phone
+MOST_LANES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something to be drawn upon nodes: an offer, or a session's own booking."""
+
+    label: str  # "1"
+    nodes: tuple[str, ...]
+    start: datetime
+    end: datetime
+    title: str
+    tone: str = "offer"  # or "mine", or "past"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A time over which a part of a node is taken."""
+
+    x: float
+    width: float
+    y: float
+    height: float
+    take: Take
+    share: int  # percent of what the node has most taken of
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A mark on one lane."""
+
+    x: float
+    width: float
+    y: float
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One node: its name, how much of it is taken when, and the bars upon it."""
+
+    name: str
+    detail: str
+    y: float
+    track: float
+    steps: tuple[Step, ...]
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A tick, where it is."""
+
+    x: float
+    label: str
+    day: str
+    fine: bool
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Everything that is needed to draw a calendar."""
+
+    start: datetime
+    end: datetime
+    height: float
+    lines: tuple[Line, ...]
+    lanes: tuple[Lane, ...]
+    now: float | None
+    more: int  # nodes that are not drawn
+
+
+def draw(
+    nodes: Sequence[Node],
+    takes: Iterable[Take],
+    marks: Sequence[Mark],
+    start: datetime,
+    end: datetime,
+    *,
+    now: datetime,
+    zone: ZoneInfo,
+    most: int = MOST_LANES,
+) -> Picture:
+    """The picture of these nodes from start to end; nodes with marks come first when not all can be shown."""
+    by_node: dict[str, list[Take]] = {}
+    for take in takes:
+        if not take.pool:
+            by_node.setdefault(take.where, []).append(take)
+    marked = {name for mark in marks for name in mark.nodes}
+    order = sorted(range(len(nodes)), key=lambda i: (nodes[i].name not in marked, nodes[i].name not in by_node, i))
+    chosen = [nodes[i] for i in sorted(order[:most])]
+    scale = _Scale(start, end)
+    y = float(AXIS)
+    lanes: list[Lane] = []
+    for node in chosen:
+        lane, y = _lane(node, by_node.get(node.name, ()), [m for m in marks if node.name in m.nodes], scale, y)
+        lanes.append(lane)
+    for mark in marks:
+        if not mark.nodes:
+            lane, y = _placeless(mark, scale, y)
+            lanes.append(lane)
+    lines = tuple(
+        Line(x, tick.label, tick.day, tick.fine, "start" if x < 4 else "end" if x > 96 else "middle")
+        for tick in ticks(start, end, zone)
+        for x in (scale.at(tick.time),)
+    )
+    here = scale.at(now) if start <= now < end else None
+    return Picture(start, end, y - GAP / 2, lines, tuple(lanes), here, len(nodes) - len(chosen))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    start: datetime
+    end: datetime
+
+    def at(self, time: datetime) -> float:
+        """Percent from the left, within the picture."""
+        share = (time - self.start) / (self.end - self.start)
+        return round(min(max(share, 0.0), 1.0) * 100, 3)
+
+
+def _lane(node: Node, takes: Iterable[Take], marks: Sequence[Mark], scale: _Scale, y: float) -> tuple[Lane, float]:
+    track = y + NAME
+    seen = [take for take in takes if take.end > scale.start and take.start < scale.end]
+    steps = tuple(_step(node, take, scale, track) for take in seen)
+    bars, rows = _bars(marks, scale, track + TRACK + 4)
+    detail = f"{node.cores} cores · {memory_about(node.memory)}" + (f" · {node.gpus} GPUs" if node.gpus else "")
+    return Lane(node.name, detail, y, track, steps, bars), track + TRACK + (4 + rows * ROW if rows else 0) + GAP
+
+
+def _placeless(mark: Mark, scale: _Scale, y: float) -> tuple[Lane, float]:
+    """Where the platform chooses the node: a lane without a track."""
+    bars, rows = _bars([mark], scale, y + NAME)
+    return Lane("any node", "the platform chooses", y, 0, (), bars), y + NAME + rows * ROW + GAP
+
+
+def _step(node: Node, take: Take, scale: _Scale, track: float) -> Step:
+    share = min(share_of(node, take), 1.0)
+    x = scale.at(take.start)
+    height = round(max(TRACK * share, 2.0), 2)
+    return Step(x, round(scale.at(take.end) - x, 3), round(track + TRACK - height, 2), height, take, round(share * 100))
+
+
+def share_of(node: Node, take: Take) -> float:
+    """How much of a node is taken: of cores, memory or GPUs, whichever is scarcest."""
+    pairs = ((take.cores, node.cores), (take.memory, node.memory), (take.gpus, node.gpus))
+    return max(taken / has for taken, has in pairs if has)
+
+
+def _bars(marks: Sequence[Mark], scale: _Scale, y: float) -> tuple[tuple[Bar, ...], int]:
+    """Marks in as few rows as they need without touching one another."""
+    free: list[float] = []  # per row: from where it is free
+    bars: list[Bar] = []
+    for mark in sorted(marks, key=lambda m: (m.start, m.label)):
+        x, right = scale.at(mark.start), scale.at(mark.end)
+        row = next((i for i, edge in enumerate(free) if edge <= x), len(free))
+        if row == len(free):
+            free.append(0.0)
+        free[row] = max(right, x + BADGE)
+        bars.append(Bar(x, round(max(right - x, 0.6), 3), y + row * ROW, mark))
+    return tuple(bars), len(free)
+
+
+def frame(marks: Sequence[Mark], now: datetime) -> tuple[datetime, datetime]:
+    """From when to when to draw, so that the marks fill the picture and the present is in it if it is near."""
+    first, last = min(mark.start for mark in marks), max(mark.end for mark in marks)
+    length = last - first
+    start = now if timedelta(0) < first - now < length * 2 else first
+    margin = max((last - start) * 0.06, timedelta(minutes=2))
+    return start - margin, last + margin
+
+
+def without(takes: Iterable[Take], own: Iterable[Take]) -> list[Take]:
+    """What is left of the taken when one's own part is not counted: an asker sees what others have."""
+    mine: dict[str, list[Take]] = {}
+    for take in own:
+        mine.setdefault(take.where, []).append(take)
+    left: list[Take] = []
+    for take in takes:
+        left.extend(_less(take, mine.get(take.where, ())))
+    return left
+
+
+def _less(take: Take, own: Iterable[Take]) -> list[Take]:
+    over = [one for one in own if one.start < take.end and one.end > take.start]
+    edges = sorted(
+        {take.start, take.end} | {edge for one in over for edge in (one.start, one.end) if take.start < edge < take.end}
+    )
+    pieces: list[Take] = []
+    for start, end in pairwise(edges):
+        inside = [one for one in over if one.start <= start and one.end >= end]
+        cores = take.cores - sum(one.cores for one in inside)
+        memory = take.memory - sum(one.memory for one in inside)
+        gpus = take.gpus - sum(one.gpus for one in inside)
+        if cores > 0 or memory > 0 or gpus > 0:
+            part = replace(take, start=start, end=end, cores=max(cores, 0), memory=max(memory, 0), gpus=max(gpus, 0))
+            pieces.append(part)
+    return pieces

@@ -1,0 +1,83 @@
+"""Templates, and what every page needs to be drawn: who looks, their zone, and the proof that its forms are ours."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib import resources as files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from sublet.api.people import on_socket, service_of
+from sublet.core.amounts import duration_text
+from sublet.web import words
+from sublet.web.entry import Visitor, form_token
+from sublet.web.words import Clock
+
+ZONE = "sublet_zone"  # a cookie that the pages' script sets: the browser's own zone
+
+
+@cache
+def environment() -> Environment:
+    """The templates; every value in them is escaped."""
+    made = Environment(
+        loader=PackageLoader("sublet.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "utc": words.utc,
+        "machine": words.machine,
+        "duration": duration_text,
+        "about": words.duration_about,
+        "memory": words.memory_about,
+        "kind": words.kind_text,
+        "resources": words.resources,
+        "price": words.price,
+    }
+    made.globals |= {"tones": words.TONES, "counted": words.counted, "static": _static}
+    return made
+
+
+def clock_of(request: Request) -> Clock:
+    """The present, in the visitor's zone."""
+    return Clock.of(request.cookies.get(ZONE, "").replace("%2F", "/"), service_of(request).now())
+
+
+def page(
+    request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: Any
+) -> HTMLResponse:
+    """A page."""
+    service = service_of(request)
+
+    def token(path: str) -> str:
+        return form_token(service, visitor.cookie if visitor else "", path)
+
+    text = (
+        environment()
+        .get_template(template)
+        .render(
+            request=request,
+            here=request.url.path,
+            visitor=visitor,
+            signs_in=not on_socket(request.scope),
+            clock=clock_of(request),
+            token=token,
+            version=service.version,
+            settled=request.method == "GET",
+            **values,
+        )
+    )
+    return HTMLResponse(text, status)
+
+
+@cache
+def _static(name: str) -> str:
+    """The address of a file of ours; it changes with the file, so that a browser may keep it."""
+    content = files.files("sublet.web").joinpath("static", name).read_bytes()
+    return f"/web/static/{name}?v={hashlib.sha256(content).hexdigest()[:10]}"

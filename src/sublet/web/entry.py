@@ -1,0 +1,120 @@
+"""Who looks at a page: signed cookies, links that let someone in once, and proof that a form is ours."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from starlette.requests import Request
+
+from sublet.api.people import on_socket, service_of
+from sublet.errors import NotSignedIn, SubletError
+from sublet.service.desk import Desk, Person
+
+COOKIE = "sublet_web"
+STAY = timedelta(hours=12)
+CODE_LASTS = timedelta(minutes=5)
+MOST_SEALED = 2048
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1", "sublet", "")
+
+
+class Forged(SubletError):
+    """This form did not come from a page of this service, or the page is too old."""
+
+    hint = "Go back, load the page again, and send it once more."
+    status = 403
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Someone who may see pages, and the secret part of their cookie."""
+
+    person: Person
+    cookie: str  # empty by the Unix socket, where nobody signs in
+
+
+@dataclass
+class UsedCodes:
+    """Codes that have let someone in; each is remembered until it would have expired anyway."""
+
+    until: dict[str, datetime] = field(default_factory=dict)
+
+    def first_use(self, code: str, now: datetime) -> bool:
+        """Whether this is the first time that the code is shown."""
+        self.until = {used: end for used, end in self.until.items() if end > now}
+        if code in self.until:
+            return False
+        self.until[code] = now + CODE_LASTS
+        return True
+
+
+def seal(service: Desk, purpose: str, person: Person, lasts: timedelta) -> str:
+    """A text that only this service can have made: who it is for, and until when it counts."""
+    until = int((service.now() + lasts).timestamp())
+    said = json.dumps([person.name, person.operator, until, secrets.token_urlsafe(12)], separators=(",", ":"))
+    body = base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
+    return f"{body}.{_sign(service, purpose, body)}"
+
+
+def unseal(service: Desk, purpose: str, text: str) -> Person | None:
+    """Whom such a text is for, if it is genuine, made for this purpose, and still counts."""
+    body, _, signature = text[:MOST_SEALED].partition(".")
+    if not hmac.compare_digest(_sign(service, purpose, body).encode(), signature.encode()):
+        return None
+    try:
+        name, operator, until, _ = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    except (binascii.Error, ValueError):
+        return None
+    return Person(name, operator) if service.now().timestamp() < until else None
+
+
+def issue_code(service: Desk, person: Person) -> str:
+    """A code that lets this person in once, within five minutes."""
+    return seal(service, "code", person, CODE_LASTS)
+
+
+def visitor_of(request: Request) -> Visitor:
+    """Who looks at this page, or NotSignedIn."""
+    if on_socket(request.scope):
+        owner: Person = request.app.state.owner
+        return Visitor(owner, "")
+    cookie = request.cookies.get(COOKIE, "")
+    person = unseal(service_of(request), "cookie", cookie) if cookie else None
+    if person is None:
+        raise NotSignedIn
+    return Visitor(person, cookie)
+
+
+def form_token(service: Desk, cookie: str, path: str) -> str:
+    """The proof that a form to this path was on a page that this visitor was shown."""
+    return _sign(service, "form", f"{cookie} {path}")
+
+
+def check_post(request: Request, cookie: str, token: str) -> None:
+    """Refuse a form that another site sent, or that carries no proof."""
+    service = service_of(request)
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    origin = request.headers.get("origin", "null")  # our pages send no referrer, so browsers may say null
+    ours = origin == "null" or origin.partition("://")[2] == request.headers.get("host", "")
+    genuine = hmac.compare_digest(form_token(service, cookie, request.url.path).encode(), token.encode())
+    if site not in ("same-origin", "none") or not ours or not genuine:
+        raise Forged
+
+
+def check_host(request: Request) -> None:
+    """By the Unix socket only its owner comes; a name other than this machine's is a trick or a careless proxy."""
+    host = request.headers.get("host", "")
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    if on_socket(request.scope) and name not in LOOPBACK:
+        raise Forged("The Unix socket is for its owner alone.", hint="Others come by TCP, with a token.")
+
+
+def _sign(service: Desk, purpose: str, text: str) -> str:
+    key = service.secret(f"web {purpose}").encode()
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()

@@ -1,0 +1,55 @@
+"""The first page: what is under way, and how busy the platforms are today."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time, timedelta
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sublet.api.people import service_of
+from sublet.core.session import Phase
+from sublet.errors import SubletError
+from sublet.service.platforms import PlatformState
+from sublet.service.service import Service
+from sublet.web.calendar import Picture, draw
+from sublet.web.drawing import clock_of, page
+from sublet.web.reading import visitor
+from sublet.web.words import Clock
+
+RECENT = (Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED)
+MOST_ACTIVE, MOST_RECENT = 12, 5
+
+
+async def overview(request: Request) -> Response:
+    """What runs now, what has ended, and the platforms."""
+    who = visitor(request)
+    service = service_of(request)
+    clock = clock_of(request)
+    active = await service.sessions(who.person, active=True, limit=MOST_ACTIVE)
+    recent = await service.sessions(who.person, phases=RECENT, limit=MOST_RECENT)
+    platforms = [(state, await _today(service, state, clock)) for state in await service.platforms()]
+    return page(
+        request,
+        "overview.html",
+        who,
+        active=active.items,
+        more=active.next is not None,
+        recent=recent.items,
+        platforms=platforms,
+    )
+
+
+async def _today(service: Service, state: PlatformState, clock: Clock) -> Picture | None:
+    """From midnight to midnight by the visitor's clock; None where the calendar isn't ours."""
+    if state.survey is None or state.terms != "booked":
+        return None
+    today = clock.now.astimezone(clock.zone).date()
+    start = datetime.combine(today, time(), clock.zone).astimezone(UTC)
+    end = datetime.combine(today + timedelta(days=1), time(), clock.zone).astimezone(UTC)
+    try:
+        busy = await service.busy(state.name, start, end)
+    except SubletError:
+        return None
+    takes = [take for steps in busy.takes.values() for take in steps]
+    return draw(busy.nodes, takes, (), start, end, now=clock.now, zone=clock.zone)

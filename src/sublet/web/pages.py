@@ -1,0 +1,123 @@
+"""The pages under /web: an application of its own, with its own door, its own errors and stricter headers."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from importlib import resources
+from urllib.parse import quote
+
+import structlog
+from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sublet.errors import NotSignedIn, SubletError
+from sublet.web import ask, login, offersets, overview, results, sessions
+from sublet.web.drawing import page
+from sublet.web.entry import UsedCodes, Visitor, check_host, visitor_of
+
+log = structlog.get_logger()
+
+HEADERS = {
+    "content-security-policy": "default-src 'self'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'; object-src 'none'",
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+KEPT = "public, max-age=31536000, immutable"  # addresses of our files change with the files
+
+
+def mount(app: FastAPI) -> None:
+    """Put the pages into the application, over the same service."""
+    pages = Starlette(
+        routes=[
+            Route("/", overview.overview, name="overview"),
+            Route("/login", login.look, methods=["GET"]),
+            Route("/login", login.sign_in, methods=["POST"]),
+            Route("/logout", login.sign_out, methods=["POST"]),
+            Route("/code", login.code, methods=["POST"]),
+            Route("/ask", ask.look, methods=["GET"]),
+            Route("/ask", ask.send, methods=["POST"]),
+            Route("/offersets/{id}", offersets.look),
+            Route("/sessions", sessions.listing),
+            Route("/sessions/{id}", sessions.look),
+            Route("/sessions/{id}/log", sessions.log),
+            Route("/sessions/{id}/archive", results.archive),
+            Route("/sessions/{id}/results/{path:path}", results.result),
+            Route("/sessions/{id}/{change}", sessions.change, methods=["POST"]),
+            Mount("/static", StaticFiles(directory=str(resources.files("sublet.web") / "static"))),
+        ],
+        middleware=[Middleware(_Guarded)],
+        exception_handlers={SubletError: _ours, HTTPException: _http, Exception: _unexpected},
+    )
+    pages.state = app.state
+    pages.state.used_codes = UsedCodes()
+    app.router.routes.append(Route("/web", lambda _: RedirectResponse("/web/"), include_in_schema=False))
+    app.router.routes.append(Mount("/web", app=pages))
+
+
+class _Guarded:
+    """Every answer carries the headers that keep a browser from being tricked; nothing private is kept by it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        static = scope["path"].startswith("/web/static/")
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                found = message["status"] in (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)
+                headers["cache-control"] = KEPT if static and found else "no-store"
+            await send(message)
+
+        await self.app(scope, receive, guarded)
+
+
+async def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, SubletError)  # noqa: S101 - this is what it is registered for
+    if isinstance(error, NotSignedIn):
+        if request.method != "GET":
+            return RedirectResponse("/web/login", 303)
+        here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return RedirectResponse(f"/web/login?next={quote(here, safe='')}", 303)
+    return _error(request, error.status, error.message, error.advice)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - this is what it is registered for
+    words = {404: "There is no such page.", 405: "This page can't be used that way."}
+    return _error(request, error.status_code, words.get(error.status_code, f"{error.detail}."), "")
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    log.error("page.failed", method=request.method, path=request.url.path, exc_info=error)
+    return _error(request, 500, "Something went wrong inside the service.", "Its log says what: logs/service.log.")
+
+
+def _error(request: Request, status: int, message: str, hint: str) -> Response:
+    return page(request, "error.html", _maybe(request), status, message=message, hint=hint, code=status)
+
+
+def _maybe(request: Request) -> Visitor | None:
+    try:
+        check_host(request)
+        return visitor_of(request)
+    except SubletError:
+        return None

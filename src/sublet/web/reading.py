@@ -1,0 +1,46 @@
+"""What comes in with a page: who sends it, the fields of a form, and the proof that the form is ours."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from sublet.api.bodies import read_body
+from sublet.errors import BadRequest, WrongType
+from sublet.service.desk import Person
+from sublet.web.entry import Visitor, check_host, check_post, visitor_of
+
+MOST_FIELDS = 100
+MOST_BYTES = 4 * 1024 * 1024  # a document of 1 MiB, each of whose characters may take three
+
+
+def visitor(request: Request) -> Visitor:
+    """Who looks at this page, or NotSignedIn."""
+    check_host(request)
+    return visitor_of(request)
+
+
+def person(request: Request) -> Person:
+    """The same, where only the person matters."""
+    return visitor(request).person
+
+
+async def fields(request: Request) -> dict[str, str]:
+    """The fields of a form that was sent."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise WrongType(type=kind or "(none)", hint="Send the form from its page.")
+    body = await read_body(request, MOST_BYTES)
+    try:
+        return dict(parse_qsl(body.decode("ascii"), True, max_num_fields=MOST_FIELDS))
+    except ValueError:
+        raise BadRequest(detail="the form is not one of this service's pages") from None
+
+
+async def posted(request: Request) -> tuple[Visitor, dict[str, str]]:
+    """Who sent a form, and its fields; Forged if it did not come from a page of theirs."""
+    who = visitor(request)
+    form = await fields(request)
+    check_post(request, who.cookie, form.get("token", ""))
+    return who, form

@@ -1,0 +1,227 @@
+"""Sessions: the list with its filters, one session with its live log, and what can be done with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlencode
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from sublet.api.people import service_of
+from sublet.core.session import ACTIVE, OVER, Phase, Session
+from sublet.errors import SubletError
+from sublet.service.desk import Person
+from sublet.service.output import PIECE, Chunk
+from sublet.service.service import Service
+from sublet.web.drawing import page
+from sublet.web.reading import posted, visitor
+from sublet.web.words import KINDS
+
+PAGE = 25
+EXTENDABLE = ACTIVE - {Phase.RELEASING}
+NOT_OFFERS = tuple(phase for phase in Phase if phase not in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED))
+WAY = (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING, Phase.RUNNING, Phase.RELEASING)
+ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of a session's way."""
+
+    name: str
+    state: Literal["done", "now", "ahead", "good", "bad", "idle"]
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """Part of what was printed, as text, and where the next part begins."""
+
+    stream: str
+    offset: int
+    text: str
+    next: int
+    ended: bool
+    cut: bool  # there is more already
+
+
+async def listing(request: Request) -> Response:
+    """The visitor's sessions, newest first; offers that were not taken are left out unless asked for."""
+    who = visitor(request)
+    asked = request.query_params
+    phase, kind, name = asked.get("phase", ""), asked.get("kind", ""), asked.get("name", "").strip()
+    phases = [Phase(phase)] if phase in Phase.__members__ else NOT_OFFERS
+    found = await service_of(request).sessions(
+        who.person,
+        phases=None if phase == "active" else phases,
+        active=True if phase == "active" else None,
+        kind=kind or None,
+        name=name or None,
+        limit=PAGE,
+        after=asked.get("after") or None,
+    )
+    filters = {"phase": phase, "kind": kind, "name": name}
+    more = urlencode({key: value for key, value in filters.items() if value} | {"after": found.next or ""})
+    return page(
+        request,
+        "sessions.html",
+        who,
+        sessions=found.items,
+        filters=filters,
+        filtered=any(filters.values()),
+        later="after" in asked,
+        more=more if found.next else "",
+        phases=[one.value for one in Phase],
+        kinds=list(dict.fromkeys([*KINDS, kind] if kind else KINDS)),
+    )
+
+
+async def look(request: Request) -> Response:
+    """One session: where it is, what it prints, what it left."""
+    who = visitor(request)
+    return await _session(request, who.person, request.path_params["id"])
+
+
+async def _session(
+    request: Request, person: Person, id: str, wrong: SubletError | None = None, by: str = "30m"
+) -> Response:
+    who = visitor(request)
+    service = service_of(request)
+    session, sentences = await service.explain(id, person)
+    streams = [await _printed(service, session, person, stream, request) for stream in ("stdout", "stderr")]
+    return page(
+        request,
+        "session.html",
+        who,
+        wrong.status if wrong else 200,
+        session=session,
+        sentences=sentences,
+        stages=stages(session),
+        streams=streams,
+        files=await _files(service, session, person),
+        events=await service.events(person, session=session.id, limit=200),
+        over=session.phase in OVER,
+        cancellable=session.phase in EXTENDABLE and not session.cancel_by,
+        extendable=session.phase in EXTENDABLE and session.offer.terms.kind == "booked",
+        wrong=wrong,
+        by=by,
+    )
+
+
+async def log(request: Request) -> Response:
+    """What a session printed from an offset on, for the page's script; the headers say what has changed."""
+    who = visitor(request)
+    stream: Literal["stdout", "stderr"] = "stderr" if request.query_params.get("stream") == "stderr" else "stdout"
+    service = service_of(request)
+    session = await service.session(request.path_params["id"], who.person)
+    chunk = await service.output(session.id, who.person, stream, _offset(request.query_params.get("offset", "")))
+    said = {
+        "sublet-next-offset": str(chunk.next),
+        "sublet-ended": "true" if chunk.ended else "false",
+        "sublet-changed": f"{session.phase} {session.modified.timestamp()}",
+    }
+    return Response(chunk.data, headers=said, media_type="text/plain; charset=utf-8")
+
+
+async def change(request: Request) -> Response:
+    """Accept, decline, cancel, extend or delete."""
+    act = CHANGES.get(request.path_params["change"])
+    if act is None:
+        raise HTTPException(404)
+    who, form = await posted(request)
+    id = request.path_params["id"]
+    try:
+        to = await act(service_of(request), who.person, id, form)
+    except SubletError as error:
+        known = await service_of(request).session(id, who.person)
+        if request.path_params["change"] in ("accept", "reject"):
+            return page(request, "error.html", who, error.status, **_refused(error, known))
+        return await _session(request, who.person, known.id, error, form.get("by", ""))
+    return RedirectResponse(to, 303)
+
+
+def _refused(error: SubletError, session: Session) -> dict[str, object]:
+    again = (f"/web/ask?from={session.offerset}", "Ask again")
+    return {"message": error.message, "hint": error.advice, "code": error.status, "link": again}
+
+
+async def _accept(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    return f"/web/sessions/{(await service.accept(id, person)).id}"
+
+
+async def _reject(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    return f"/web/offersets/{(await service.reject(id, person)).offerset}"
+
+
+async def _cancel(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    return f"/web/sessions/{(await service.cancel(id, person)).id}"
+
+
+async def _extend(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    return f"/web/sessions/{(await service.extend(id, person, by=form.get('by', '').strip())).id}"
+
+
+async def _delete(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    await service.delete(id, person)
+    return "/web/sessions"
+
+
+CHANGES: dict[str, Callable[[Service, Person, str, dict[str, str]], Awaitable[str]]] = {
+    "accept": _accept,
+    "reject": _reject,
+    "cancel": _cancel,
+    "extend": _extend,
+    "delete": _delete,
+}
+
+
+def stages(session: Session) -> list[Stage]:
+    """A session's way from being offered to its end, and how far it has come."""
+    if session.phase in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED):
+        state: Literal["now", "idle"] = "now" if session.phase is Phase.OFFERED else "idle"
+        return [Stage(session.phase.value, state)]
+    middle = Phase.AVAILABLE if session.kind == "interactive" else Phase.RUNNING
+    way = [middle if phase is Phase.RUNNING else phase for phase in WAY]
+    if session.phase in OVER:
+        last: Literal["good", "bad", "idle"] = ENDS.get(session.phase, "idle")
+        reached = way if session.started else way[:2] if not session.job else way[:3]
+        return [Stage(phase.value, "done") for phase in reached] + [Stage(session.phase.value, last)]
+    phase = middle if session.phase in (Phase.RUNNING, Phase.AVAILABLE) else session.phase
+    at = way.index(phase)
+    passed = [Stage(one.value, "done" if i < at else "now" if i == at else "ahead") for i, one in enumerate(way)]
+    return [*passed, Stage("END", "ahead")]
+
+
+ENDS: dict[Phase, Literal["good", "bad", "idle"]] = {Phase.COMPLETED: "good", Phase.FAILED: "bad"}
+
+
+async def _files(service: Service, session: Session, person: Person) -> list[object]:
+    try:
+        return list(await service.results(session.id, person))
+    except SubletError:
+        return []  # the platform can't be reached now; the rest of the page is still true
+
+
+async def _printed(service: Service, session: Session, person: Person, stream: str, request: Request) -> Printed:
+    which: Literal["stdout", "stderr"] = "stderr" if stream == "stderr" else "stdout"
+    offset = _offset(request.query_params.get(stream, ""))
+    try:
+        chunk = await service.output(session.id, person, which, offset)
+    except SubletError as error:
+        chunk = Chunk(f"({error.message})".encode(), offset, True)
+    return Printed(stream, offset, readable(chunk.data), chunk.next, chunk.ended, len(chunk.data) >= PIECE)
+
+
+def readable(data: bytes) -> str:
+    """What a terminal would show: no colour codes, and of a line that was written over the last state only."""
+    text = ESCAPES.sub("", data.decode(errors="replace"))
+    return OVERWRITTEN.sub("", text.replace("\r\n", "\n")).replace("\0", "")
+
+
+def _offset(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 16 else 0

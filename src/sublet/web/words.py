@@ -1,0 +1,153 @@
+"""Times and amounts as a person reads them, in the person's own zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from sublet.core.amounts import duration_text
+from sublet.core.offer import Offer, Quote
+from sublet.core.session import Phase
+from sublet.core.windows import zone_of
+from sublet.errors import BadAmount
+
+UNITS = (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+LONGEST_ZONE = 64
+
+TONES: dict[Phase, str] = {
+    Phase.OFFERED: "open",
+    Phase.ACCEPTED: "open",
+    Phase.WAITING: "open",
+    Phase.PREPARING: "live",
+    Phase.AVAILABLE: "live",
+    Phase.RUNNING: "live",
+    Phase.RELEASING: "live",
+    Phase.COMPLETED: "good",
+    Phase.FAILED: "bad",
+    Phase.CANCELLED: "idle",
+    Phase.REJECTED: "idle",
+    Phase.EXPIRED: "idle",
+}
+
+KINDS = {
+    "command": "command",
+    "docker-container": "container image",
+    "singularity-container": "Apptainer image",
+    "jupyter-notebook": "notebook",
+    "bag": "bag of tasks",
+    "interactive": "interactive",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The present, and the zone in which a person's times are written."""
+
+    now: datetime
+    zone: ZoneInfo
+
+    @classmethod
+    def of(cls, name: str, now: datetime) -> Clock:
+        """A clock in the zone of that name; in UTC if there is no such zone."""
+        try:
+            return cls(now, zone_of(name if 0 < len(name) <= LONGEST_ZONE else "UTC"))
+        except BadAmount:
+            return cls(now, ZoneInfo("UTC"))
+
+    @property
+    def name(self) -> str:
+        """`UTC`, or `Europe/London (UTC+1)`."""
+        offset = self.now.astimezone(self.zone).utcoffset() or timedelta(0)
+        if self.zone.key in ("UTC", "Etc/UTC"):
+            return "UTC"
+        sign = "−" if offset < timedelta(0) else "+"
+        hours, minutes = divmod(abs(offset) // timedelta(minutes=1), 60)
+        return f"{self.zone.key} (UTC{sign}{hours}{f':{minutes:02}' if minutes else ''})"
+
+    def day(self, time: datetime) -> str:
+        """`today`, `tomorrow`, `yesterday`, `Mon 3 Mar`, `Mon 3 Mar 2028`."""
+        local, today = time.astimezone(self.zone).date(), self.now.astimezone(self.zone).date()
+        near = {0: "today", 1: "tomorrow", -1: "yesterday"}.get((local - today).days)
+        return near or f"{local:%a} {local.day} {local:%b}" + ("" if local.year == today.year else f" {local.year}")
+
+    def time(self, time: datetime) -> str:
+        """`09:00`, with seconds where there are any."""
+        local = time.astimezone(self.zone)
+        return f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
+
+    def moment(self, time: datetime) -> str:
+        """`tomorrow 09:00`."""
+        return f"{self.day(time)} {self.time(time)}"
+
+    def span(self, start: datetime, end: datetime) -> str:
+        """`tomorrow 09:00–12:00`, with the second day if it is another."""
+        last = self.time(end) if self.day(start) == self.day(end) else self.moment(end)
+        return f"{self.moment(start)}–{last}"
+
+    def away(self, time: datetime) -> str:
+        """`in 2h`, `5m ago`: to the two largest units."""
+        seconds = round((time - self.now).total_seconds())
+        if seconds == 0:
+            return "now"
+        words = duration_about(timedelta(seconds=abs(seconds)))
+        return f"in {words}" if seconds > 0 else f"{words} ago"
+
+
+def utc(time: datetime) -> str:
+    """A time for the record: `2026-03-03 09:00:00 UTC`."""
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def machine(time: datetime) -> str:
+    """A time for programs, in UTC."""
+    return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def duration_about(length: timedelta) -> str:
+    """A duration to the two largest units: `2d 4h`, `5m 3s`."""
+    seconds = length.days * 86_400 + length.seconds
+    for large, small in ((86_400, 3600), (3600, 60), (60, 1)):
+        if seconds >= large:
+            return duration_text(timedelta(seconds=seconds // small * small))
+    return duration_text(timedelta(seconds=seconds))
+
+
+def memory_about(size: int) -> str:
+    """An amount of memory to a tenth: `15.6 GiB`."""
+    for name, unit in UNITS:
+        if size >= unit:
+            return f"{size / unit:.1f}".removesuffix(".0") + f" {name}"
+    return f"{size} B"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 core`, `2 cores`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def resources(offer: Offer) -> str:
+    """What an offer gives: `2 nodes, each 4 cores · 8 GiB · 1 GPU`."""
+    shape = offer.shape
+    each = [counted(shape.cores, "core"), memory_about(shape.memory)]
+    if shape.gpus:
+        each.append(counted(shape.gpus, "GPU"))
+    words = " · ".join(each)
+    return f"{len(offer.nodes)} nodes, each {words}" if len(offer.nodes) > 1 else words
+
+
+def price(quotes: Iterable[Quote]) -> str:
+    """What something costs, in a line; nothing costs `nothing`."""
+    return ", ".join(_quote(quote) for quote in quotes if quote.max) or "nothing"
+
+
+def _quote(quote: Quote) -> str:
+    low, high = f"{quote.min:.4g}", f"{quote.max:.4g}"
+    amount = high if low == high else f"{low}–{high}"
+    return f"{amount} {quote.description.removeprefix('in ') or quote.type.rpartition(':')[2]}"
+
+
+def kind_text(kind: str) -> str:
+    """A kind of executable in words."""
+    return KINDS.get(kind, kind)
