@@ -47,7 +47,7 @@ def ps(out: Output, every: bool, phase: str | None, name: str | None, platform: 
 
 
 def _current(link: Link, chosen: dict[str, Any]) -> SessionPage:
-    """What is active, and what ended in the last day: one call, unless there is so much that active ones may be missed."""
+    """What is active, or ended in the last day; a second call where there is so much that active ones may be missed."""
     page = link.do(sessions.sessions(phase=CURRENT, **chosen))
     since = datetime.now(UTC) - RECENT
     kept = {view.id: view for view in page.items if view.phase not in OVER or (view.ended or view.modified) > since}

@@ -1,0 +1,148 @@
+"""`doctor`: checks that everything is in order here, and says what to do where it isn't."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+
+from sublet.cli.command import command
+from sublet.cli.output import Output, table
+from sublet.cli.texts import size
+from sublet.client.address import find_address
+from sublet.client.calls.health import health
+from sublet.client.calls.people import whoami
+from sublet.client.calls.platforms import platforms
+from sublet.client.link import Link
+from sublet.errors import SubletError
+from sublet.home import Home, sublet_home
+from sublet.whereabouts import objections, on_network, probe
+
+CONTAINERS = ("podman", "docker", "apptainer", "singularity", "ch-run")
+NOTEBOOKS = ("papermill", "nbconvert", "ipykernel", "jupyterlab")
+LITTLE, TOO_LITTLE = 5 * 1024**3, 200 * 1024**2  # bytes of free disk
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    state: str  # ok, warn, bad
+    what: str
+    detail: str
+    todo: str = ""
+
+
+@command("doctor", "sublet doctor")
+def doctor(out: Output) -> int:
+    """Check this machine, your SUBLET_HOME and the service; say what to do where something is missing."""
+    found = [finding for check in CHECKS for finding in check(sublet_home())]
+    out.show(
+        found,
+        lambda: table(("", "WHAT", "FOUND", "WHAT TO DO"), [(f.state, f.what, f.detail, f.todo) for f in found]),
+        lambda: (f"{f.state} {f.what}: {f.detail}" for f in found if f.state != "ok"),
+    )
+    return 1 if any(finding.state == "bad" for finding in found) else 0
+
+
+def python(_: Home) -> Iterator[Finding]:
+    """The Python that runs this."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("ok" if sys.version_info >= (3, 11) else "bad", "Python", f"{version}, {sys.executable}")
+
+
+def place(home: Home) -> Iterator[Finding]:
+    """SUBLET_HOME: private, on a local disk with room, not on a login node."""
+    facts = probe(home.root)
+    above = home.root
+    while not os.path.exists(above):
+        above = os.path.dirname(above)
+    if not os.access(above, os.W_OK):
+        yield Finding("bad", "SUBLET_HOME", f"{home.root} can't be written", "Set SUBLET_HOME to a directory of yours.")
+    elif above == home.root and stat.S_IMODE(os.stat(above).st_mode) & 0o077:
+        yield Finding("warn", "SUBLET_HOME", f"others can look into {home.root}", f"chmod 700 {home.root}")
+    else:
+        yield Finding("ok", "SUBLET_HOME", home.root)
+    against = objections(facts)
+    if not on_network(facts.filesystem):
+        yield Finding("ok", "file system", facts.filesystem)
+    if not against:
+        yield Finding("ok", "machine", f"{facts.hostname}, no login node")
+    for objection in against:
+        yield Finding("bad", "machine", objection.why, objection.advice)
+    free = shutil.disk_usage(above).free
+    state = "bad" if free < TOO_LITTLE else "warn" if free < LITTLE else "ok"
+    yield Finding(
+        state, "free disk", size(free), "" if state == "ok" else "Make room: sessions write below SUBLET_HOME."
+    )
+
+
+def settings(home: Home) -> Iterator[Finding]:
+    """The settings file, if there is one."""
+    try:
+        with open(home.settings, "rb") as file:
+            tomllib.load(file)
+    except FileNotFoundError:
+        yield Finding("ok", "settings", "all as they come")
+    except (OSError, ValueError) as error:
+        yield Finding("bad", "settings", f"{home.settings}: {error}", "See docs/reference/settings.md.")
+    else:
+        yield Finding("ok", "settings", home.settings)
+
+
+def database(home: Home) -> Iterator[Finding]:
+    """The embedded database, if there is one."""
+    if not os.path.exists(home.database):
+        yield Finding("ok", "database", "made at the first start")
+        return
+    try:
+        store = sqlite3.connect(f"file:{home.database}?mode=ro", uri=True, timeout=5)
+        said = str(store.execute("PRAGMA quick_check(1)").fetchone()[0])
+        store.close()
+    except sqlite3.Error as error:
+        said = str(error)
+    todo = "" if said == "ok" else "Stop the service, and put back a copy of the file from before."
+    yield Finding("ok" if said == "ok" else "bad", "database", home.database if said == "ok" else said, todo)
+
+
+def service(_: Home) -> Iterator[Finding]:
+    """The service, its platforms, and who one is to it; it isn't started for this."""
+    address = find_address()
+    link = Link(replace(address, home=None))
+    try:
+        found = link.do(health())
+    except SubletError as error:
+        if address.home:
+            yield Finding("ok", "service", "not running; it starts by itself")
+        else:
+            yield Finding("bad", "service", error.message, error.advice)
+        return
+    yield Finding("ok", "service", f"{found.mode}, version {found.version}, {address.text}")
+    try:
+        yield Finding("ok", "you are", link.do(whoami()).person)
+        for platform in link.do(platforms()).items:
+            state = "ok" if platform.working else "bad"
+            yield Finding(state, f"platform {platform.name}", platform.kind if platform.working else platform.problem)
+    except SubletError as error:
+        yield Finding("bad", "service", error.message, error.advice)
+
+
+def tools(_: Home) -> Iterator[Finding]:
+    """What containers and notebooks need."""
+    containers = [name for name in CONTAINERS if shutil.which(name)]
+    todo = "" if containers else "To run images, install podman or apptainer."
+    yield Finding("ok" if containers else "warn", "containers", ", ".join(containers) or "no tool for them", todo)
+    missing = [name for name in NOTEBOOKS if find_spec(name) is None]
+    if missing:
+        yield Finding("warn", "notebooks", f"without {', '.join(missing)}", "pip install 'sublet[notebook]'")
+    else:
+        yield Finding("ok", "notebooks", ", ".join(NOTEBOOKS))
+
+
+CHECKS: tuple[Callable[[Home], Iterator[Finding]], ...] = (python, place, settings, database, service, tools)
