@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import Place
+from tests.real.programs import Place
 
 from sublet.core.request import Executable
 from sublet.kinds.bag import BAG

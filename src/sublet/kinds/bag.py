@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib.resources import files
 
 from sublet.core import bag
 from sublet.core.job import Program
@@ -13,9 +12,9 @@ from sublet.core.offer import Reason
 from sublet.core.request import Data, Executable, Request
 from sublet.kinds import fields as f
 from sublet.kinds.port import Kind, Setting, Way
+from sublet.kinds.travel import PROGRAM, packed
 
 BROUGHT = "sublet.tasks"  # the file of lines
-LIBRARY = ".sublet/lib"  # what travels with the job
 
 
 class Bag(Kind):
@@ -55,23 +54,15 @@ class Bag(Kind):
 
 
 def program(executable: Executable, setting: Setting) -> Program:
-    """The small program, what it imports, and what it is to run."""
+    """The small program, and what it is to run."""
     fields = executable.fields
     plan = {
         "fields": {name: fields[name] for name in bag.FIELDS if name in fields and name != "environment"},
         "parallel": fields.get("parallel") or setting.shape.cores,
         "lines": setting.brought(BROUGHT) if fields.get("file") is not None else "",
     }
-    package = files("sublet")
-    travels = {
-        f"{LIBRARY}/bag_runner.py": package.joinpath("kinds/bag_runner.py").read_bytes(),
-        f"{LIBRARY}/sublet/__init__.py": b"",
-        f"{LIBRARY}/sublet/core/__init__.py": b"",
-        f"{LIBRARY}/sublet/core/bag.py": package.joinpath("core/bag.py").read_bytes(),
-        ".sublet/bag.json": json.dumps(plan).encode(),
-    }
-    argv = (setting.tool("python3"), f"{LIBRARY}/bag_runner.py")
-    return Program(argv, f.environment_of(fields), travels)
+    travels = {PROGRAM: packed("bag_runner", "core/bag.py"), ".sublet/bag.json": json.dumps(plan).encode()}
+    return Program((setting.tool("python3"), PROGRAM), f.environment_of(fields), travels)
 
 
 BAG = Bag()

@@ -268,7 +268,3 @@ def say(text: str, stream: TextIO = sys.stdout) -> None:
     """Tell the person, at once."""
     stream.write(f"bag: {text}\n")
     stream.flush()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,252 @@
+"""Container images, by whichever tool there is: Podman, Apptainer, Docker or Charliecloud."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from sublet.core.job import Program
+from sublet.core.offer import Reason
+from sublet.core.request import Data, Executable, Request
+from sublet.kinds import fields as f
+from sublet.kinds import images
+from sublet.kinds.port import Kind, Setting, Way
+from sublet.kinds.travel import PROGRAM, packed
+
+PARTS = tuple(f"kinds/inside/{name}.py" for name in ("container_images", "container_tools", "image_files", "gate"))
+FETCH = timedelta(minutes=2)  # a guess at how long an image of a few hundred MB takes
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
+ARCHITECTURES = {"amd64", "x86_64"}
+KINDS = "https://www.purl.org/ivoa.net/Calycopis-openapi/schema/v1.0/kinds/executable"
+
+# tool → what of it must be there, and whether it keeps code from the account's files and processes.
+# Charliecloud shares processes and devices with the account, so it isn't for strangers' code.
+TOOLS: dict[str, tuple[tuple[str, ...], bool]] = {
+    "podman": (("podman",), True),
+    "apptainer": (("apptainer",), True),
+    "singularity": (("singularity",), True),
+    "docker": (("docker",), True),
+    "charliecloud": (("ch-run",), False),
+}
+CALLED = (*TOOLS, "ch-run", "ch-image", "ch-convert", "unsquashfs")
+FOR_DOCKER = ("podman", "apptainer", "singularity", "docker", "charliecloud")
+FOR_SINGULARITY = ("apptainer", "singularity", "podman", "charliecloud")
+SHARES_PORTS = frozenset({"apptainer", "singularity", "charliecloud"})  # an inner port is the machine's own: no mapping
+SHARED_FIELDS = ("command", "entrypoint", "environment", "network")
+
+
+class DockerContainer(Kind):
+    """The kind `docker-container`."""
+
+    name = "docker-container"
+    uri = f"{KINDS}/docker-container.yaml"
+
+    def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
+        """An image that can be named, nothing privileged, and at most one port, to be reached through the service."""
+        fields = executable.fields
+        found = f.unknown_fields(fields, ("image", "privileged", *SHARED_FIELDS))
+        if fields.get("privileged"):
+            told = "no container runs privileged here."
+            found.append(f.not_supported("privileged", told, wanted=True, nearest="privileged: false"))
+        return found + check_image(fields.get("image")) + check_run(fields, request)
+
+    def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
+        """One for each tool that is there."""
+        image = executable.fields["image"]
+        sources = [images.read_location(location, number) for number, location in enumerate(image["locations"])]
+        return _ways(executable, tools, FOR_DOCKER, sources, image.get("digest") or "")
+
+    def needs(self, executable: Executable) -> str:
+        """A container tool."""
+        if access_ports(executable.fields):
+            return "podman or docker (whose ports can be reached)"
+        return "podman, apptainer, docker or charliecloud"
+
+    def brings(self, executable: Executable) -> Sequence[Data]:
+        """Archives that lie at an address."""
+        return images.to_bring(executable.fields["image"]["locations"])
+
+
+class SingularityContainer(Kind):
+    """The kind `singularity-container`."""
+
+    name = "singularity-container"
+    uri = f"{KINDS}/singularity-container.yaml"
+
+    def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
+        """The location of an image."""
+        fields = executable.fields
+        found = f.unknown_fields(fields, ("location", *SHARED_FIELDS))
+        found += check_location("location", fields.get("location"), sif=True)
+        return found + check_run(fields, request)
+
+    def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
+        """Apptainer itself, else a tool that runs the file system inside the image."""
+        source = images.read_location(str(executable.fields["location"]), 0, sif=True)
+        order = FOR_SINGULARITY if source["how"] != "library" else ("apptainer", "singularity")
+        if source["how"] == "sif" and "unsquashfs" not in tools:
+            order = ("apptainer", "singularity")
+        return _ways(executable, tools, order, [source], "")
+
+    def needs(self, executable: Executable) -> str:
+        """Apptainer, or what can unpack its images and run them."""
+        return "apptainer, or unsquashfs with podman or charliecloud"
+
+    def brings(self, executable: Executable) -> Sequence[Data]:
+        """The image, if it lies at an address."""
+        return images.to_bring([str(executable.fields["location"])], sif=True)
+
+
+def check_image(image: Any) -> list[Reason]:
+    """Where the image is, which one exactly, and for what machine."""
+    if not isinstance(image, Mapping):
+        return [f.missing("image", "an image is needed.", nearest="image: {locations: [ghcr.io/owner/name:tag]}")]
+    found = f.unknown_fields(image, ("locations", "digest", "platform"))
+    locations = image.get("locations")
+    if not isinstance(locations, Sequence) or isinstance(locations, str) or not locations:
+        return [*found, f.missing("image.locations", "image.locations must be a list of at least one location.")]
+    for number, location in enumerate(locations):
+        found += check_location(f"image.locations[{number}]", location)
+    digest = image.get("digest")
+    if digest is not None and not (isinstance(digest, str) and DIGEST.match(digest)):
+        told = "image.digest must be sha256: and 64 hexadecimal digits."
+        found.append(f.invalid("image.digest", told, wanted=digest))
+    return found + check_platform(image.get("platform") or {})
+
+
+def check_platform(platform: Any) -> list[Reason]:
+    """Images are for linux on amd64."""
+    if not isinstance(platform, Mapping):
+        return [f.invalid("image.platform", "image.platform must have architecture and os.", wanted=platform)]
+    found = []
+    for name, allowed in (("architecture", ARCHITECTURES), ("os", {"linux"})):
+        if (value := platform.get(name)) is not None and value not in allowed:
+            told = f"images for {value} can't be run here; only linux on amd64."
+            nearest = "amd64" if name == "architecture" else "linux"
+            found.append(f.not_supported(f"image.platform.{name}", told, wanted=value, nearest=nearest))
+    return found
+
+
+def check_location(field: str, location: Any, sif: bool = False) -> list[Reason]:
+    """A location that some tool can read."""
+    if not isinstance(location, str) or not location.strip():
+        return [f.missing(field, "the location of the image is needed.")]
+    if images.read_location(location, 0, sif=sif)["how"] == "unknown":
+        told = f"{location!r} is not a location of an image that can be read here."
+        nearest = "https://host/tool.sif" if sif else "ghcr.io/owner/name:tag or docker-archive:/path.tar"
+        return [f.invalid(field, told, wanted=location, nearest=nearest)]
+    return []
+
+
+def check_run(fields: Mapping[str, Any], request: Request) -> list[Reason]:
+    """What is run in the container, and what is mounted and published."""
+    found = f.check_environment(fields.get("environment"))
+    if fields.get("command") is not None:
+        found += f.check_words("command", fields["command"], empty=True)
+    entrypoint = fields.get("entrypoint")
+    if entrypoint is not None:
+        found += f.check_words("entrypoint", [entrypoint] if isinstance(entrypoint, str) else entrypoint)
+    for volume in request.compute.volumes:
+        if ":" in volume.path or "," in volume.path or ".." in volume.path.split("/") or volume.path == "/":
+            told = f"a volume can't be mounted at {volume.path!r}."
+            found.append(Reason(f.INVALID, "compute.volumes", told, wanted=volume.path, nearest="/input"))
+    return found + check_network(fields.get("network"))
+
+
+def check_network(network: Any) -> list[Reason]:
+    """One port may be reached through the service; none is opened on the machine."""
+    ports = network.get("ports") or [] if isinstance(network, Mapping) else network
+    if network is None or ports == []:
+        return []
+    if not isinstance(ports, Sequence) or not all(isinstance(port, Mapping) for port in ports):
+        return [f.invalid("network.ports", "network.ports must be a list.", wanted=network)]
+    found = []
+    for number, port in enumerate(ports):
+        field = f"network.ports[{number}]"
+        if port.get("external"):
+            told = "no port is opened to the outside; one with access: true is reached through the service."
+            found.append(f.not_supported(f"{field}.external", told, wanted=port["external"], nearest="access: true"))
+        inner = (port.get("internal") or {}).get("port")
+        if not isinstance(inner, int) or not 0 < inner < 65536:
+            found.append(f.invalid(f"{field}.internal.port", "a port is a number from 1 to 65535.", wanted=inner))
+        if port.get("access") and str(port.get("protocol") or "HTTP").upper() not in ("HTTP", "TCP"):
+            told = f"{port['protocol']} can't be reached through the service; HTTP can."
+            found.append(f.not_supported(f"{field}.protocol", told, wanted=port["protocol"], nearest="HTTP"))
+    if len(access_ports({"network": network})) > 1:
+        found.append(f.not_supported("network.ports", "only one port can be reached.", nearest="one with access: true"))
+    return found
+
+
+def access_ports(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The ports that someone wants to reach."""
+    return [port for port in (fields.get("network") or {}).get("ports") or [] if port.get("access")]
+
+
+def _ways(
+    executable: Executable,
+    tools: Mapping[str, str],
+    order: Sequence[str],
+    sources: Sequence[Mapping[str, str]],
+    digest: str,
+) -> list[Way]:
+    reached = bool(access_ports(executable.fields))
+    there = [tool for tool in order if all(part in tools for part in TOOLS[tool][0])]
+    if "apptainer" in there and "singularity" in there:
+        there.remove("singularity")  # the same program under its old name
+    return [
+        Way(
+            tool,
+            contained=TOOLS[tool][1] and not any(images.is_ours(source) for source in sources),
+            program=_program_of(executable, tool, sources, digest),
+            prepare=FETCH if any(source["how"] == "registry" for source in sources) else timedelta(0),
+            interactive=reached,
+        )
+        for tool in there
+        if not (reached and tool in SHARES_PORTS)
+    ]
+
+
+def _program_of(
+    executable: Executable, tool: str, sources: Sequence[Mapping[str, str]], digest: str
+) -> Callable[[Setting], Program]:
+    return partial(program, executable, tool, sources, digest)
+
+
+def program(
+    executable: Executable, tool: str, sources: Sequence[Mapping[str, str]], digest: str, setting: Setting
+) -> Program:
+    """The runner, and what it is to run."""
+    fields = executable.fields
+    entrypoint = fields.get("entrypoint")
+    ports = access_ports(fields)
+    plan = {
+        "tool": tool,
+        "paths": {name: setting.tool(name) for name in setting.tools if name in CALLED},
+        "name": f"sublet-{setting.directory.rstrip('/').rpartition('/')[2]}",
+        "sources": [images.placed(source, setting) for source in sources],
+        "digest": digest,
+        "entrypoint": [entrypoint] if isinstance(entrypoint, str) else entrypoint,
+        "command": list(fields.get("command") or ()),
+        "environment": f.environment_of(fields),
+        "mounts": [[f"{setting.directory}/{m.source}", m.target, m.read_only] for m in setting.mounts],
+        "work": setting.work,
+        "image": f"{setting.directory}/image",
+        "private": f"{setting.directory}/container",  # not below the working directory, which the container can change
+        "port": ports[0]["internal"]["port"] if ports else 0,
+        "path": ports[0].get("path") or "/" if ports else "/",
+        "base_url": setting.base_url,
+        "cores": setting.shape.cores,
+        "memory": setting.shape.memory,
+        "gpus": setting.shape.gpus,
+    }
+    travels = {PROGRAM: packed("container_runner", *PARTS), ".sublet/container.json": json.dumps(plan).encode()}
+    environment = {"SUBLET_SECRET": setting.secret} if ports else {}
+    return Program((setting.tool("python3"), PROGRAM), environment, travels, connects="uri:http" if ports else "")
+
+
+DOCKER = DockerContainer()
+SINGULARITY = SingularityContainer()

@@ -1,0 +1,72 @@
+"""Where an image is: how each form of a location is read, and what of it must be brought first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import unquote, urlsplit
+
+from sublet.core.request import Data
+from sublet.kinds import fields as f
+from sublet.kinds.port import Setting
+
+BROUGHT = "sublet.image"
+ARCHIVES = ("docker-archive", "oci-archive")
+REFERENCE = re.compile(
+    r"(?P<name>[a-zA-Z0-9][a-zA-Z0-9._-]*(:[0-9]+)?(/[a-z0-9._-]+)*)(:(?P<tag>[\w][\w.-]{0,127}))?"
+    r"(@(?P<digest>sha256:[0-9a-f]{64}))?\Z"
+)
+SQUASHED = (".sif", ".simg", ".sqfs", ".squashfs", ".img")
+
+
+def read_location(location: str, number: int, sif: bool = False) -> dict[str, str]:
+    """A location as a source: `how` it is had (registry, archive, directory, sif, library, unknown), and where."""
+    scheme, separator, rest = location.partition("://")
+    if separator and scheme in ("http", "https", "file"):
+        how = "sif" if sif or _path(location).endswith(SQUASHED) else "archive"
+        return {"how": how, "brought": f"{BROUGHT}-{number}", "said": location}
+    if separator and scheme in ("library", "oras", "shub"):
+        return {"how": "library" if sif else "unknown", "ref": location, "said": location}
+    if separator and scheme == "docker":
+        return _reference(rest, location)
+    if location.startswith("/"):
+        return _at_path(location, location, sif)
+    prefix, colon, path = location.partition(":")
+    if colon and prefix in (*ARCHIVES, "dir") and path.startswith("/"):
+        return _at_path(path, location, sif) if prefix == "dir" else {"how": "archive", "path": path, "said": location}
+    return _reference(location, location) if not sif and not separator else {"how": "unknown", "said": location}
+
+
+def _reference(text: str, said: str) -> dict[str, str]:
+    if not REFERENCE.match(text):
+        return {"how": "unknown", "said": said}
+    return {"how": "registry", "ref": text, "said": said}
+
+
+def _at_path(path: str, said: str, sif: bool) -> dict[str, str]:
+    if path.endswith((".tar", ".tar.gz", ".tgz")):
+        return {"how": "archive", "path": path, "said": said}
+    squashed = path.endswith(SQUASHED) or (sif and "." in path.rpartition("/")[2])
+    return {"how": "sif" if squashed else "directory", "path": path.rstrip("/") or "/", "said": said}
+
+
+def _path(location: str) -> str:
+    return unquote(urlsplit(location).path)
+
+
+def is_ours(source: Mapping[str, str]) -> bool:
+    """Whether it is a path among the account's own files, which a stranger must not be able to name."""
+    return "path" in source or source["said"].startswith("file:")
+
+
+def to_bring(locations: Sequence[str], sif: bool = False) -> list[Data]:
+    """The images that lie at an address and are brought as data."""
+    sources = [read_location(location, number, sif) for number, location in enumerate(locations)]
+    return [f.brought(source["brought"], source["said"]) for source in sources if "brought" in source]
+
+
+def placed(source: Mapping[str, str], setting: Setting) -> dict[str, str]:
+    """The source as the runner finds it: what was brought is a file in a directory."""
+    if "brought" in source:
+        return {**source, "folder": setting.brought(source["brought"])}
+    return dict(source)

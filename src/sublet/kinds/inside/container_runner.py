@@ -1,0 +1,229 @@
+"""Runs a container as part of a job: has the image, runs the tool, stops it with the job, and cleans up.
+
+Travels with the job: Python alone. Exit code 125 says that the image could not be had; else it is the container's own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+from sublet.kinds.inside import container_tools as tools
+from sublet.kinds.inside import gate
+from sublet.kinds.inside.container_images import have_image, say
+from sublet.kinds.inside.container_tools import Image, Machine, Plan
+
+NO_IMAGE = 125
+STOP_SECONDS = 3  # between SIGTERM and SIGKILL inside the container
+HOOK = """#!/bin/sh
+# The container's first process joins the job's control group, so that its memory is counted and limited as the job's.
+sed 's/.*"pid": *\\([0-9]*\\).*/\\1/' > "$1/cgroup.procs"
+"""
+CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE = 1, 32, 4096, 16384, 1 << 19
+
+
+def quietly(*argv: str) -> None:
+    """Call a tool whatever it says: it is for cleaning up."""
+    subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+
+class Stopped(Exception):
+    """The job is being stopped."""
+
+
+def machine_of(plan: Plan) -> Machine:
+    """What the tools must be told about this machine."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    processes = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    most = int(read("/proc/sys/kernel/pid_max") or 32768)
+    root = os.geteuid() == 0
+    runtime = other_runtime() if plan["tool"] == "podman" else ""
+    return Machine(
+        open_files=files if files != resource.RLIM_INFINITY else 1 << 20,
+        processes=min(processes, most) if processes != resource.RLIM_INFINITY else most,
+        cores=tuple(sorted(os.sched_getaffinity(0))),
+        gpus=os.environ.get("CUDA_VISIBLE_DEVICES", "all") if plan["gpus"] else "",
+        runtime=runtime,
+        hooks=make_hook(plan["private"]) if runtime and root else "",
+        root=root,
+    )
+
+
+def read(path: str) -> str:
+    """A small file of the kernel's; empty if it isn't there."""
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def other_runtime() -> str:
+    """crun refuses a machine whose control groups are of both versions; runc doesn't mind."""
+    if not read("/sys/fs/cgroup/unified/cgroup.controllers"):
+        return ""
+    return shutil.which("runc", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or ""
+
+
+def make_hook(folder: str) -> str:
+    """A hook directory for Podman, where our memory has a control group of version 1."""
+    for line in read("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        group = f"/sys/fs/cgroup/memory{path}".rstrip("/")
+        if "memory" in controllers.split(",") and os.access(f"{group}/cgroup.procs", os.W_OK):
+            program = f"{folder}/join"
+            with open(program, "w", encoding="ascii") as file:
+                file.write(HOOK)
+            os.chmod(program, 0o700)
+            hook = {"path": program, "args": ["join", group]}
+            with open(f"{folder}/join.json", "w", encoding="ascii") as file:
+                json.dump({"version": "1.0.0", "hook": hook, "when": {"always": True}, "stages": ["prestart"]}, file)
+            return folder
+    return ""
+
+
+def command(plan: Plan, image: Image) -> tuple[list[str], dict[str, str]]:
+    """The tool's words and environment."""
+    os.makedirs(plan["private"], mode=0o700, exist_ok=True)
+    machine, environment = machine_of(plan), dict(os.environ)
+    environment.pop("SUBLET_SECRET", None)
+    told = tools.inner_environment(plan, image)
+    if plan["tool"] in ("podman", "docker"):
+        lines = f"{plan['private']}/environment"
+        write_private(lines, tools.environment_lines(told))
+        make = tools.podman if plan["tool"] == "podman" else tools.docker
+        return make(plan, image, machine, lines), environment
+    if plan["tool"] == "charliecloud":
+        prepare_directory(plan, image)
+        own = {"USER": environment.get("USER") or str(os.getuid()), "PATH": "/usr/local/bin:/usr/bin:/bin"}
+        return tools.charliecloud(plan, image), {**own, **told}
+    return tools.apptainer(plan, image, machine), {**environment, **tools.apptainer_environment(plan)}
+
+
+def write_private(path: str, text: str) -> None:
+    """A file that only we can read."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def prepare_directory(plan: Plan, image: Image) -> None:
+    """For Charliecloud: places to mount on, where the image is ours; and what is read-only is made so, for us alone."""
+    mounts = tools.inner_mounts(plan)
+    if image.temporary:
+        for part in ("bin", "dev", "etc", "home", "proc", "root", "sys", "tmp", "usr", *(m[1] for m in mounts)):
+            os.makedirs(f"{image.directory}/{part.lstrip('/')}", exist_ok=True)
+        for name in ("passwd", "group", "hosts", "resolv.conf"):
+            with open(f"{image.directory}/etc/{name}", "a", encoding="utf-8"):
+                pass  # Charliecloud mounts the machine's own on these
+    sources = [source for source, _, read_only in mounts if read_only]
+    if sources:
+        libc = ctypes.CDLL(None, use_errno=True)
+        call(libc.unshare(CLONE_NEWNS | (0 if os.geteuid() == 0 else CLONE_NEWUSER)))
+        call(libc.mount(b"none", b"/", None, MS_REC | MS_SLAVE, None))
+        for source in map(os.fsencode, sources):
+            call(libc.mount(source, source, None, MS_BIND | MS_REC, None))
+            call(libc.mount(None, source, None, MS_BIND | MS_REMOUNT | MS_RDONLY, None))
+
+
+def call(failed: int) -> None:
+    """Raise what the kernel said, if it said no."""
+    if failed:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def published(plan: Plan, process: subprocess.Popen[bytes]) -> tuple[str, int] | None:
+    """Where the container's port is reached on this machine, once something listens there; None if it ended before."""
+    tool = plan["paths"][plan["tool"]]
+    address: tuple[str, int] | None = None
+    while process.poll() is None:
+        if address is None:
+            said = subprocess.run([tool, "port", plan["name"], f"{plan['port']}/tcp"], capture_output=True, text=True)
+            host, _, port = said.stdout.strip().partition("\n")[0].rpartition(":")
+            address = (host, int(port)) if port.isdigit() else None
+        if address and gate.listens(address):
+            return address
+        time.sleep(0.1)
+    return None
+
+
+def open_gate(plan: Plan, process: subprocess.Popen[bytes], secret: str) -> None:
+    """Let in who brings the session's secret."""
+    address = published(plan, process)
+    if address:
+        door = gate.Door(secret, plan["base_url"], plan["path"])
+        gate.serve(int(os.environ["SUBLET_PORT"]), lambda visitor: gate.forward(visitor, door, address))
+
+
+def on_term(number: int, frame: object) -> None:
+    """End the wait, once."""
+    signal.signal(number, signal.SIG_IGN)
+    raise Stopped
+
+
+def run(plan: Plan, image: Image) -> int:
+    """Run it to its end, or until the job is stopped."""
+    argv, environment = command(plan, image)
+    secret = os.environ.pop("SUBLET_SECRET", "")
+    process = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL)
+    try:
+        signal.signal(signal.SIGTERM, on_term)
+        if plan["port"]:
+            threading.Thread(target=open_gate, args=(plan, process, secret), daemon=True).start()
+        code = process.wait()
+    except Stopped:
+        stop(plan, process)
+        code = process.wait()
+    return code if code >= 0 else 128 - code
+
+
+def stop(plan: Plan, process: subprocess.Popen[bytes]) -> None:
+    """Stop what runs in the container: politely, then for good."""
+    if plan["tool"] in ("podman", "docker"):
+        quietly(plan["paths"][plan["tool"]], "stop", "--time", str(STOP_SECONDS), plan["name"])
+    else:
+        process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def clean(plan: Plan, image: Image) -> None:
+    """Leave neither container nor image nor secrets behind."""
+    if plan["tool"] in ("podman", "docker"):
+        tool = plan["paths"][plan["tool"]]
+        quietly(tool, "rm", "--force", plan["name"])
+        if image.temporary and image.reference:
+            quietly(tool, "rmi", image.reference)
+        if plan["tool"] == "podman" and os.geteuid() and tools.owner_differs(image):
+            ours = [source for source, _, read_only in tools.inner_mounts(plan) if not read_only]
+            quietly(tool, "unshare", "chown", "-hR", "0:0", *ours)
+    if os.path.exists(single := f"{plan['image']}.sif"):
+        os.unlink(single)
+    for folder in (plan["private"], plan["image"]):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> int:
+    """Run the container that `.sublet/container.json` describes."""
+    with open(".sublet/container.json", encoding="utf-8") as file:
+        plan = json.load(file)
+    image = have_image(plan)
+    if image is None:
+        return NO_IMAGE
+    try:
+        return run(plan, image)
+    except OSError as why:
+        say(f"the container could not be started: {why}")
+        return NO_IMAGE
+    finally:
+        clean(plan, image)

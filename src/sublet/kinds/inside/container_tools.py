@@ -1,0 +1,158 @@
+"""The words that each container tool is called with. Travels with the job: Python alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Plan = Mapping[str, Any]
+
+
+@dataclass
+class Image:
+    """An image that is here: a name or id that the tool knows, or a directory with its file system."""
+
+    reference: str = ""
+    directory: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)  # its own Entrypoint, Cmd, Env, WorkingDir
+    singularity: bool = False  # unpacked from a Singularity image
+    temporary: bool = False  # nobody had it before: it is removed afterwards
+
+
+def inner_work(plan: Plan) -> str:
+    """Where the container sees the working directory: /work, unless one of its volumes is there."""
+    taken = any(target.rstrip("/") == "/work" or target.startswith("/work/") for _, target, _ in plan["mounts"])
+    return "/sublet/work" if taken else "/work"
+
+
+def inner_mounts(plan: Plan) -> list[tuple[str, str, bool]]:
+    """Source, target and whether read-only: the working directory first, since others may lie below it."""
+    work = inner_work(plan)
+    mounts = [(plan["work"], work, False)]
+    for source, target, read_only in plan["mounts"]:
+        mounts.append((source, target if target.startswith("/") else f"{work}/{target}", read_only))
+    return mounts
+
+
+def inner_directory(plan: Plan, image: Image) -> str:
+    """Where it starts: in the image's own directory if it has one, else in the working directory."""
+    own = image.config.get("WorkingDir") or "/"
+    return inner_work(plan) if own == "/" else str(own)
+
+
+def inner_environment(plan: Plan, image: Image) -> dict[str, str]:
+    """What the container finds in its environment; of a mere directory the tool must be told the image's own too."""
+    told = dict(pair.split("=", 1) for pair in image.config.get("Env") or () if "=" in pair) if image.directory else {}
+    told |= {"SUBLET_WORK": inner_work(plan), "SUBLET_CORES": str(plan["cores"])}
+    if plan["port"]:
+        told["SUBLET_BASE_URL"] = plan["base_url"]
+    return {**told, **plan["environment"]}
+
+
+def owner_differs(image: Image) -> bool:
+    """Whether the image runs as somebody else than root, who then must own what it writes to."""
+    return str(image.config.get("User") or "0").split(":")[0] not in ("0", "root")
+
+
+def words(plan: Plan, image: Image) -> list[str]:
+    """The whole command, for a tool that doesn't know the image's own: as Docker means entry point and arguments."""
+    if plan["entrypoint"]:
+        return [*plan["entrypoint"], *plan["command"]]
+    own = list(image.config.get("Entrypoint") or ())
+    return own + (plan["command"] or list(image.config.get("Cmd") or ()))
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the runner found out about the machine."""
+
+    open_files: int = 1024
+    processes: int = 1024
+    cores: tuple[int, ...] = ()
+    gpus: str = ""  # the numbers of those that are ours, as "0,1"
+    runtime: str = ""  # another OCI runtime than the usual one
+    hooks: str = ""  # a directory with a hook that keeps the container's memory in our control group
+    root: bool = False
+
+
+def podman(plan: Plan, image: Image, machine: Machine, environment_file: str) -> list[str]:
+    """podman run: in the foreground, gone afterwards, and within the limits of the job it is part of."""
+    argv = [plan["paths"]["podman"]]
+    argv += ["--runtime", machine.runtime] if machine.runtime else []
+    argv += ["--hooks-dir", machine.hooks] if machine.hooks else []
+    argv += ["run", "--pull=never", "--log-driver=none"]
+    if not machine.runtime:
+        argv += ["--cgroups=disabled"]  # it stays in the job's own control group, with its limits
+    elif machine.root:
+        argv += [f"--cpuset-cpus={','.join(map(str, machine.cores))}"]
+    # podman's own defaults are more than an ordinary process may ask for
+    argv += ["--ulimit", f"nofile={machine.open_files}:{machine.open_files}"]
+    argv += ["--ulimit", f"nproc={machine.processes}:{machine.processes}"]
+    if machine.gpus:
+        argv += [f"--device=nvidia.com/gpu={number}" for number in machine.gpus.split(",")]
+    argv += ["--init", *_like_docker(plan, image, environment_file, ",U=true" if owner_differs(image) else "")]
+    if image.directory:
+        return [*argv, "--rootfs", f"{image.directory}:O", *words(plan, image)]
+    return [*argv, image.reference, *_arguments(plan)]
+
+
+def docker(plan: Plan, image: Image, machine: Machine, environment_file: str) -> list[str]:
+    """docker run: the daemon isn't part of the job, so the limits are given to it."""
+    argv = [plan["paths"]["docker"], "run", "--pull=never", "--init", f"--memory={plan['memory']}"]
+    argv += [f"--memory-swap={plan['memory']}", f"--user={os.getuid()}:{os.getgid()}"]
+    if machine.cores:
+        argv += [f"--cpuset-cpus={','.join(map(str, machine.cores))}"]
+    if machine.gpus:
+        argv += [f'--gpus="device={machine.gpus}"']
+    return [*argv, *_like_docker(plan, image, environment_file), image.reference, *_arguments(plan)]
+
+
+def _like_docker(plan: Plan, image: Image, environment_file: str, writable: str = "") -> list[str]:
+    argv = ["--rm", f"--name={plan['name']}", "--label=sublet", "--security-opt=no-new-privileges"]
+    argv += [f"--env-file={environment_file}", f"--workdir={inner_directory(plan, image)}"]
+    for name, value in inner_environment(plan, image).items():
+        if "\n" in value or "\r" in value:
+            argv += ["--env", f"{name}={value}"]  # a file of lines can't hold it
+    for source, target, read_only in inner_mounts(plan):
+        argv += ["--mount", f"type=bind,source={source},target={target}" + (",readonly" if read_only else writable)]
+    if plan["port"]:
+        argv += [f"--publish=127.0.0.1::{plan['port']}"]
+    if plan["entrypoint"] and not image.directory:
+        argv += ["--entrypoint", plan["entrypoint"][0]]
+    return argv
+
+
+def _arguments(plan: Plan) -> list[str]:
+    return [*(plan["entrypoint"] or ())[1:], *plan["command"]]
+
+
+def apptainer(plan: Plan, image: Image, machine: Machine) -> list[str]:
+    """apptainer run or exec: nothing of the account's is seen but what is bound."""
+    override = bool(plan["entrypoint"])
+    argv = [plan["paths"][plan["tool"]], "--silent", "exec" if override else "run"]
+    argv += ["--containall", "--no-home", "--cleanenv", "--writable-tmpfs", "--pwd", inner_work(plan)]
+    if machine.gpus:
+        argv += ["--nv"]
+    for source, target, read_only in inner_mounts(plan):
+        argv += ["--bind", f"{source}:{target}" + (":ro" if read_only else "")]
+    return [*argv, image.reference or image.directory, *(plan["entrypoint"] or ()), *plan["command"]]
+
+
+def apptainer_environment(plan: Plan) -> dict[str, str]:
+    """How values get into the container: by the tool's environment, which other users can't read."""
+    prefix = f"{plan['tool'].upper()}ENV_"
+    return {prefix + name: value for name, value in inner_environment(plan, Image()).items()}
+
+
+def charliecloud(plan: Plan, image: Image) -> list[str]:
+    """ch-run: the image's file system, read-only, with what is bound; its environment is the container's."""
+    argv = [plan["paths"]["ch-run"], "--private-tmp", f"--cd={inner_directory(plan, image)}"]
+    argv += [f"--bind={source}:{target}" for source, target, _ in inner_mounts(plan)]
+    return [*argv, image.directory, "--", *words(plan, image)]
+
+
+def environment_lines(pairs: Mapping[str, str]) -> str:
+    """A file of NAME=VALUE lines; values of several lines are left to the command's words."""
+    return "".join(f"{name}={value}\n" for name, value in pairs.items() if "\n" not in value and "\r" not in value)

@@ -1,0 +1,208 @@
+"""Image files without any tool: what an archive holds, whether it is the one that was meant, and its file system.
+
+Travels with the job: Python alone.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+from typing import Any
+
+WHITEOUT = ".wh."
+OPAQUE = ".wh..wh..opq"
+SQUASHFS = b"hsqs"
+BLOCK = 1 << 20
+
+
+class NotAnImage(Exception):
+    """The file is not an image that can be used; the message says why."""
+
+
+def sha256_of(path: str) -> str:
+    """The digest of a whole file."""
+    with open(path, "rb") as file:
+        return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class Archive:
+    """An image in one tar file: as `docker save` writes it, or in the OCI layout."""
+
+    def __init__(self, path: str) -> None:
+        """Read its table."""
+        self.path = path
+        try:
+            self.tar = tarfile.open(path)  # noqa: SIM115 (closed by close)
+            self.config_name, self.layers = self._table()
+            about = self.blob(self.config_name)
+            self.config: dict[str, Any] = json.loads(about)
+            self.id = "sha256:" + hashlib.sha256(about).hexdigest()  # what a store knows it by
+        except (OSError, tarfile.TarError, KeyError, IndexError, ValueError) as why:
+            raise NotAnImage(f"{path} is not an image archive: {why}") from why
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.tar.close()
+
+    def blob(self, name: str) -> bytes:
+        """One member."""
+        file = self.tar.extractfile(name)
+        if file is None:
+            raise KeyError(name)
+        return file.read()
+
+    def _table(self) -> tuple[str, list[str]]:
+        self.digests: list[str] = []
+        names = set(self.tar.getnames())
+        if "index.json" in names:
+            entry = json.loads(self.blob("index.json"))["manifests"][0]
+            raw = self.blob(_blob_name(entry["digest"]))
+            manifest = json.loads(raw)
+            if manifest.get("manifests"):  # an index of indexes: take the one for this machine
+                fits = [m for m in manifest["manifests"] if m.get("platform", {}).get("architecture") == "amd64"]
+                entry = (fits or manifest["manifests"])[0]
+                raw = self.blob(_blob_name(entry["digest"]))
+                manifest = json.loads(raw)
+            self.digests.append("sha256:" + hashlib.sha256(raw).hexdigest())
+            return _blob_name(manifest["config"]["digest"]), [_blob_name(x["digest"]) for x in manifest["layers"]]
+        manifest = json.loads(self.blob("manifest.json"))[0]
+        return manifest["Config"], manifest["Layers"]
+
+    def known_as(self) -> list[str]:
+        """The digests that it truly has: of its manifest, of its configuration (the image's id) and of the file."""
+        return [*self.digests, self.id, sha256_of(self.path)]
+
+    def verify_layers(self) -> None:
+        """Each layer is the one that the configuration names, so that the image's digest covers all of it."""
+        wanted = self.config.get("rootfs", {}).get("diff_ids", [])
+        found = [self._layer_digest(name) for name in self.layers]
+        if wanted != found:
+            raise NotAnImage(f"{self.path}: its layers are not those that its configuration names")
+
+    def _layer_digest(self, name: str) -> str:
+        file = self.tar.extractfile(name)
+        if file is None:
+            raise NotAnImage(f"{self.path}: layer {name} is missing")
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        digest = hashlib.sha256()
+        source: Any = gzip.GzipFile(fileobj=file) if packed else file
+        while piece := source.read(BLOCK):
+            digest.update(piece)
+        return "sha256:" + digest.hexdigest()
+
+    def unpack(self, root: str) -> None:
+        """Its file system, layer upon layer."""
+        os.makedirs(root, exist_ok=True)
+        for name in self.layers:
+            with tarfile.open(fileobj=self.tar.extractfile(name)) as layer:
+                for member in layer:
+                    apply(layer, member, root)
+
+
+def _blob_name(digest: str) -> str:
+    return "blobs/" + digest.replace(":", "/")
+
+
+def apply(layer: tarfile.TarFile, member: tarfile.TarInfo, root: str) -> None:
+    """Put one member of a layer in place; whatever an image contains, nothing is written outside of `root`."""
+    parts = [part for part in member.name.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise NotAnImage(f"a layer has the path {member.name!r}")
+    if not parts:
+        return
+    folder = inside(root, parts[:-1])
+    os.makedirs(folder, exist_ok=True)
+    name, target = parts[-1], os.path.join(folder, parts[-1])
+    if name == OPAQUE:
+        for old in os.listdir(folder):
+            remove(os.path.join(folder, old))
+    elif name.startswith(WHITEOUT):
+        remove(os.path.join(folder, name.removeprefix(WHITEOUT)))
+    elif member.isdir():
+        if os.path.islink(target) or not os.path.isdir(target):
+            remove(target)
+            os.mkdir(target)
+        os.chmod(target, member.mode | 0o700)
+    else:
+        remove(target)
+        _place(layer, member, root, target)
+
+
+def _place(layer: tarfile.TarFile, member: tarfile.TarInfo, root: str, target: str) -> None:
+    if member.issym():
+        os.symlink(member.linkname, target)
+    elif member.islnk():
+        parts = [part for part in member.linkname.split("/") if part not in ("", ".")]
+        os.link(os.path.join(inside(root, parts[:-1]), parts[-1]), target, follow_symlinks=False)
+    elif member.isreg():
+        source = layer.extractfile(member)
+        with open(target, "wb") as file:
+            if source is not None:
+                shutil.copyfileobj(source, file, BLOCK)
+        os.chmod(target, member.mode & 0o777 | 0o400)
+    # devices and pipes: no container of ours makes use of the image's own
+
+
+def inside(root: str, parts: list[str], depth: int = 0) -> str:
+    """The place of a path, with links followed as the container would see them: `/run` is `root/run`."""
+    if depth > 40:
+        raise NotAnImage("its links lead in a circle")
+    at: list[str] = []
+    for number, part in enumerate(parts):
+        if part == "..":
+            at = at[:-1]
+            continue
+        path = os.path.join(root, *at, part)
+        if os.path.islink(path):
+            link = os.readlink(path)
+            base = [] if link.startswith("/") else at
+            further = [p for p in link.split("/") if p not in ("", ".")]
+            return inside(root, [*base, *further, *parts[number + 1 :]], depth + 1)
+        at.append(part)
+    return os.path.join(root, *at)
+
+
+def remove(path: str) -> None:
+    """Remove what is there, if anything."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def squashfs_offset(path: str) -> int:
+    """Where the file system begins inside a Singularity image (or at once, in a bare SquashFS file)."""
+    before = b""
+    with open(path, "rb") as file:
+        at = 0
+        while piece := file.read(BLOCK):
+            block = before + piece
+            start = -1
+            while (start := block.find(SQUASHFS, start + 1)) >= 0:
+                if len(block) >= start + 30 and block[start + 28 : start + 30] == b"\x04\x00":  # version 4
+                    return at - len(before) + start
+            before, at = block[-32:], at + len(piece)
+    raise NotAnImage(f"{path} has no SquashFS file system in it")
+
+
+def unsquash(program: str, path: str, root: str) -> None:
+    """Unpack the file system of a Singularity image."""
+    offset = squashfs_offset(path)
+    argv = [program, "-no-progress", "-no-xattrs", "-quiet", "-offset", str(offset), "-dest", root, path]
+    said = subprocess.run(argv, capture_output=True, text=True)
+    if said.returncode:
+        raise NotAnImage(f"{path}: {(said.stderr or said.stdout).strip().splitlines()[-1:]}")
+
+
+def singularity_command(root: str, command: list[str]) -> list[str]:
+    """What a Singularity image runs: its run script with the command's words, else the words themselves."""
+    script = os.path.join(root, ".singularity.d", "runscript")
+    if os.path.exists(script):
+        return ["/bin/sh", "/.singularity.d/runscript", *command]
+    return command

@@ -1,0 +1,26 @@
+"""Packs a program that travels with the job into one file that any Python runs."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from functools import cache
+from importlib.resources import files
+
+PROGRAM = ".sublet/program.pyz"
+MADE = (2020, 1, 1, 0, 0, 0)  # always the same, so that the same program is always the same bytes
+
+
+@cache
+def packed(program: str, *parts: str) -> bytes:
+    """The module `kinds.inside.PROGRAM` as the main one, with the modules (paths below the package) that it imports."""
+    package = files("sublet")
+    own = f"kinds/inside/{program}.py"
+    held = dict.fromkeys(("__init__.py", "core/__init__.py", "kinds/__init__.py", "kinds/inside/__init__.py"), b"")
+    held |= {path: package.joinpath(path).read_bytes() for path in (own, *parts)}
+    start = f"import sys\nfrom sublet.kinds.inside.{program} import main\nsys.exit(main())\n"
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, content in {"__main__.py": start.encode(), **{f"sublet/{k}": v for k, v in held.items()}}.items():
+            archive.writestr(zipfile.ZipInfo(name, MADE), content)
+    return target.getvalue()

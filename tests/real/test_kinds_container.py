@@ -1,0 +1,314 @@
+"""Images are really run, by Podman and by Charliecloud: what is seen, what is kept out, and what is left behind."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.core.job import Mount
+from sublet.core.request import Executable
+from sublet.kinds.container import DOCKER, SINGULARITY
+from tests.real import images
+from tests.real.programs import Place
+
+TOOLS = {"podman": ("podman",), "charliecloud": ("ch-run",)}
+Run = Callable[..., tuple[int, str, str]]
+
+
+def tools_of(name: str) -> dict[str, str]:
+    """One container tool and what helps it; the test is left out aloud where it isn't installed."""
+    found = {part: path for part in (*TOOLS[name], "unsquashfs") if (path := shutil.which(part))}
+    if not set(TOOLS[name]) <= set(found) or not images.made_busybox():
+        pytest.skip(f"{name} or busybox-static is not installed")
+    return found
+
+
+@pytest.fixture(params=list(TOOLS))
+def tools(request: pytest.FixtureRequest) -> dict[str, str]:
+    return tools_of(request.param)
+
+
+@pytest.fixture
+def podman() -> dict[str, str]:
+    return tools_of("podman")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the images are."""
+    return tmp_path_factory.mktemp("images")
+
+
+@pytest.fixture(scope="module")
+def archive(made: Path) -> tuple[str, str]:
+    """The location and id of an image that `docker save` could have written."""
+    path = made / "docker.tar"
+    return f"docker-archive:{path}", images.docker_archive(path)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    directory = tmp_path / f"kinds-{os.getpid()}-{time.monotonic_ns()}"  # containers are named after it
+    directory.mkdir()
+    return Place(directory)
+
+
+def docker(*locations: str, **fields: Any) -> Executable:
+    image = {"locations": list(locations), **({"digest": fields.pop("digest")} if "digest" in fields else {})}
+    return Executable("docker-container", fields={"image": image, **fields})
+
+
+def run(place: Place, tools: dict[str, str], executable: Executable, **changes: Any) -> tuple[int, str, str]:
+    kind = DOCKER if executable.kind == DOCKER.name else SINGULARITY
+    return place.run(place.program(kind, executable, tools, **changes))
+
+
+def sh(location: str, script: str, *words: str, **fields: Any) -> Executable:
+    return docker(location, entrypoint="/bin/sh", command=["-c", script, *words], **fields)
+
+
+def nothing_is_left(place: Place) -> bool:
+    """Beside the session's own directories there is nothing, and Podman knows no container of it."""
+    names = subprocess.run(["podman", "ps", "-a", "--format", "{{.Names}}"], capture_output=True, text=True).stdout
+    return place.directory.name not in names and {path.name for path in place.directory.iterdir()} <= {"work", "data"}
+
+
+def test_an_image_runs_its_own_command_unless_another_is_given(
+    place: Place, tools: dict[str, str], archive: tuple[str, str]
+) -> None:
+    location, digest = archive
+    assert run(place, tools, docker(location, digest=digest)) == (0, "entry by default\n", "")
+    assert run(place, tools, docker(location, command=["$(id)", "; b"])) == (0, "entry $(id) ; b\n", "")
+    assert nothing_is_left(place)
+
+
+def test_the_exit_code_is_the_containers_own(place: Place, tools: dict[str, str], archive: tuple[str, str]) -> None:
+    assert run(place, tools, sh(archive[0], "echo out; echo err >&2; exit 7")) == (7, "out\n", "err\n")
+
+
+def test_environment_gets_in_as_it_is_and_the_accounts_own_stays_out(
+    place: Place, tools: dict[str, str], archive: tuple[str, str]
+) -> None:
+    given = {"PLAIN": "a b", "ODD": '"$(id)" # x', "LINES": "1\n2", "FROM_IMAGE": "no"}
+    program = place.program(DOCKER, sh(archive[0], "env", environment=given), tools)
+    code, out, _ = place.run(program, OUTSIDE_SECRET="hidden")
+    assert code == 0
+    assert {"PLAIN=a b", 'ODD="$(id)" # x', "LINES=1", "2", "FROM_IMAGE=no"} <= set(out.splitlines())
+    assert "OUTSIDE_SECRET" not in out
+
+
+def test_what_is_written_in_the_working_directory_is_a_result(
+    place: Place, tools: dict[str, str], archive: tuple[str, str]
+) -> None:
+    assert run(place, tools, sh(archive[0], "pwd; echo done > $SUBLET_WORK/out.txt"))[:2] == (0, "/work\n")
+    assert (place.work / "out.txt").read_text() == "done\n"
+
+
+def test_volumes_are_mounted_and_read_only_ones_can_not_be_written(
+    place: Place, tools: dict[str, str], archive: tuple[str, str]
+) -> None:
+    for name in ("cube", "scratch"):
+        (place.directory / "data" / name).mkdir(parents=True)
+    (place.directory / "data" / "cube" / "a").write_text("data\n")
+    mounts = (Mount("data/cube", "/input"), Mount("data/scratch", "/home", read_only=False))
+    script = "cat /input/a; touch /input/b || echo refused; echo kept > /home/c"
+    code, out, _ = run(place, tools, sh(archive[0], script), mounts=mounts)
+    assert (code, out) == (0, "data\nrefused\n")
+    assert not (place.directory / "data" / "cube" / "b").exists()
+    assert (place.directory / "data" / "scratch" / "c").read_text() == "kept\n"
+
+
+def test_the_machines_files_are_not_seen(place: Place, tools: dict[str, str], archive: tuple[str, str]) -> None:
+    (place.directory / "job.json").write_text("secret")
+    _, out, _ = run(place, tools, sh(archive[0], f"cat {place.directory}/job.json {__file__}; ls /home /tmp"))
+    assert out.strip() in ("/home:\n\n/tmp:", "/home:\n\n/tmp:\n")
+    (place.directory / "job.json").unlink()
+
+
+def test_an_image_by_its_manifest_is_the_very_one(place: Place, tools: dict[str, str], made: Path) -> None:
+    digest = images.oci_archive(made / "oci.tar", WorkingDir="/app")
+    location = f"oci-archive:{made}/oci.tar"
+    assert run(place, tools, sh(location, "pwd; cat doc", digest=digest)) == (0, "/app\nmade for tests\n", "")
+    code, _, err = run(place, tools, sh(location, "true", digest="sha256:" + "0" * 64))
+    assert code == 125
+    assert "its digest is not sha256:000" in err
+
+
+def test_an_archive_whose_layer_was_changed_is_refused(place: Place, tools: dict[str, str], made: Path) -> None:
+    path = made / "changed.tar"
+    digest = images.docker_archive(path)
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"made for tests\n", b"evil for tests\n"))
+    code, _, err = run(place, tools, docker(f"docker-archive:{path}", digest=digest))
+    assert code == 125
+    assert "not those that its configuration names" in err
+
+
+def test_the_first_location_that_works_is_used_and_the_others_are_told(
+    place: Place, tools: dict[str, str], archive: tuple[str, str], made: Path
+) -> None:
+    (made / "no.tar").write_bytes(b"not a tar")
+    executable = docker("docker-archive:/not/there.tar", f"docker-archive:{made}/no.tar", archive[0])
+    code, out, err = run(place, tools, executable)
+    assert (code, out) == (0, "entry by default\n")
+    assert err.count("could not be had") == 2
+    code, _, err = run(place, tools, docker("docker-archive:/not/there.tar"))
+    assert code == 125
+    assert "No such file" in err
+
+
+def test_a_directory_is_a_file_system_to_run_in(place: Place, tools: dict[str, str], tmp_path: Path) -> None:
+    root = images.directory(tmp_path / "root")
+    before = sorted(path.name for path in root.iterdir())
+    assert run(place, tools, docker(f"dir:{root}", command=["/bin/cat", "/app/doc"])) == (0, "made for tests\n", "")
+    code, _, err = run(place, tools, docker(f"dir:{root}", digest="sha256:" + "0" * 64, command=["/bin/id"]))
+    assert code == 125
+    assert "no digest that could be checked" in err
+    assert sorted(path.name for path in root.iterdir()) == before
+
+
+def test_a_singularity_image_runs_without_singularity(place: Place, tools: dict[str, str], made: Path) -> None:
+    if not shutil.which("mksquashfs") or "unsquashfs" not in tools:
+        pytest.skip("squashfs-tools is not installed")
+    path = made / f"{os.path.basename(place.directory)}.sif"
+    images.sif(path, runscript='echo "run: $1 $GREETING"; exit 4\n')
+    fields = {"location": str(path), "command": ["a b"], "environment": {"GREETING": "hello"}}
+    assert run(place, tools, Executable("singularity-container", fields=fields)) == (4, "run: a b hello\n", "")
+    path.write_bytes(b"no file system here")
+    code, _, err = run(place, tools, Executable("singularity-container", fields=fields))
+    assert code == 125
+    assert "no SquashFS" in err
+    assert nothing_is_left(place)
+
+
+def test_a_container_is_stopped_with_the_job(place: Place, tools: dict[str, str], archive: tuple[str, str]) -> None:
+    script = "trap 'echo stopping; exit 3' TERM; touch begun; while true; do sleep 0.1; done"
+    program = place.program(DOCKER, sh(archive[0], script), tools)
+    with place.start(program) as process:
+        wait_for(lambda: (place.work / "begun").exists())
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=30)
+    assert out == b"stopping\n"
+    assert process.returncode == 3
+    assert nothing_is_left(place)
+
+
+def test_a_container_that_ignores_the_signal_is_killed(
+    place: Place, podman: dict[str, str], archive: tuple[str, str]
+) -> None:
+    script = "trap '' TERM; touch begun; while true; do sleep 0.1; done"
+    with place.start(place.program(DOCKER, sh(archive[0], script), podman)) as process:
+        wait_for(lambda: (place.work / "begun").exists())
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGKILL
+    assert nothing_is_left(place)
+
+
+def test_an_image_with_a_user_of_its_own_can_write_its_results(
+    place: Place, podman: dict[str, str], made: Path
+) -> None:
+    images.docker_archive(made / "user.tar", User="ann")
+    location = f"docker-archive:{made}/user.tar"
+    assert run(place, podman, sh(location, "id -u; echo mine > out.txt"))[:2] == (0, "1000\n")
+    assert (place.work / "out.txt").read_text() == "mine\n"
+
+
+def test_a_port_is_reached_with_the_secret_only(place: Place, podman: dict[str, str], archive: tuple[str, str]) -> None:
+    serve = "echo hello > index.html; exec /bin/httpd -f -p 8888 -h /work"
+    network = {"ports": [{"access": True, "protocol": "HTTP", "internal": {"port": 8888}, "path": "/index.html"}]}
+    port = free_port()
+    program = place.program(
+        DOCKER, sh(archive[0], serve, network=network), podman, secret="s3cret", base_url="/connect/x/"
+    )
+    assert program.connects == "uri:http"
+    with place.start(program, SUBLET_PORT=str(port)) as process:
+        try:
+            wait_for(lambda: answers(port))
+            assert get(port, "/connect/x/index.html")[0] == 403
+            assert get(port, "/connect/x/index.html?token=wrong")[0] == 403
+            bearer = {"Authorization": "Bearer s3cret"}
+            assert get(port, "/connect/x/index.html", bearer)[::2] == (200, b"hello\n")
+            status, headers, _ = get(port, "/connect/x/?token=s3cret")
+            assert (status, headers["Location"]) == (303, "/connect/x/index.html")
+            cookie = {"Cookie": headers["Set-Cookie"].split(";")[0]}
+            assert "Path=/connect/x/" in headers["Set-Cookie"]
+            assert get(port, "/connect/x/index.html", cookie)[::2] == (200, b"hello\n")
+            assert get(port, "/connect/x/index.html", {**cookie, "Origin": "http://evil.example"})[0] == 403
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=30)
+    assert nothing_is_left(place)
+
+
+@pytest.fixture
+def other_user(tmp_path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Somebody without privileges, with a home and a run-time directory of their own."""
+    if os.getuid():
+        pytest.skip("only root can become somebody else")
+    home = Path("/var/tmp") / f"sublet-{os.getpid()}"
+    for folder in (home, home / "run"):
+        folder.mkdir(mode=0o700)
+        os.chown(folder, 65534, 65534)
+    yield 65534, {"HOME": str(home), "XDG_RUNTIME_DIR": str(home / "run"), "USER": "nobody"}
+    shutil.rmtree(home)
+
+
+@pytest.mark.parametrize("name", list(TOOLS))
+def test_somebody_without_privileges_can_run_it_too(name: str, other_user: tuple[int, dict[str, str]]) -> None:
+    tools = tools_of(name)
+    uid, environment = other_user
+    home = Path(environment["HOME"])
+    (home / "session").mkdir()
+    place = Place(home / "session")
+    images.docker_archive(home / "image.tar")
+    program = place.program(DOCKER, sh(f"docker-archive:{home}/image.tar", "id -u; echo mine > out.txt"), tools)
+    for path in (home / "session", *home.rglob("session/**/*"), home / "image.tar"):
+        os.chown(path, uid, uid)
+    become = ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups")
+    argv = (*become, "/usr/bin/python3", *program.argv[1:])  # a Python that everybody may read
+    if not os.path.exists("/usr/bin/python3"):
+        pytest.skip("there is no Python for everybody")
+    said = subprocess.run(
+        argv, cwd=place.work, env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True
+    )
+    assert said.returncode == 0, said.stderr
+    assert (place.work / "out.txt").stat().st_uid == uid
+
+
+def wait_for(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not done():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def get(port: int, path: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", path, headers=headers or {})
+    answer = connection.getresponse()
+    try:
+        return answer.status, dict(answer.getheaders()), answer.read()
+    finally:
+        connection.close()
