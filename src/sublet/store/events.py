@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, insert, select
 
 from sublet.core.session import Event
 from sublet.core.timeline import micros, moment
-from sublet.store.sql import Sql, given
+from sublet.store.sql import Sql, given, plain
 from sublet.store.tables import events
 
 ADD = insert(events).values({name: given(name) for name in ("time", "session", "person", "kind", "detail", "phase")})
@@ -50,9 +50,9 @@ class Events:
             {
                 "time": micros(time),
                 "session": session,
-                "person": person,
+                "person": plain(person),
                 "kind": kind,
-                "detail": detail,
+                "detail": plain(detail),
                 "phase": str(phase),
             }
         )

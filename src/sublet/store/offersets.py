@@ -9,7 +9,7 @@ from sublet.core.offer import Reason
 from sublet.core.request import Request
 from sublet.core.session import OfferSet
 from sublet.core.timeline import micros, moment
-from sublet.store.sql import Row, Sql, given
+from sublet.store.sql import Row, Sql, dump, given, plain
 from sublet.store.tables import offersets
 
 COLUMNS = tuple(offersets.c)
@@ -38,15 +38,15 @@ class OfferSets:
             ADD,
             {
                 "id": new.id,
-                "person": new.person,
-                "key": new.key,
+                "person": plain(new.person),
+                "key": None if new.key is None else plain(new.key),
                 "created": micros(new.created),
                 "expires": micros(new.expires),
                 "result": new.result,
-                "request": REQUEST.dump_json(new.request).decode(),
-                "document": new.document,
-                "content_type": new.content_type,
-                "reasons": REASONS.dump_json(new.reasons).decode() if new.reasons else "[]",
+                "request": dump(REQUEST, new.request),
+                "document": plain(new.document),
+                "content_type": plain(new.content_type),
+                "reasons": dump(REASONS, new.reasons) if new.reasons else "[]",
             },
         )
         return new
@@ -58,7 +58,7 @@ class OfferSets:
 
     def by_key(self, person: str, key: str) -> OfferSet | None:
         """What a person was answered under a key of their own."""
-        row = self._sql.row(SAME, {"of_person": person, "of_key": key})
+        row = self._sql.row(SAME, {"of_person": plain(person), "of_key": plain(key)})
         return None if row is None else _offerset(row)
 
 

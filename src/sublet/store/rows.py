@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sublet.core.offer import Offer
 from sublet.core.session import Connector, End, Phase, Session
 from sublet.core.timeline import micros, moment
-from sublet.store.sql import Row, micros_or_none, moment_or_none
+from sublet.store.sql import Row, dump, micros_or_none, moment_or_none, plain
 from sublet.store.tables import sessions
 
 S = sessions.c
@@ -50,13 +50,13 @@ def stored(name: str, value: Any) -> Any:
     if name in TIMES:
         return micros_or_none(value)
     if name in WORDS:
-        return str(value)
+        return plain(str(value))
     if name == "offer":
-        return OFFER.dump_json(value).decode()
+        return dump(OFFER, value)
     if name == "end":
-        return None if value is None else END.dump_json(value).decode()
+        return None if value is None else dump(END, value)
     if name == "connectors":
-        return CONNECTORS.dump_json(value).decode() if value else None
+        return dump(CONNECTORS, value) if value else None
     raise TypeError(f"a session has no {name} that can change")
 
 
@@ -65,16 +65,16 @@ def session_row(session: Session, due: int | None) -> dict[str, Any]:
     return {
         "id": session.id,
         "offerset": session.offerset,
-        "person": session.person,
-        "name": session.name,
-        "kind": session.kind,
+        "person": plain(session.person),
+        "name": plain(session.name),
+        "kind": plain(session.kind),
         "platform": session.offer.platform,
         "phase": session.phase.value,
-        "offer": OFFER.dump_json(session.offer).decode(),
+        "offer": dump(OFFER, session.offer),
         "created": micros(session.created),
         "modified": micros(session.modified),
         "expires": micros(session.expires),
-        "condition": session.condition,
+        "condition": plain(session.condition),
         "start": micros_or_none(session.start),
         "until": micros_or_none(session.until),
         "started": micros_or_none(session.started),

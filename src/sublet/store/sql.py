@@ -7,10 +7,13 @@ from datetime import datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
 from sqlalchemy import BindParameter, Connection, Executable, bindparam
 from sqlalchemy.sql.elements import ClauseElement
 
 from sublet.core.timeline import micros, moment
+from sublet.errors import BadRequest
 
 Params = Mapping[str, Any]
 Row = tuple[Any, ...]
@@ -82,6 +85,21 @@ class Sql:
 def given(name: str) -> BindParameter[Any]:
     """A place in a constant statement for a value that comes when it is run; a constant NULL is `null()`."""
     return bindparam(name, required=False)
+
+
+def plain(text: str) -> str:
+    """A text as both databases can store it: PostgreSQL knows no NUL, and neither knows half a character."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
+def dump(adapter: TypeAdapter[Any], value: object) -> str:
+    """A value as JSON."""
+    try:
+        return adapter.dump_json(value).decode()
+    except PydanticSerializationError as error:
+        raise BadRequest(detail=f"it holds something that can't be stored: {error}") from error
 
 
 def micros_or_none(time: datetime | None) -> int | None:
