@@ -19,11 +19,6 @@ class Mover(Protocol):
     name: str
     schemes: Sequence[str]  # of locations: ("http", "https")
 
-    @classmethod
-    def made(cls, roots: Sequence[Path] | None) -> Mover:
-        """One for a service that lets files come from these directories alone (None: from anywhere)."""
-        ...
-
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with it, without touching the network."""
         ...

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from sublet.movers.file import FileMover
+from sublet.movers.http import HttpMover
 from sublet.movers.port import Mover
 
 GROUP = "sublet.movers"
 
 
-def load_movers(roots: Sequence[Path] | None) -> tuple[list[Mover], dict[str, str]]:
-    """The movers, and the broken ones with the reason; `roots` are the directories that files may come from."""
-    movers: list[Mover] = []
+@dataclass(frozen=True)
+class Movers:
+    """The movers that can be used, and the broken ones with the reason."""
+
+    found: Sequence[Mover]
+    broken: Mapping[str, str]
+
+
+def load_movers(roots: Sequence[Path] | None = None, public_only: bool = False) -> list[Mover]:
+    """The movers that can be used; files come only from `roots` (None: from anywhere), the rest only from the public
+    network if that is said."""
+    return list(survey_movers(roots, public_only).found)
+
+
+def survey_movers(roots: Sequence[Path] | None = None, public_only: bool = False) -> Movers:
+    """Every mover that is installed: a plug-in that can't be loaded is shown as broken, not absent."""
+    held: dict[object, Callable[[], Mover]] = {
+        FileMover: lambda: FileMover(None if roots is None else tuple(root.resolve() for root in roots)),
+        HttpMover: lambda: HttpMover(public_only=public_only),
+    }
+    found: list[Mover] = []
     broken: dict[str, str] = {}
     for point in entry_points(group=GROUP):
         try:
-            made: Mover = point.load().made(roots)
-            movers.append(made)
+            made = point.load()
+            found.append(held.get(made, made)())
         except Exception as why:  # a plug-in may fail in any way at all, and the others go on
-            broken[f"mover {point.name}"] = f"{type(why).__name__}: {why}"
-    return movers, broken
+            broken[point.name] = f"{point.value}: {type(why).__name__}: {why}"
+    return Movers(found, broken)

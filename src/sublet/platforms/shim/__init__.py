@@ -1,8 +1,8 @@
 """The small process that stays with one job of the platform `local`, whatever becomes of the service.
 
 It is started as `python -I -S -c START PLATFORMS_DIRECTORY SESSION_DIRECTORY READY_FD`, uses the standard library only
-and imports its own files as a top-level package, so that it starts in a few milliseconds, with the signals that it waits
-for blocked. Nothing of it runs in the service, except the functions about processes and control groups.
+and imports its own files as a top-level package, so that it starts in a few milliseconds, with the signals that it
+waits for blocked. Nothing of it runs in the service, except the functions about processes and control groups.
 
 The life of a job, and what lies in its session directory:
 

@@ -1,0 +1,70 @@
+"""What every mover does with what it brings: a safe name, a part file, and a check before it counts as there."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import timedelta
+from pathlib import Path
+
+from sublet.core.offer import Reason
+from sublet.core.request import Data
+from sublet.errors import DataNotThere
+
+DIGESTS = {"sha256": 64, "sha512": 128, "md5": 32}  # name → hexadecimal digits
+READ = 1 << 20
+LONGEST_NAME = 200
+
+
+def safe_name(name: str, otherwise: str = "data") -> str:
+    """A name for a file that is nothing but a name: no path, no control characters, not hidden."""
+    plain = re.sub(r"[\x00-\x1f\x7f/\\]", "_", name).strip().lstrip(".")
+    return plain.encode()[:LONGEST_NAME].decode(errors="ignore") or otherwise
+
+
+def refused(data: Data, message: str, *, wanted: str = "", nearest: str = "") -> Reason:
+    """Why a location can't be used."""
+    field = f"data[{data.name}].location"
+    return Reason("urn:invalid-value", field, message, wanted=wanted or data.location, nearest=nearest)
+
+
+def check_checksum(data: Data) -> list[Reason]:
+    """What is wrong with the form of the checksum."""
+    if not data.checksum:
+        return []
+    kind, _, digits = data.checksum.partition(":")
+    if len(digits) == DIGESTS.get(kind.lower()) and re.fullmatch(r"[0-9a-fA-F]+", digits):
+        return []
+    forms = ", ".join(f"{name}: and {length} hexadecimal digits" for name, length in DIGESTS.items())
+    field = f"data[{data.name}].checksum"
+    message = f"{data.checksum[:80]!r} is not a checksum that can be checked."
+    return [Reason("urn:invalid-value", field, message, wanted=data.checksum[:200], nearest=forms)]
+
+
+def guess(data: Data, bytes_per_second: int) -> timedelta:
+    """How long it is going to take: the asker's own estimate, else by its size, else half a minute."""
+    if data.prepare is not None:
+        return data.prepare
+    seconds = 30 if data.size is None else 2 + data.size // bytes_per_second
+    return timedelta(seconds=seconds)
+
+
+def missing(data: Data, why: str) -> DataNotThere:
+    """The error that says which data isn't there, and why; a password in its address is not repeated."""
+    return DataNotThere(name=data.name, location=re.sub(r"//[^/@]*@", "//…@", data.location), why=why)
+
+
+def check_arrived(data: Data, file: Path) -> None:
+    """See that the file is what was asked for; DataNotThere says what differs."""
+    size = file.stat().st_size
+    if data.size is not None and size != data.size:
+        raise missing(data, f"it has {size} bytes, and {data.size} were expected")
+    if not data.checksum:
+        return
+    kind, _, wanted = data.checksum.partition(":")
+    digest = hashlib.new(kind.lower(), usedforsecurity=False)
+    with file.open("rb") as opened:
+        while piece := opened.read(READ):
+            digest.update(piece)
+    if digest.hexdigest() != wanted.lower():
+        raise missing(data, f"its checksum is {kind.lower()}:{digest.hexdigest()}, and {data.checksum} was expected")

@@ -1,0 +1,142 @@
+"""Data that is on this machine already: `file:` addresses and absolute paths, copied."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from sublet.core.offer import Reason
+from sublet.core.request import Data
+from sublet.movers.arrival import READ, check_arrived, check_checksum, guess, missing, refused, safe_name
+from sublet.movers.port import Progress
+
+SPEED = 200_000_000  # bytes a second, for a guess
+
+
+class Stopped(Exception):
+    """Nobody waits for the copy any more."""
+
+
+@dataclass
+class FileMover:
+    """Copies files and directories of this machine."""
+
+    roots: Sequence[Path] | None = None  # only what is below these; None: anywhere
+    name: str = "file"
+    schemes: Sequence[str] = ("file",)
+
+    def check(self, data: Data) -> Sequence[Reason]:
+        """What is wrong with its address or checksum."""
+        reasons = check_checksum(data)
+        address = urlsplit(data.location)
+        if address.netloc not in ("", "localhost"):
+            nearest = f"file://{address.path}"
+            reasons.append(
+                refused(data, "A file: address names a file of this machine, not of another.", nearest=nearest)
+            )
+        elif not self.path(data).is_absolute() or "\0" in str(self.path(data)):
+            message = "A file is named by its whole path, from / on."
+            reasons.append(refused(data, message, nearest="file:///home/me/cube.fits"))
+        elif not self._allowed(Path(os.path.normpath(self.path(data)))):
+            allowed = ", ".join(map(str, self.roots or ()))
+            message = (
+                f"Files may be brought from {allowed} only." if allowed else "No files of this machine may be brought."
+            )
+            reasons.append(refused(data, message, nearest=allowed or "an http(s): address"))
+        return reasons
+
+    def path(self, data: Data) -> Path:
+        """The path that the location names."""
+        if data.location[:5].lower() != "file:":
+            return Path(data.location)
+        return Path(unquote(urlsplit(data.location).path))
+
+    def _allowed(self, path: Path) -> bool:
+        return self.roots is None or any(path.is_relative_to(root) for root in self.roots)
+
+    def estimate(self, data: Data) -> timedelta:
+        """How long the copy is going to take."""
+        return guess(data, SPEED)
+
+    async def bring(self, data: Data, target: Path, progress: Progress) -> None:
+        """Copy it into the directory: a file under its own name, a directory's content as it is."""
+        stop = threading.Event()
+        try:
+            await asyncio.to_thread(self._bring, data, target, progress, stop)
+        finally:
+            stop.set()
+
+    def _bring(self, data: Data, target: Path, progress: Progress, stop: threading.Event) -> None:
+        for reason in self.check(data):
+            raise missing(data, reason.message)
+        try:
+            source = self.path(data).resolve(strict=True)
+            if not self._allowed(source):
+                raise missing(data, f"it leads to {source}, from where no files may be brought")
+            copy = Copy(data, progress, stop)
+            if source.is_dir():
+                copy.tree(source, target)
+            else:
+                copy.file(source, target / safe_name(source.name), whole=True)
+        except (FileNotFoundError, NotADirectoryError, PermissionError, IsADirectoryError, RuntimeError) as error:
+            raise missing(data, getattr(error, "strerror", None) or str(error)) from error
+
+
+class Copy:
+    """One copy under way."""
+
+    def __init__(self, data: Data, progress: Progress, stop: threading.Event) -> None:
+        """Nothing is copied yet."""
+        self.data = data
+        self.progress = progress
+        self.stop = stop
+        self.done = 0
+
+    def tree(self, source: Path, target: Path) -> None:
+        """Copy all that is in a directory; a symbolic link inside is copied as what it leads to, if that is inside."""
+        if self.data.checksum:
+            raise missing(self.data, "it is a directory, and a checksum is of a file")
+        for path in self._inside(source, source):
+            relative = path.relative_to(source)
+            if path.is_dir():
+                (target / relative).mkdir(parents=True, exist_ok=True)
+            else:
+                (target / relative).parent.mkdir(parents=True, exist_ok=True)
+                self.file(path, target / relative)
+
+    def _inside(self, folder: Path, top: Path) -> Iterator[Path]:
+        for path in sorted(folder.iterdir()):
+            if path.is_symlink() and (not path.exists() or not path.resolve().is_relative_to(top) or path.is_dir()):
+                raise missing(self.data, f"the link {path.relative_to(top)} in it leads elsewhere")
+            yield path
+            if path.is_dir():
+                yield from self._inside(path, top)
+
+    def file(self, source: Path, target: Path, whole: bool = False) -> None:
+        """Copy one file by way of a part file; special files are refused."""
+        part = target.with_name(f"{target.name}.part")
+        opened = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(opened, "rb") as reader:
+            found = os.fstat(reader.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise missing(self.data, f"{source} is not a file or directory")
+            with part.open("wb") as writer:
+                while piece := reader.read(READ):
+                    if self.stop.is_set():
+                        raise Stopped
+                    writer.write(piece)
+                    self.done += len(piece)
+                    self.progress(self.done, found.st_size if whole else self.data.size)
+        shutil.copystat(source, part)
+        if whole:
+            check_arrived(self.data, part)
+        part.chmod(stat.S_IMODE(found.st_mode) & 0o755 | 0o600)
+        part.rename(target)

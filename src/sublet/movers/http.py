@@ -1,0 +1,201 @@
+"""Data from the web: `http:` and `https:` addresses, streamed, resumed and checked."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import httpx2
+
+from sublet.core.offer import Reason
+from sublet.core.request import Data
+from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refused, safe_name
+from sublet.movers.port import Progress
+from sublet.movers.public import PublicOnly
+
+SPEED = 10_000_000  # bytes a second, for a guess
+REDIRECTS = 5
+LONGEST_PAUSE = 30.0  # seconds
+TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+WAITS = httpx2.Timeout(60.0, connect=20.0)
+
+
+class Interrupted(Exception):
+    """It broke off, and may go on later: the words say how."""
+
+    def __init__(self, why: str, pause: float = 0.0) -> None:
+        """Say why, and how long the server wants to be left alone, in seconds."""
+        super().__init__(why)
+        self.pause = pause
+
+
+@dataclass
+class HttpMover:
+    """Downloads files."""
+
+    tries: int = 5  # without any progress between them
+    pause: float = 0.5  # seconds before the second try; twice as long before each further one
+    public_only: bool = False  # whether this machine and private networks are out of reach, as for strangers' requests
+    name: str = "http"
+    schemes: Sequence[str] = ("http", "https")
+
+    def check(self, data: Data) -> Sequence[Reason]:
+        """What is wrong with its address or checksum."""
+        reasons = check_checksum(data)
+        try:
+            address = httpx2.URL(data.location)
+            urlsplit(data.location)
+        except (httpx2.InvalidURL, ValueError) as error:
+            return [*reasons, refused(data, f"It is not an address: {error}.", nearest="https://example.org/cube.fits")]
+        if not address.host:
+            reasons.append(refused(data, "The address names no host.", nearest="https://example.org/cube.fits"))
+        return reasons
+
+    def estimate(self, data: Data) -> timedelta:
+        """How long the download is going to take."""
+        return guess(data, SPEED)
+
+    async def bring(self, data: Data, target: Path, progress: Progress) -> None:
+        """Download it into the directory, under the name at the end of its address."""
+        for reason in self.check(data):
+            raise missing(data, reason.message)
+        address = urlsplit(data.location)
+        file = target / safe_name(unquote(address.path.rpartition("/")[2]), otherwise=safe_name(address.hostname or ""))
+        if file.is_file():  # an earlier try had finished
+            await asyncio.to_thread(check_arrived, data, file)
+            return
+        part = Part(file)
+        transport = PublicOnly() if self.public_only else None
+        async with httpx2.AsyncClient(
+            transport=transport, follow_redirects=True, max_redirects=REDIRECTS, timeout=WAITS
+        ) as client:
+            await self._persist(client, data, part, progress)
+        try:
+            await asyncio.to_thread(check_arrived, data, part.path)
+        except Exception:
+            part.drop()  # going on with it could never make it right
+            raise
+        part.finish()
+
+    async def _persist(self, client: httpx2.AsyncClient, data: Data, part: Part, progress: Progress) -> None:
+        """Try until it is whole, as long as there is progress or patience."""
+        failures = 0
+        while True:
+            before = part.size
+            try:
+                await _download(client, data, part, progress)
+                return
+            except Interrupted as broken:
+                failures = 1 if part.size > before else failures + 1
+                if failures >= self.tries:
+                    raise missing(data, f"{broken} ({failures} tries, {part.size} bytes so far)") from broken
+                pause = max(broken.pause, self.pause * 2 ** (failures - 1))
+            await asyncio.sleep(min(pause, LONGEST_PAUSE))
+
+
+class Part:
+    """What has come so far of a file, and the server's mark of the version that it is a part of."""
+
+    def __init__(self, file: Path) -> None:
+        """It lies beside the file that it will be."""
+        self.file = file
+        self.path = file.with_name(f"{file.name}.part")
+        self.mark_path = file.with_name(f"{file.name}.part.version")
+
+    @property
+    def size(self) -> int:
+        """How many bytes have come."""
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    @property
+    def mark(self) -> str:
+        """The version; empty if the server gave none that can be relied on."""
+        try:
+            return self.mark_path.read_text()
+        except FileNotFoundError:
+            return ""
+
+    def begin(self, mark: str) -> None:
+        """Begin anew."""
+        self.path.write_bytes(b"")
+        self.mark_path.write_text(mark)
+
+    def drop(self) -> None:
+        """Forget it."""
+        for path in (self.path, self.mark_path):
+            path.unlink(missing_ok=True)
+
+    def finish(self) -> None:
+        """It is whole: give it its name."""
+        self.path.rename(self.file)
+        self.mark_path.unlink(missing_ok=True)
+
+
+async def _download(client: httpx2.AsyncClient, data: Data, part: Part, progress: Progress) -> None:
+    """One try: go on where the last one stopped, if the server still has the same version."""
+    headers = {"Accept-Encoding": "identity"}
+    if part.size and part.mark:
+        headers |= {"Range": f"bytes={part.size}-", "If-Range": part.mark}
+    try:
+        async with client.stream("GET", data.location, headers=headers) as response:
+            total = _accept(response, data, part)
+            with part.path.open("ab") as file:
+                async for piece in response.aiter_raw():
+                    file.write(piece)
+                    progress(file.tell(), total)
+    except (httpx2.TooManyRedirects, httpx2.UnsupportedProtocol) as error:
+        raise missing(data, f"its address leads on and on, or elsewhere: {error}") from error
+    except httpx2.TransportError as error:
+        raise Interrupted(_words(error)) from error
+    if total is not None and part.size != total:
+        raise Interrupted(f"the connection ended after {part.size} of {total} bytes")
+
+
+def _accept(response: httpx2.Response, data: Data, part: Part) -> int | None:
+    """Get ready for what the server sends, and say how many bytes it will be in all, if that is known."""
+    code = response.status_code
+    length = response.headers.get("Content-Length", "")
+    if code == 206:
+        found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
+        if not found or int(found[1]) != part.size:
+            part.drop()
+            raise Interrupted("the server sent another part than was asked for")
+        return int(found[2]) if found[2] != "*" else None
+    if code == 200:
+        part.begin(_version(response))
+        return int(length) if length.isdigit() else None
+    if code == 416:
+        part.drop()
+        raise Interrupted("the server has less of it than before")
+    reason = f"the server answered {code} {response.reason_phrase}".strip()
+    if code in TRY_AGAIN:
+        after = response.headers.get("Retry-After", "")
+        raise Interrupted(reason, float(after) if after.isdigit() else 0.0)
+    raise missing(data, reason)
+
+
+def _version(response: httpx2.Response) -> str:
+    """What names this version of the file: a strong ETag, else its date."""
+    tag = response.headers.get("ETag", "")
+    return tag if tag.startswith('"') else str(response.headers.get("Last-Modified", ""))
+
+
+def _words(error: httpx2.TransportError) -> str:
+    """The cause in words: httpx often says nothing itself."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            with suppress(RuntimeError):
+                return f"the name {error.request.url.host} can't be resolved: {cause.strerror}"
+        last, cause = cause, cause.__cause__ or cause.__context__
+    return str(error) or str(last) or type(error).__name__
