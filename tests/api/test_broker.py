@@ -1,0 +1,216 @@
+"""The IVOA Execution Broker at the root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+import yaml
+
+from tests.api import documents
+from tests.api.conftest import HOST
+from tests.api.documents import Document, phase_update
+
+pytestmark = pytest.mark.anyio
+
+
+async def ask(client: httpx2.AsyncClient, document: Document) -> Document:
+    """The offer set, as a client gets it that follows the 303."""
+    answer = await client.post("/requests", json=document)
+    assert answer.status_code == 303, answer.text
+    looked = await client.get(answer.headers["location"])
+    assert looked.status_code == 200
+    assert looked.json() == answer.json()
+    found: Document = looked.json()
+    return found
+
+
+async def offered(client: httpx2.AsyncClient, **more: Any) -> list[str]:
+    """The uuids of some offers."""
+    found = await ask(client, documents.full() | more)
+    return [offer["meta"]["uuid"] for offer in found["offers"]]
+
+
+@pytest.mark.parametrize("name", documents.YES)
+async def test_what_can_be_run_gets_a_yes_with_offers_that_are_held(ann: httpx2.AsyncClient, name: str) -> None:
+    found = await ask(ann, documents.YES[name]())
+    assert found["result"] == "YES", found["meta"]["messages"]
+    assert found["offers"]
+    for offer in found["offers"]:
+        assert offer["kind"].endswith("/scheduled-execution-session.yaml")
+        assert offer["phase"] == "OFFERED"
+        assert datetime.fromisoformat(offer["expires"]) > datetime.now(UTC)
+        assert offer["meta"]["options"][0]["values"] == ["ACCEPTED", "REJECTED", "CANCELLED"]
+
+
+@pytest.mark.parametrize("name", documents.NO)
+async def test_what_can_not_be_run_gets_a_no_that_says_why(ann: httpx2.AsyncClient, name: str) -> None:
+    document: Callable[[], Document] = documents.NO[name][0]
+    found = await ask(ann, document())
+    assert (found["result"], found["offers"]) == ("NO", [])
+    assert documents.NO[name][1] in {message["kind"] for message in found["meta"]["messages"]}
+    assert all(message["level"] == "WARN" for message in found["meta"]["messages"])
+
+
+async def test_the_303_points_to_an_absolute_address_and_has_the_answer_in_it(ann: httpx2.AsyncClient) -> None:
+    answer = await ann.post("/requests", json=documents.minimal())
+    uuid = answer.json()["meta"]["uuid"]
+    assert answer.headers["location"] == f"{HOST}/offersets/{uuid}" == answer.json()["meta"]["url"]
+
+
+async def test_offers_start_inside_the_requested_window_and_within_the_amounts(ann: httpx2.AsyncClient) -> None:
+    found = await ask(ann, documents.full())
+    first = datetime.fromisoformat(documents.monday())
+    for offer in found["offers"]:
+        start = datetime.fromisoformat(offer["schedule"]["available"]["start"].partition("/")[0])
+        assert 0 <= (start - first).total_seconds() <= 3 * 3600
+        assert offer["schedule"]["available"]["duration"] == "PT4H"
+        assert 2 <= offer["compute"]["cores"]["min"] <= 4
+        assert 4 <= offer["compute"]["memory"]["min"] <= 8
+        assert offer["data"][0]["schedule"]["preparing"]["duration"] == "PT10M"
+
+
+async def test_the_older_address_for_asking_works_alike(ann: httpx2.AsyncClient) -> None:
+    answer = await ann.post("/offersets", json=documents.older())
+    assert (answer.status_code, answer.json()["result"]) == (303, "YES")
+
+
+async def test_asking_again_with_the_same_key_gives_the_same_offers(ann: httpx2.AsyncClient) -> None:
+    headers = {"idempotency-key": "once"}
+    uuids = {
+        (await ann.post("/requests", json=documents.minimal(), headers=headers)).json()["meta"]["uuid"]
+        for _ in range(3)
+    }
+    assert len(uuids) == 1
+
+
+@pytest.mark.parametrize("path", ["phase", "/phase"])
+async def test_accepting_an_offer_rejects_its_siblings(ann: httpx2.AsyncClient, path: str) -> None:
+    first, *others = await offered(ann)
+    assert others
+    answer = await ann.post(f"/sessions/{first}", json=phase_update("ACCEPTED", path))
+    assert answer.status_code == 200
+    assert answer.json()["phase"] in {"ACCEPTED", "WAITING", "PREPARING"}
+    assert answer.json()["meta"]["options"][0]["values"] == ["CANCELLED"]
+    for other in others:
+        assert (await ann.get(f"/sessions/{other}")).json()["phase"] == "REJECTED"
+
+
+async def test_a_rejected_offer_is_rejected(ann: httpx2.AsyncClient) -> None:
+    first, *_ = await offered(ann)
+    answer = await ann.post(f"/sessions/{first}", json={"update": phase_update("REJECTED")})
+    assert (answer.status_code, answer.json()["phase"]) == (200, "REJECTED")
+
+
+async def test_a_session_can_be_cancelled_in_yaml_and_with_the_older_type(ann: httpx2.AsyncClient) -> None:
+    first, *_ = await offered(ann)
+    await ann.post(f"/sessions/{first}", json=phase_update("ACCEPTED"))
+    body = "type: uri:enum-value-update\npath: phase\nvalue: CANCELLED\n"
+    answer = await ann.post(f"/sessions/{first}", content=body, headers={"content-type": "application/yaml"})
+    assert answer.status_code == 200
+    assert yaml.safe_load(answer.text)["phase"] == "CANCELLED"
+
+
+async def test_a_session_lasts_longer_by_the_option_that_says_so(ann: httpx2.AsyncClient) -> None:
+    first, *_ = await offered(ann)
+    accepted = (await ann.post(f"/sessions/{first}", json=phase_update("ACCEPTED"))).json()
+    option = accepted["meta"]["options"][1]
+    assert option["kind"] == "uri:integer-delta-option"
+    update = {"kind": "uri:integer-delta-update", "path": option["path"], "delta": 90, "units": "minutes"}
+    longer = await ann.post(f"/sessions/{first}", json=update)
+    assert longer.status_code == 200, longer.text
+    assert longer.json()["schedule"]["available"]["duration"] == "PT5H30M"
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"kind": "uri:integer-delta-update", "path": "compute.cores", "delta": 2, "units": "cores"},
+        {"kind": "uri:string-value-update", "path": "meta.name", "value": "x"},
+    ],
+)
+async def test_what_no_option_offers_can_not_be_changed(ann: httpx2.AsyncClient, update: Document) -> None:
+    first, *_ = await offered(ann)
+    answer = await ann.post(f"/sessions/{first}", json=update)
+    assert (answer.status_code, answer.json()["code"]) == (409, "not-changeable")
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {},
+        {"kind": "uri:enum-value-update", "path": "phase"},
+        {"kind": "uri:enum-value-update", "path": "phase", "value": 7},
+        {"kind": "uri:enum-value-update", "path": "phase", "value": "HAPPY"},
+        {"kind": "uri:no-such-update", "path": "phase", "value": "ACCEPTED"},
+        {"kind": "uri:integer-delta-update", "path": "schedule.available.duration", "delta": -5},
+        {"kind": "uri:integer-delta-update", "path": "schedule.available.duration", "delta": 1, "units": "apples"},
+        {"update": []},
+    ],
+)
+async def test_an_update_that_means_nothing_is_a_bad_request(ann: httpx2.AsyncClient, update: Document) -> None:
+    first, *_ = await offered(ann)
+    answer = await ann.post(f"/sessions/{first}", json=update)
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad-request")
+    assert (await ann.get(f"/sessions/{first}")).json()["phase"] == "OFFERED"
+
+
+async def test_a_move_that_the_table_does_not_have_is_refused(ann: httpx2.AsyncClient) -> None:
+    first, *_ = await offered(ann)
+    for wanted in ("RUNNING", "COMPLETED", "EXPIRED"):
+        answer = await ann.post(f"/sessions/{first}", json=phase_update(wanted))
+        assert (answer.status_code, answer.json()["code"]) == (409, "not-allowed-now")
+
+
+async def test_another_person_can_neither_see_nor_change_it(ann: httpx2.AsyncClient, bob: httpx2.AsyncClient) -> None:
+    found = await ask(ann, documents.minimal())
+    session = found["offers"][0]["meta"]["uuid"]
+    for phase in ("ACCEPTED", "REJECTED", "CANCELLED"):
+        assert (await bob.post(f"/sessions/{session}", json=phase_update(phase))).status_code == 403
+    assert (await bob.get(f"/sessions/{session}")).status_code == 403
+    assert (await bob.get(f"/offersets/{found['meta']['uuid']}")).status_code == 403
+    assert (await ann.get(f"/sessions/{session}")).json()["phase"] == "OFFERED"
+
+
+async def test_without_a_token_nothing_is_done(ann: httpx2.AsyncClient, anonymous: httpx2.AsyncClient) -> None:
+    session, *_ = await offered(ann)
+    for path, body in (
+        ("/requests", documents.minimal()),
+        ("/direct", documents.minimal()),
+        ("/offersets", documents.minimal()),
+        (f"/sessions/{session}", phase_update("ACCEPTED")),
+    ):
+        answer = await anonymous.post(path, json=body)
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("name", [str(uuid4()), "not-a-uuid", "%2e%2e", "1234"])
+async def test_what_is_not_there_is_a_404(ann: httpx2.AsyncClient, name: str) -> None:
+    assert (await ann.get(f"/sessions/{name}")).status_code == 404
+    assert (await ann.get(f"/offersets/{name}")).status_code == 404
+    assert (await ann.post(f"/sessions/{name}", json=phase_update("ACCEPTED"))).status_code == 404
+
+
+async def test_direct_accepts_the_best_offer_at_once(ann: httpx2.AsyncClient) -> None:
+    answer = await ann.post("/direct", json=documents.minimal())
+    assert answer.status_code == 303
+    assert answer.headers["location"] == f"{HOST}/sessions/{answer.json()['meta']['uuid']}"
+    looked = await ann.get(answer.headers["location"])
+    assert looked.json()["phase"] not in {"OFFERED", "FAILED"}
+
+
+@pytest.mark.parametrize("name", documents.NO)
+async def test_direct_answers_what_can_not_be_run_with_a_failed_session(ann: httpx2.AsyncClient, name: str) -> None:
+    document: Callable[[], Document] = documents.NO[name][0]
+    answer = await ann.post("/direct", json=document(), headers={"accept": "application/yaml"})
+    assert answer.status_code == 400
+    said = yaml.safe_load(answer.text)
+    assert said["phase"] == "FAILED"
+    assert documents.NO[name][1] in {message["kind"] for message in said["meta"]["messages"]}
+    assert "uuid" not in said["meta"]
