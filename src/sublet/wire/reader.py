@@ -12,7 +12,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 Read = Callable[[Any], Any]
-UNITS = {"D": 86400, "H": 3600, "M": 60, "S": 1}
+UNITS = {"Y": "days", "W": "weeks", "D": "days", "H": "hours", "M": "minutes", "S": "seconds"}
 
 
 def read(view: type[T], value: Any) -> T:
@@ -47,28 +47,26 @@ def instant_text(instant: datetime) -> str:
 
 
 def read_duration(text: str) -> timedelta:
-    """An ISO 8601 duration, as services write it: days and smaller."""
-    seconds, number = 0.0, ""
+    """An ISO 8601 duration, as services write it; a year is 365 days there, and months don't occur."""
+    duration, number = timedelta(0), ""
     for letter in text.lstrip("-").removeprefix("P"):
         if letter in UNITS:
-            seconds += float(number) * UNITS[letter]
+            duration += timedelta(**{UNITS[letter]: float(number) * (365 if letter == "Y" else 1)})
             number = ""
         elif letter != "T":
             number += letter
-    return timedelta(seconds=-seconds if text.startswith("-") else seconds)
+    return -duration if text.startswith("-") else duration
 
 
 def duration_iso(duration: timedelta) -> str:
     """An ISO 8601 duration: days, hours, minutes, seconds."""
-    seconds = duration.total_seconds()
-    sign, whole = "-" if seconds < 0 else "", abs(seconds)
-    days, rest = divmod(whole, 86400)
-    hours, rest = divmod(rest, 3600)
-    minutes, rest = divmod(rest, 60)
-    time = "".join(
-        f"{number:g}{unit}" for number, unit in ((hours, "H"), (minutes, "M"), (round(rest, 6), "S")) if number
-    )
-    date = f"{days:g}D" if days else ""
+    sign, whole = ("-", -duration) if duration < timedelta(0) else ("", duration)
+    minutes, seconds = divmod(whole.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    fraction = f".{whole.microseconds:06}".rstrip("0") if whole.microseconds else ""
+    parts = ((str(hours), "H"), (str(minutes), "M"), (f"{seconds}{fraction}", "S"))
+    time = "".join(f"{number}{unit}" for number, unit in parts if number != "0")
+    date = f"{whole.days}D" if whole.days else ""
     return f"{sign}P{date}T{time}" if time else f"{sign}P{date}" if date else "PT0S"
 
 
