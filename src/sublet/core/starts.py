@@ -1,4 +1,4 @@
-"""Start times that people would name, inside a window: whole hours, quarters of an hour, the same time on other days."""
+"""Start times that people would name, inside a window: whole hours, quarters of an hour, the same time next day."""
 
 from __future__ import annotations
 
