@@ -18,8 +18,8 @@ from sublet.errors import NotFound
 from sublet.store.sql import Sql, given
 from sublet.store.tables import bookings, calendars
 
-KEPT = 1024  # versions for which a released key is remembered, so that others can catch up without reading all
-SWEEP = 256  # versions between two sweeps of what was released before that
+KEPT = 512  # versions for which a released key is remembered, so that others can catch up without reading all
+SWEEP = 128  # versions between two sweeps of what was released before that
 
 _platform = calendars.c.platform == given("platform")
 LOOK = select(calendars.c.version, calendars.c.floor).where(_platform)

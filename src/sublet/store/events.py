@@ -67,7 +67,11 @@ class Events:
         """
         statement = AFTER[session is not None, person is not None]
         params = {"after_id": id, "most": limit, "of_session": session, "of_person": person}
-        used = {name: value for name, value in params.items() if value is not None}
+        used = {
+            name: plain(value) if isinstance(value, str) else value
+            for name, value in params.items()
+            if value is not None
+        }
         return [Event(row[0], moment(row[1]), *row[2:]) for row in self._sql.rows(statement, used)]
 
     def newest(self) -> int:

@@ -53,7 +53,7 @@ class OfferSets:
 
     def get(self, id: str) -> OfferSet | None:
         """The one with this id."""
-        row = self._sql.row(GET, {"set_id": id})
+        row = self._sql.row(GET, {"set_id": plain(id)})
         return None if row is None else _offerset(row)
 
     def by_key(self, person: str, key: str) -> OfferSet | None:

@@ -15,7 +15,7 @@ from sublet.core.timeline import micros
 from sublet.errors import BadRequest
 from sublet.store.claims import Claims
 from sublet.store.rows import SESSION, S, read_session, session_row, stored
-from sublet.store.sql import given, micros_or_none
+from sublet.store.sql import given, micros_or_none, plain
 from sublet.store.tables import WORKED_ON, events, offersets, sessions
 
 STATES = tuple(str(phase) for phase in Phase)
@@ -59,12 +59,12 @@ class Sessions(Claims):
 
     def get(self, id: str) -> Session | None:
         """The one with this id."""
-        row = self._sql.row(GET, {"session_id": id})
+        row = self._sql.row(GET, {"session_id": plain(id)})
         return None if row is None else read_session(row)
 
     def of_set(self, offerset: str) -> list[Session]:
         """All sessions of an offer set."""
-        return [read_session(row) for row in self._sql.rows(OF_SET, {"of_set": offerset})]
+        return [read_session(row) for row in self._sql.rows(OF_SET, {"of_set": plain(offerset)})]
 
     def find(self, prefix: str, person: str | None = None, limit: int = 5) -> list[Session]:
         """Those whose id begins like this, a few of them if there are many."""
@@ -87,7 +87,7 @@ class Sessions(Claims):
         limit: int = 100,
         after: str | None = None,
     ) -> Page:
-        """Newest first; `name` is a part of the name, `active` those that are being worked on (or not)."""
+        """Newest first; `name` is a part of the name (in any case), `active` those that are being worked on (or not)."""
         query: Select[Any] = SESSION.order_by(S.created.desc(), S.id.desc()).limit(limit + 1)
         query = _equal(query, person=person, kind=kind, platform=platform)
         if phases is not None:
@@ -95,7 +95,7 @@ class Sessions(Claims):
         if active is not None:
             query = query.where(S.phase.in_([phase.value for phase in (ACTIVE if active else OVER)]))
         if name:
-            query = query.where(S.name.contains(name, autoescape=True))
+            query = query.where(S.name.icontains(plain(name), autoescape=True))
         if after:
             query = query.where(tuple_(S.created, S.id) < tuple_(*_cursor(after)))
         rows = self._sql.select(query)
@@ -172,7 +172,7 @@ class Sessions(Claims):
         columns = {name: stored(name, value) for name, value in changes.items()}
         statement = _update(tuple(sorted(columns)), tuple(sorted(phase.value for phase in when)), token is not None)
         params = {f"new_{name}": value for name, value in columns.items()}
-        params |= {"session_id": id, "new_modified": micros(now)}
+        params |= {"session_id": plain(id), "new_modified": micros(now)}
         if token is not None:
             params["token"] = token
         return self.get(id) if self._sql.change(statement, params) else None
@@ -191,7 +191,7 @@ def _update(columns: tuple[str, ...], phases: tuple[str, ...], claimed: bool) ->
 def _equal(query: Select[Any], **wanted: str | None) -> Select[Any]:
     for name, value in wanted.items():
         if value is not None:
-            query = query.where(S[name] == value)
+            query = query.where(S[name] == plain(value))
     return query
 
 
@@ -199,4 +199,4 @@ def _cursor(text: str) -> tuple[int, str]:
     created, _, last = text.partition(".")
     if not created.isdecimal() or len(created) > 18 or not last:
         raise BadRequest(detail=f"{text!r} is not a cursor of this list", hint="Send back `next` as it came.")
-    return int(created), last
+    return int(created), plain(last)

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import delete, insert, or_, select
 
 from sublet.core.timeline import micros, moment
-from sublet.store.sql import Row, Sql, given, micros_or_none, moment_or_none
+from sublet.store.sql import Row, Sql, given, micros_or_none, moment_or_none, plain
 from sublet.store.tables import tokens
 
 COLUMNS = (tokens.c.id, tokens.c.person, tokens.c.name, tokens.c.created, tokens.c.expires, tokens.c.operator)
@@ -47,8 +47,8 @@ class Tokens:
             ADD,
             {
                 "id": token.id,
-                "person": token.person,
-                "name": token.name,
+                "person": plain(token.person),
+                "name": plain(token.name),
                 "hash": _hash(secret),
                 "created": micros(token.created),
                 "expires": micros_or_none(token.expires),
@@ -63,11 +63,11 @@ class Tokens:
 
     def list(self, person: str) -> list[Token]:
         """A person's tokens, oldest first."""
-        return [_token(row) for row in self._sql.rows(LIST, {"person": person})]
+        return [_token(row) for row in self._sql.rows(LIST, {"person": plain(person)})]
 
     def revoke(self, id: str, person: str) -> bool:
         """Let a person's token mean nothing any more; whether there was one."""
-        return self._sql.change(REVOKE, {"token_id": id, "of_person": person}) > 0
+        return self._sql.change(REVOKE, {"token_id": plain(id), "of_person": plain(person)}) > 0
 
 
 def _hash(secret: str) -> str:

@@ -1,0 +1,51 @@
+"""A store on each database, empty for every test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sublet.store import Store
+from tests.postgres import Postgres, running_postgres
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A real PostgreSQL, with a database `migrated` to copy from."""
+    with running_postgres() as server:
+        if server is None:
+            pytest.skip("PostgreSQL is not installed: the store is tested on SQLite alone")
+        server.sql("CREATE DATABASE migrated TEMPLATE template0")
+        Store.open(server.url("migrated")).close()
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a database that is up to date and empty."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/sublet.db"
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.create("migrated")
+
+
+@pytest.fixture
+def open_store(store_url: str) -> Iterator[Callable[[], Store]]:
+    """Opens the database once more, as another process would."""
+    stores: list[Store] = []
+
+    def open_one() -> Store:
+        stores.append(Store.open(store_url))
+        return stores[-1]
+
+    yield open_one
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: Callable[[], Store]) -> Store:
+    """One store."""
+    return open_store()
