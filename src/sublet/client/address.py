@@ -34,8 +34,12 @@ class Address:
         return bool(self.socket)
 
 
-def find_address(url: str | None = None, token: str | None = None) -> Address:
+def find_address(
+    url: str | None = None, token: str | None = None, socket: str | os.PathLike[str] | None = None
+) -> Address:
     """What was given, else what SUBLET_URL and SUBLET_TOKEN say, else the person's own service."""
+    if socket is not None:
+        return Address(socket=os.fspath(socket))
     url = url or os.environ.get("SUBLET_URL") or ""
     token = token or os.environ.get("SUBLET_TOKEN") or ""
     if not url:

@@ -95,9 +95,15 @@ class AsyncLink:
 class AsyncClient:
     """A service: one's own (which starts by itself), or the one at a URL."""
 
-    def __init__(self, url: str | None = None, token: str | None = None) -> None:
-        """With neither, SUBLET_URL and SUBLET_TOKEN count; without those, it is the personal service."""
-        self._link = AsyncLink(find_address(url, token))
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        socket: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """A URL with a token, or a Unix socket; else SUBLET_URL and SUBLET_TOKEN; else the personal service."""
+        self._link = AsyncLink(find_address(url, token, socket))
 
     async def __aenter__(self) -> AsyncClient:
         """For `async with`."""

@@ -31,9 +31,15 @@ T = TypeVar("T")
 class Client:
     """A service: one's own (which starts by itself), or the one at a URL."""
 
-    def __init__(self, url: str | None = None, token: str | None = None) -> None:
-        """With neither, SUBLET_URL and SUBLET_TOKEN count; without those, it is the personal service."""
-        self.link = Link(find_address(url, token))
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        socket: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """A URL with a token, or a Unix socket; else SUBLET_URL and SUBLET_TOKEN; else the personal service."""
+        self.link = Link(find_address(url, token, socket))
 
     def ask(self, document: Document | None = None, /, **wishes: Any) -> Offers:
         """When and where can this run? A document, a file, YAML text, or words: `cores=2, time="10m"`."""
