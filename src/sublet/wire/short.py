@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from sublet.core.amounts import MIB, duration_iso, parse_counts, parse_duration, parse_memories, shown
 from sublet.core.request import GIB, Range
+from sublet.core.windows import parse_start
 from sublet.errors import BadAmount
 from sublet.wire.fields import a_list, a_map, a_name, a_number, a_text, at, known_only, refuse
 from sublet.wire.kinds import (
@@ -50,6 +52,7 @@ _SHARED = frozenset({"name", "description", "data", "storage", "volumes", "platf
 _ONLY_FULL = frozenset({"executable", "compute", "schedule", "resources", "request", "costs", "metrics"})
 _DATA = ("name", "location", "checksum", "size", "path", "writable", "storage")
 _STORAGE = ("name", "size", "path", "writable")
+ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 _VOLUME = ("path", "resource", "writable")
 
 
@@ -187,9 +190,10 @@ def _compute(short: Document, volumes: list[Document]) -> Document:
         sizes = at("memory", _sizes, short["memory"])
         whole = sizes.min % GIB == 0 and sizes.max % GIB == 0
         found["memory"] = {"min": _amount(sizes.min), "max": _amount(sizes.max)}
-    start = short.get("start")
-    if start is not None and not _is_interval(start):
-        found["starts"] = start if isinstance(start, list) else [a_text(start, "start")]
+    if "start" in short:
+        _check_starts(short["start"])
+        if not _is_interval(short["start"]):
+            found["starts"] = short["start"] if isinstance(short["start"], list) else [short["start"]]
     if "starts" in found or not whole or "nodes" in found or "gpus" in found:
         found["kind"] = NODE_COMPUTE
     if volumes:
@@ -212,6 +216,14 @@ def _amount(size: int) -> int | str:
     if size % GIB == 0:
         return size // GIB
     return f"{size // MIB}MiB" if size % MIB == 0 else f"{size}B"
+
+
+def _check_starts(start: Any) -> None:
+    """A mistake is named where the person made it; the times are read when the request is."""
+    several = isinstance(start, list)
+    for i, text in enumerate(start if several else [start]):
+        path = f"start[{i}]" if several else "start"
+        at(path, parse_start, a_text(text, path), ANY_DAY)
 
 
 def _is_interval(start: Any) -> bool:

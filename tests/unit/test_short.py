@@ -1,0 +1,196 @@
+"""The short form that a person writes says the same as the full document."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.core.request import GIB, Range, Request, Volume
+from sublet.errors import BadRequest
+from sublet.wire.document import parse_document
+from sublet.wire.kinds import NODE_COMPUTE, SIMPLE_COMPUTE
+from sublet.wire.request import read_request
+from sublet.wire.short import full_document, is_short
+
+NOW = datetime(2026, 11, 15, 20, tzinfo=UTC)
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def read(text: str) -> Request:
+    return read_request(parse_document(text.encode()), NOW)
+
+
+def fields(text: str) -> dict[str, Any]:
+    executable = read(text).executable
+    assert executable is not None
+    return {"kind": executable.kind, **executable.fields}
+
+
+def test_a_line_to_run_is_split_into_words_and_nothing_is_a_shell() -> None:
+    assert fields("run: python sim.py --name 'a b' $HOME;") == {
+        "kind": "command",
+        "argv": ["python", "sim.py", "--name", "a b", "$HOME;"],
+    }
+
+
+def test_words_in_a_list_stay_as_they_are_written() -> None:
+    assert fields("run: [python, sim.py, 3, 0.1, 1.10, 010, true, no]")["argv"] == [
+        "python",
+        "sim.py",
+        "3",
+        "0.1",
+        "1.10",
+        "010",
+        "true",
+        "no",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("script: |\n  echo hi\n  exit 3", {"kind": "command", "script": "echo hi\nexit 3"}),
+        (
+            "image: ghcr.io/x/y\nrun: fit --fast\nenv: {A: b}",
+            {
+                "kind": "docker-container",
+                "image": {"locations": ["ghcr.io/x/y"]},
+                "command": ["fit", "--fast"],
+                "environment": {"A": "b"},
+            },
+        ),
+        (
+            "notebook: https://x.org/a.ipynb\nparameters: {n: 3}\nrequirements: [astropy]",
+            {
+                "kind": "jupyter-notebook",
+                "location": "https://x.org/a.ipynb",
+                "parameters": {"n": 3},
+                "requirements": ["astropy"],
+            },
+        ),
+        (
+            "bag: {template: 'fit {n} {m}', grid: {n: [1, 2], m: [3]}, retries: 2}",
+            {"kind": "bag", "template": ["fit", "{n}", "{m}"], "grid": {"n": [1, 2], "m": [3]}, "retries": 2},
+        ),
+        ("bag: [fit 1, [fit, 2]]", {"kind": "bag", "tasks": [["fit", "1"], ["fit", "2"]]}),
+        (
+            "bag: {tasks: [{name: one, argv: fit 1}]}",
+            {"kind": "bag", "tasks": [{"name": "one", "argv": ["fit", "1"]}]},
+        ),
+        ("interactive: lab", {"kind": "interactive", "interface": "lab"}),
+        ("interactive: true", {"kind": "interactive", "interface": "lab"}),
+    ],
+)
+def test_each_thing_to_run_has_its_field(text: str, expected: dict[str, Any]) -> None:
+    assert fields(text) == expected
+
+
+def test_amounts_are_exact_or_a_range() -> None:
+    request = read("run: x\ncores: 2-8\nmemory: 4GiB-8GiB\nnodes: 2\ngpus: 0-1\ntime: 1h30m")
+    compute = request.compute
+    assert (compute.cores, compute.memory) == (Range(2, 8), Range(4 * GIB, 8 * GIB))
+    assert (compute.nodes, compute.gpus) == (Range(2, 2), Range(0, 1))
+    assert request.duration == timedelta(minutes=90)
+
+
+def test_what_ivoa_can_say_is_said_in_its_kind_and_the_rest_in_the_extension() -> None:
+    plain = full_document({"run": "x", "cores": 2, "memory": "4GiB", "start": "2026-12-01T09:00:00Z/PT3H"})
+    assert plain["compute"]["kind"] == SIMPLE_COMPUTE
+    assert plain["schedule"]["requested"] == {"duration": "PT2H", "start": "2026-12-01T09:00:00Z/PT3H"}
+    for more in ({"gpus": 1}, {"nodes": 2}, {"memory": "512MiB"}, {"start": "within 5m"}, {"start": ["now"]}):
+        assert full_document({"run": "x", **more})["compute"]["kind"] == NODE_COMPUTE
+
+
+def test_starts_may_be_words_or_several() -> None:
+    assert read("run: x\nstart: within 5m").windows[0].end == NOW + timedelta(minutes=5)
+    assert read("run: x\nstart: mon-wed 09:00-12:00 Europe/London").recurring[0].zone == "Europe/London"
+    several = read("run: x\nstart:\n  - 2026-12-01T09:00:00Z/PT3H\n  - tomorrow 9-12\n  - fri 09:00-12:00")
+    assert (len(several.windows), len(several.recurring)) == (2, 1)
+
+
+def test_data_is_seen_in_a_directory_of_its_name() -> None:
+    request = read('run: x\ndata: ["https://x.org/a/cube.tar.gz?x=1", "file:///b/cube.fits"]')
+    assert [data.name for data in request.data] == ["cube", "cube-2"]
+    assert request.compute.volumes == (
+        Volume("volume-1", "data/cube", "cube"),
+        Volume("volume-2", "data/cube-2", "cube-2"),
+    )
+
+
+def test_in_a_container_data_is_seen_below_the_root() -> None:
+    assert read("image: x\ndata: https://x.org/cube.fits").compute.volumes[0].path == "/data/cube"
+
+
+def test_data_may_say_where_it_is_seen_and_whether_it_may_be_written() -> None:
+    more = "path: input, writable: true, checksum: 'sha256:ab', size: 5GiB"
+    request = read(f"run: x\ndata: [{{name: in, location: 'file:///a', {more}}}]")
+    assert request.compute.volumes == (Volume("volume-1", "input", "in", read_only=False),)
+    assert (request.data[0].checksum, request.data[0].size) == ("sha256:ab", 5 * GIB)
+
+
+def test_storage_is_room_that_can_be_written() -> None:
+    request = read("run: x\nstorage: 10GiB")
+    assert request.storage[0].size == Range(10 * GIB, 10 * GIB)
+    assert request.compute.volumes == (Volume("volume-1", "storage-1", "storage-1", read_only=False),)
+    named = read(
+        "run: x\nstorage: [{name: scratch, size: 1GiB-2GiB, path: tmp}]\ndata: [{location: a, storage: scratch}]"
+    )
+    assert named.storage[0].data == ("a",)
+    assert named.compute.volumes[1].path == "tmp"
+
+
+def test_a_name_an_environment_a_platform_and_the_most_to_pay_go_along() -> None:
+    request = read("run: x\nname: my run\nenv: {A: 1}\nplatform: here\nmax_cost: 5")
+    assert request.executable is not None
+    assert (request.executable.name, request.platform) == ("my run", "here")
+    assert request.executable.fields["environment"] == {"A": 1}
+    assert request.costs[0].max == 5
+
+
+def test_a_form_is_short_when_it_has_a_field_that_only_the_short_form_has() -> None:
+    assert is_short({"run": "x"})
+    assert is_short({"cores": 2})
+    assert not is_short({"executable": {}})
+    assert not is_short({})
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "hint"),
+    [
+        ("run: x\ncore: 2", "core", "cores"),
+        ("run: x\nscript: y", "script", "one thing"),
+        ("run: ''", "run", ""),
+        ("run: 'a \"b'", "run", "list"),
+        ("run: {a: b}", "run", ""),
+        ("run: [a, [b]]", "run[1]", "quotes"),
+        ("run: x\nparameters: {a: 1}", "parameters", ""),
+        ("run: x\nmemory: 8", "memory", "8GiB"),
+        ("run: x\nmemory: true", "memory", "GiB"),
+        ("run: x\ncores: many", "cores", "whole number"),
+        ("run: x\ntime: 90", "time", "90m"),
+        ("run: x\ntime: P1H", "time", "PT1H"),
+        ("run: x\nstart: 5", "start", ""),
+        ("run: x\nstart: 2026-12-01T09:00:00Z", "start", "/PT0S"),
+        ("run: x\nstart: [now, later]", "start[1]", "within 2h"),
+        ("run: x\nstorage: 10", "storage", ""),
+        ("run: x\nstorage: [{name: a}]", "storage[0].size", "10GiB"),
+        ("run: x\ndata: [{name: a}]", "data[0].location", ""),
+        ("run: x\ndata: [{location: a, writable: maybe}]", "data[0].writable", ""),
+        ("run: x\nmax_cost: lots", "max_cost", ""),
+        ("run: x\nvolumes: [{path: a}]", "volumes[0]", "resource"),
+        ("bag: {task: [a]}", "bag.task", "tasks"),
+        ("bag: {tasks: a}", "bag.tasks", "dash"),
+    ],
+)
+def test_a_mistake_in_the_short_form_is_named(text: str, field: str, hint: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        read(text)
+    assert caught.value.values["field"] == field
+    assert hint in caught.value.advice
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: file.stem)
+def test_every_example_is_a_request(file: Path) -> None:
+    request = read(file.read_text())
+    assert request.executable is not None
