@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -43,6 +44,14 @@ class Shim:
 def moment(seconds: float) -> datetime:
     """A point in time from its epoch seconds."""
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def age(path: Path) -> float:
+    """The seconds since something was last made, moved or changed; 0 if it isn't there."""
+    try:
+        return time.time() - path.stat().st_ctime
+    except OSError:
+        return 0.0
 
 
 class SessionDir:
@@ -127,6 +136,10 @@ class SessionDir:
         """Whether a shim has claimed it: from then on it never runs again."""
         return (self.root / "ran").is_dir()
 
+    def age(self, name: str) -> float:
+        """The seconds since one of its files was made."""
+        return age(self.root / name)
+
     @property
     def shim(self) -> Shim | None:
         """Who stays, or stayed, with it."""
@@ -187,11 +200,14 @@ class SessionDir:
             return b""
 
     def results(self) -> Iterator[ResultFile]:
-        """The files that it left in its working directory; links are not followed."""
+        """The files that it left in its working directory; links are not followed, and what was brought is not left."""
+        brought = {self.work / mount["target"] for mount in (self.read("job.json") or {}).get("mounts", ())}
         for folder, folders, names in os.walk(self.work):
             folders.sort()
             for name in sorted(names):
                 path = Path(folder, name)
+                if path in brought:  # a file was mounted there; this is what it was mounted on
+                    continue
                 with suppress(FileNotFoundError):  # it may still be running
                     found = path.lstat()
                     if stat.S_ISREG(found.st_mode):

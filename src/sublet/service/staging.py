@@ -22,13 +22,14 @@ def safe_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:100] or "data"
 
 
-def mounts_of(request: Request) -> tuple[Mount, ...]:
+def mounts_of(request: Request, place: Path | None) -> tuple[Mount, ...]:
     """Where the executable sees each data or storage resource: its volumes, else `data/NAME` for data without one."""
     data = {item.name for item in request.data}
     mounts = []
     for volume in request.compute.volumes:
         family = "data" if volume.resource in data else "storage"
-        mounts.append(Mount(f"{family}/{safe_name(volume.resource)}", volume.path, volume.read_only))
+        source = f"{family}/{safe_name(volume.resource)}"
+        mounts.append(Mount(_file_or_all(source, volume.path, place), volume.path, volume.read_only))
     seen = {volume.resource for volume in request.compute.volumes}
     mounts += [
         Mount(f"data/{safe_name(item.name)}", f"data/{safe_name(item.name)}")
@@ -36,6 +37,14 @@ def mounts_of(request: Request) -> tuple[Mount, ...]:
         if item.name not in seen
     ]
     return tuple(mounts)
+
+
+def _file_or_all(source: str, target: str, place: Path | None) -> str:
+    """Data that is one file, to be seen at a path that ends in its name, is that file, not the directory around it."""
+    name = os.path.basename(target)
+    if place and name and (place / source / name).is_file() and os.listdir(place / source) == [name]:
+        return f"{source}/{name}"
+    return source
 
 
 async def stage(desk: Desk, request: Request, place: Path, session: str) -> None:

@@ -114,7 +114,7 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
         shape=session.offer.shape,
         nodes=session.offer.nodes,
         duration=session.offer.duration,
-        mounts=mounts_of(request),
+        mounts=mounts_of(request, place),
         tools=(await desk.survey(session.offer.platform)).tools,
         secret=desk.secret(session.id) if way.interactive else "",
         base_url=f"/connect/{session.id}/",
