@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +18,7 @@ from sublet.core.request import Executable
 from sublet.kinds.container import DOCKER, SINGULARITY
 from tests.real import images
 from tests.real.programs import Place
+from tests.real.visits import answers, free_port, get, wait_for
 
 TOOLS = {"podman": ("podman",), "charliecloud": ("ch-run",)}
 Run = Callable[..., tuple[int, str, str]]
@@ -284,31 +283,3 @@ def test_somebody_without_privileges_can_run_it_too(name: str, other_user: tuple
     )
     assert said.returncode == 0, said.stderr
     assert (place.work / "out.txt").stat().st_uid == uid
-
-
-def wait_for(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not done():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
-
-
-def get(port: int, path: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    connection.request("GET", path, headers=headers or {})
-    answer = connection.getresponse()
-    try:
-        return answer.status, dict(answer.getheaders()), answer.read()
-    finally:
-        connection.close()

@@ -77,7 +77,7 @@ class Door:
         self.secret = secret
         self.base = base_url.rstrip("/") + "/"
         self.first = self.base + path.lstrip("/")
-        self.cookie = "sublet-" + hashlib.sha256(self.base.encode()).hexdigest()[:12]
+        self.cookie = "door-" + hashlib.sha256(self.base.encode()).hexdigest()[:12]
 
     def admits(self, head: Head) -> bool:
         """Whether this request carries the secret; a cookie counts only for pages of the same origin."""

@@ -1,0 +1,159 @@
+"""Runs a notebook with papermill: `executed.ipynb` and `executed.html`, also of one that raises. Travels with the job.
+
+It is started by any Python, and goes on in the one that papermill belongs to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+from typing import Any
+
+EXECUTED, PAGE = "executed.ipynb", "executed.html"
+KERNEL = "python3"
+
+
+def say(text: str) -> None:
+    """Tell the person."""
+    sys.stderr.write(f"sublet: {text}\n")
+    sys.stderr.flush()
+
+
+def python_of(papermill: str) -> str:
+    """The Python that papermill is installed for: its first line says, else it lies beside it."""
+    path = shutil.which(papermill) or papermill
+    with open(path, "rb") as file:
+        first = file.readline().decode(errors="replace").strip()
+    named = first.removeprefix("#!").strip()
+    if first.startswith("#!") and "python" in os.path.basename(named) and os.path.exists(named):
+        return named
+    return os.path.join(os.path.dirname(os.path.realpath(path)), "python3")
+
+
+def notebook_in(folder: str) -> str:
+    """The one file that was brought."""
+    return os.path.join(folder, sorted(os.listdir(folder))[0])
+
+
+class NotInstalled(Exception):
+    """The requirements could not be installed; the message has the installer's last words."""
+
+
+def install(requirements: list[str], environment: str) -> str:
+    """An environment of the session's own with the requirements, on top of what is here; its Python."""
+    listed = ".sublet/requirements.txt"
+    with open(listed, "w", encoding="utf-8") as file:
+        file.write("\n".join(requirements) + "\n")
+    python = f"{environment}/bin/python"
+    beside = f"{os.environ.get('PATH', '')}{os.pathsep}{os.path.dirname(sys.executable)}"
+    uv = shutil.which("uv", path=beside)
+    call([sys.executable, "-m", "venv", *(["--without-pip"] if uv else []), environment])
+    library = subprocess.check_output(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
+    )
+    with open(os.path.join(library.strip(), "here.pth"), "w", encoding="utf-8") as file:
+        file.write(sysconfig.get_path("purelib") + "\n")  # what papermill's own Python has, the kernel above all
+    say(f"installing {', '.join(requirements)}")
+    if uv:
+        call([uv, "pip", "install", "--quiet", "--python", python, "--requirement", listed])
+    else:
+        call([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", listed])
+    return python
+
+
+def call(argv: list[str]) -> None:
+    """Run an installer's command; NotInstalled if it fails."""
+    said = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if said.returncode:
+        raise NotInstalled((said.stderr or said.stdout).strip()[-2000:])
+
+
+def offer_kernel(python: str, folder: str) -> None:
+    """Let `python3` mean that Python to Jupyter."""
+    kernel = {"argv": [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"], "language": "python"}
+    os.makedirs(f"{folder}/kernels/{KERNEL}", exist_ok=True)
+    with open(f"{folder}/kernels/{KERNEL}/kernel.json", "w", encoding="utf-8") as file:
+        json.dump({**kernel, "display_name": "Python 3"}, file)
+    os.environ["JUPYTER_PATH"] = folder
+
+
+def kernel_for(path: str) -> str | None:
+    """Ours for a notebook in Python, whatever its kernel is called at its author's; else the one that it names."""
+    with open(path, encoding="utf-8") as file:
+        about: dict[str, Any] = json.load(file).get("metadata", {})
+    language = about.get("kernelspec", {}).get("language") or about.get("language_info", {}).get("name") or "python"
+    return KERNEL if language.lower() == "python" else None
+
+
+def execute(plan: dict[str, Any]) -> int:
+    """Execute it; 1 if it raised, and then its last words are the last line."""
+    import papermill  # type: ignore[import-untyped]
+    from papermill.exceptions import (  # type: ignore[import-untyped]
+        PapermillException,
+        PapermillExecutionError,
+    )
+
+    path = notebook_in(plan["notebook"])
+    try:
+        papermill.execute_notebook(
+            path,
+            EXECUTED,
+            parameters=plan["parameters"],
+            kernel_name=kernel_for(path),
+            language=None,
+            progress_bar=False,
+            stdout_file=sys.stdout,
+            stderr_file=sys.stderr,
+            cwd=os.getcwd(),
+        )
+    except PapermillExecutionError as raised:
+        where = f"cell {raised.exec_count}" if raised.exec_count else "a cell"
+        say(f"{where} of the notebook raised an exception; {EXECUTED} has what was executed until then")
+        sys.stderr.write(f"{raised.ename}: {raised.evalue}\n")
+        return 1
+    except (PapermillException, ValueError, KeyError, RuntimeError, OSError) as why:
+        say(f"the notebook could not be executed: {type(why).__name__}: {why}")
+        return 1
+    except KeyboardInterrupt:
+        say("the notebook was stopped")
+        return 128 + signal.SIGTERM
+    return 0
+
+
+def make_page() -> None:
+    """The executed notebook as a page, for who has no Jupyter at hand."""
+    try:
+        from nbconvert import HTMLExporter
+    except ImportError:
+        say(f"nbconvert is not installed, so there is no {PAGE}")
+        return
+    page, _ = HTMLExporter().from_filename(EXECUTED)  # type: ignore[no-untyped-call]
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(page)
+
+
+def main() -> int:
+    """Run the notebook that `.sublet/notebook.json` describes."""
+    with open(".sublet/notebook.json", encoding="utf-8") as file:
+        plan = json.load(file)
+    python = python_of(plan["papermill"])
+    if sys.executable != python and "SUBLET_AGAIN" not in os.environ:
+        os.execve(python, [python, sys.argv[0]], {**os.environ, "SUBLET_AGAIN": "1"})  # noqa: S606 (as meant)
+    os.environ.pop("SUBLET_AGAIN", None)
+    os.environ.update(JUPYTER_RUNTIME_DIR=f"{plan['own']}/runtime", IPYTHONDIR=f"{plan['own']}/ipython")
+    try:
+        if plan["requirements"]:
+            offer_kernel(install(plan["requirements"], plan["environment"]), plan["own"])
+    except NotInstalled as why:
+        say(f"the requirements could not be installed:\n{why}")
+        return 1
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    code = execute(plan)
+    if os.path.exists(EXECUTED):
+        make_page()
+    return code

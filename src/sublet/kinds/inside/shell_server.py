@@ -1,0 +1,235 @@
+"""A shell in the session's working directory, reached over HTTP and WebSocket. Travels with the job: Python alone.
+
+One shell for the session: whoever comes (back) with the secret sees what it printed last and goes on in it; when the
+shell exits, the session is over. On the WebSocket, bytes are what is typed and what is printed; a text message is JSON
+with `rows` and `cols`.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import struct
+import termios
+import threading
+from contextlib import suppress
+from importlib.resources import files
+
+from sublet.kinds.inside import gate
+
+MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455
+TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
+KEPT = 256 * 1024  # bytes of the past that a newcomer sees
+MESSAGE_AT_MOST = 1 << 20
+SLOW = 10.0  # seconds after which a visitor who doesn't read is let go
+TERMINAL = re.compile(r"[a-z0-9.-]{1,32}\Z")
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
+
+
+class WebSocket:
+    """One visitor's WebSocket, after the handshake."""
+
+    def __init__(self, visitor: socket.socket, head: gate.Head) -> None:
+        """Shake hands."""
+        self.visitor = visitor
+        self.buffer = head.rest
+        self.lock = threading.Lock()
+        accept = base64.b64encode(
+            hashlib.sha1(head.header("sec-websocket-key").encode() + MAGIC).digest()  # noqa: S324 (as the RFC has it)
+        ).decode()
+        lines = ["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade"]
+        visitor.sendall("\r\n".join([*lines, f"Sec-WebSocket-Accept: {accept}", "", ""]).encode())
+
+    def send(self, kind: int, data: bytes = b"") -> None:
+        """Send one message."""
+        size = len(data)
+        if size < 126:
+            head = struct.pack("!BB", 0x80 | kind, size)
+        elif size < 65536:
+            head = struct.pack("!BBH", 0x80 | kind, 126, size)
+        else:
+            head = struct.pack("!BBQ", 0x80 | kind, 127, size)
+        with self.lock:
+            self.visitor.sendall(head + data)
+
+    def _take(self, size: int) -> bytes:
+        while len(self.buffer) < size:
+            piece = self.visitor.recv(65536)
+            if not piece:
+                raise ConnectionError("the visitor left")
+            self.buffer += piece
+        taken, self.buffer = self.buffer[:size], self.buffer[size:]
+        return taken
+
+    def _frame(self) -> tuple[bool, int, bytes]:
+        first, second = self._take(2)
+        size = second & 0x7F
+        if size == 126:
+            (size,) = struct.unpack("!H", self._take(2))
+        elif size == 127:
+            (size,) = struct.unpack("!Q", self._take(8))
+        if size > MESSAGE_AT_MOST or not second & 0x80 or first & 0x70:
+            raise ConnectionError("not a frame that a client may send")
+        mask = self._take(4)
+        data = self._take(size)
+        whole = int.from_bytes(data, "big") ^ int.from_bytes((mask * (size // 4 + 1))[:size], "big")
+        return bool(first & 0x80), first & 0x0F, whole.to_bytes(size, "big")
+
+    def receive(self) -> tuple[int, bytes] | None:
+        """The next message; None when the visitor says good-bye."""
+        kind, message = 0, b""
+        while True:
+            last, code, data = self._frame()
+            if code == CLOSE:
+                with suppress(OSError):
+                    self.send(CLOSE, data[:2])
+                return None
+            if code == PING:
+                self.send(PONG, data)
+            elif code != PONG:
+                kind, message = code or kind, message + data
+                if len(message) > MESSAGE_AT_MOST:
+                    raise ConnectionError("too long a message")
+                if last:
+                    return kind, message
+
+
+class Shell:
+    """The one shell, on a terminal of its own, and those who watch it."""
+
+    def __init__(self) -> None:
+        """It starts when the first visitor comes: the terminal is theirs to say."""
+        self.lock = threading.Lock()
+        self.pid = self.terminal = 0
+        self.past = b""
+        self.visitors: list[WebSocket] = []
+        self.ended = threading.Event()
+
+    def welcome(self, visitor: WebSocket, terminal: str) -> None:
+        """Show a visitor the past, and from now on all that is printed."""
+        with self.lock:
+            if not self.pid:
+                self.start(terminal if TERMINAL.match(terminal) else "dumb")
+            if self.past:
+                visitor.send(BINARY, self.past)
+            self.visitors.append(visitor)
+
+    def start(self, terminal: str) -> None:
+        """Start the person's shell."""
+        self.pid, self.terminal = pty.fork()
+        if not self.pid:
+            shell = os.environ.get("SHELL") or "/bin/sh"
+            os.environ.update(TERM=terminal, PS1="\\w \\$ " if shell.endswith("bash") else "$ ")
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            try:
+                os.execv(shell, [shell, "-i"])  # noqa: S606 (no shell between us and the shell)
+            finally:
+                os._exit(127)
+        threading.Thread(target=self.pump, daemon=True).start()
+
+    def pump(self) -> None:
+        """Pass on what is printed until the shell is over."""
+        while True:
+            try:
+                data = os.read(self.terminal, 65536)
+            except OSError as why:
+                if why.errno == errno.EINTR:
+                    continue
+                break  # EIO: nobody has the other end any more
+            if not data:
+                break
+            with self.lock:
+                self.past = (self.past + data)[-KEPT:]
+                for visitor in list(self.visitors):
+                    try:
+                        visitor.send(BINARY, data)
+                    except OSError:  # gone, or too slow: half a message can't be mended
+                        self.visitors.remove(visitor)
+                        with suppress(OSError):
+                            visitor.visitor.shutdown(socket.SHUT_RDWR)
+        self.ended.set()
+
+    def type(self, data: bytes) -> None:
+        """Pass on what a visitor typed."""
+        while data and not self.ended.is_set():
+            data = data[os.write(self.terminal, data) :]
+
+    def resize(self, message: bytes) -> None:
+        """Obey a visitor's window size; anything else is ignored."""
+        with suppress(ValueError, KeyError, TypeError, struct.error, OSError):
+            said = json.loads(message)
+            size = struct.pack("HHHH", int(said["rows"]), int(said["cols"]), 0, 0)
+            fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
+
+    def leave(self, visitor: WebSocket) -> None:
+        """A visitor has gone; the shell goes on."""
+        with self.lock:
+            if visitor in self.visitors:
+                self.visitors.remove(visitor)
+
+    def hang_up(self) -> None:
+        """End it as when a terminal is closed."""
+        if not self.pid:
+            os._exit(128 + signal.SIGTERM)
+        os.kill(self.pid, signal.SIGHUP)
+
+    def farewell(self) -> int:
+        """Tell everybody that it is over; the shell's exit code."""
+        with self.lock:
+            for visitor in self.visitors:
+                with suppress(OSError):
+                    visitor.send(CLOSE, struct.pack("!H", 1000) + b"the shell has ended")
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return code if code >= 0 else 128 - code
+
+
+def handle(visitor: socket.socket, door: gate.Door, shell: Shell) -> None:
+    """One request: the page, the WebSocket, or neither."""
+    head = gate.read_head(visitor)
+    if head is None:
+        visitor.sendall(gate.answer(400, "Not HTTP.\n"))
+    elif not door.admits(head):
+        visitor.sendall(gate.answer(403, gate.AWAY))
+    elif welcome := door.welcome(head):
+        visitor.sendall(welcome)
+    elif head.path == door.base + "ws" and head.upgrades:
+        attend(visitor, head, shell)
+    elif head.path == door.base:
+        page = files("sublet.kinds.inside").joinpath("shell_page.html").read_text(encoding="utf-8")
+        visitor.sendall(gate.answer(200, page, ("Content-Security-Policy", POLICY), type="text/html"))
+    else:
+        visitor.sendall(gate.answer(404, "There is only the shell here.\n"))
+
+
+def attend(visitor: socket.socket, head: gate.Head, shell: Shell) -> None:
+    """Carry what a visitor types to the shell until they leave."""
+    web = WebSocket(visitor, head)
+    visitor.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(SLOW), 0))
+    shell.welcome(web, head.query.get("term", "dumb"))
+    try:
+        while message := web.receive():
+            kind, data = message
+            shell.type(data) if kind == BINARY else shell.resize(data)
+    finally:
+        shell.leave(web)
+
+
+def main() -> int:
+    """Serve the shell on $SUBLET_PORT until it exits."""
+    secret, base = os.environ.pop("SUBLET_SECRET"), os.environ.pop("SUBLET_BASE_URL")
+    door, shell = gate.Door(secret, base), Shell()
+    port = int(os.environ.pop("SUBLET_PORT"))
+    serve = threading.Thread(target=gate.serve, args=(port, lambda visitor: handle(visitor, door, shell)), daemon=True)
+    signal.signal(signal.SIGTERM, lambda number, frame: shell.hang_up())
+    serve.start()
+    while not shell.ended.wait(1.0) and serve.is_alive():
+        pass
+    return shell.farewell() if shell.ended.is_set() else 1

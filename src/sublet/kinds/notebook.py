@@ -1,0 +1,105 @@
+"""A Jupyter notebook: parameters in, the executed notebook and a page of it out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from sublet.core.job import Program
+from sublet.core.offer import Reason
+from sublet.core.request import Data, Executable, Request
+from sublet.kinds import fields as f
+from sublet.kinds.container import KINDS
+from sublet.kinds.port import Kind, Setting, Way
+from sublet.kinds.travel import PROGRAM, packed
+
+BROUGHT = "sublet.notebook"
+FIELDS = ("location", "parameters", "requirements", "environment")
+
+
+class Notebook(Kind):
+    """The kind `jupyter-notebook`."""
+
+    name = "jupyter-notebook"
+    uri = f"{KINDS}/jupyter-notebook.yaml"
+
+    def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
+        """A location, parameters with names, and requirements that are nothing but requirements."""
+        fields = executable.fields
+        found = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
+        found += f.check_local_volumes(request, "a notebook")
+        location = fields.get("location")
+        if not isinstance(location, str) or not location.strip():
+            found.append(f.missing("location", "the location of the notebook is needed.", nearest="https://…/a.ipynb"))
+        return found + check_parameters(fields.get("parameters")) + check_requirements(fields.get("requirements"))
+
+    def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
+        """By papermill."""
+        if "papermill" not in tools or "python3" not in tools:
+            return []
+        return [Way("papermill", contained=False, program=partial(program, executable))]
+
+    def needs(self, executable: Executable) -> str:
+        """papermill, where code may run outside a container."""
+        return "papermill, and leave to run processes outside a container"
+
+    def brings(self, executable: Executable) -> Sequence[Data]:
+        """The notebook itself."""
+        return [f.brought(BROUGHT, str(executable.fields["location"]))]
+
+
+def check_parameters(parameters: Any) -> list[Reason]:
+    """Parameters become variables of the notebook, so their names are names of variables."""
+    if parameters is None:
+        return []
+    if not isinstance(parameters, Mapping):
+        return [f.invalid("parameters", "parameters must be a map of names to values.", wanted=parameters)]
+    told = "{0!r} can't be the name of a variable."
+    wrong = [name for name in parameters if not (isinstance(name, str) and name.isidentifier())]
+    return [f.invalid(f"parameters.{name}", told.format(name), wanted=name) for name in wrong]
+
+
+def check_requirements(requirements: Any) -> list[Reason]:
+    """Requirements are one line each, and no options of the installer."""
+    if requirements is None:
+        return []
+    if not isinstance(requirements, Sequence) or isinstance(requirements, str):
+        return [f.invalid("requirements", "requirements must be a list.", wanted=requirements, nearest="[numpy>=2]")]
+    found = []
+    for number, item in enumerate(requirements):
+        text = requirement(item)
+        if not text or text.startswith(("-", "#")) or any(sign in text for sign in "\n\r\0"):
+            told = f"{item!r} is not a requirement: a package's name, and its version if it matters."
+            found.append(f.invalid(f"requirements[{number}]", told, wanted=item, nearest="numpy>=2"))
+    return found
+
+
+def requirement(item: Any) -> str:
+    """One requirement as a line: `numpy>=2`, or `{numpy: ">=2"}`; empty if it is neither."""
+    if isinstance(item, str):
+        return item.strip()
+    if not isinstance(item, Mapping) or len(item) != 1:
+        return ""
+    ((name, version),) = item.items()
+    text = "" if version in (None, "*") else str(version).strip()
+    return f"{name}{'==' if text[:1].isdigit() else ''}{text}"
+
+
+def program(executable: Executable, setting: Setting) -> Program:
+    """The runner, and what it is to run."""
+    fields = executable.fields
+    plan = {
+        "notebook": setting.brought(BROUGHT),
+        "parameters": dict(fields.get("parameters") or {}),
+        "requirements": [requirement(item) for item in fields.get("requirements") or ()],
+        "papermill": setting.tool("papermill"),
+        "environment": f"{setting.directory}/venv",
+        "own": f"{setting.directory}/jupyter",
+    }
+    travels = {PROGRAM: packed("notebook_runner"), ".sublet/notebook.json": json.dumps(plan).encode()}
+    return Program((setting.tool("python3"), PROGRAM), f.environment_of(fields), travels)
+
+
+NOTEBOOK = Notebook()

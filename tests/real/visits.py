@@ -1,0 +1,40 @@
+"""Visits to a server that a session has: by HTTP, as a browser or a program would."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import time
+from collections.abc import Callable
+
+
+def wait_for(done: Callable[[], bool], seconds: float = 30) -> None:
+    """Wait until something is so; it has a deadline."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def free_port() -> int:
+    """A loopback port that nobody has."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def answers(port: int) -> bool:
+    """Whether somebody listens there."""
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def get(port: int, path: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
+    """Ask for a page: status, headers, body."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", path, headers=headers or {})
+    answer = connection.getresponse()
+    try:
+        return answer.status, dict(answer.getheaders()), answer.read()
+    finally:
+        connection.close()
