@@ -30,7 +30,7 @@ from sublet.core.session import End, EndKind
 from sublet.errors import DiskFull, PlatformRefused, PlatformUnreachable
 from sublet.platforms import cores, launch, machine
 from sublet.platforms.port import Duration, Memory, Platform, ResultFile, Survey
-from sublet.platforms.sessiondir import CHUNK, SessionDir, remove_tree
+from sublet.platforms.sessiondir import CHUNK, SessionDir, age, remove_tree
 
 GIB = 1 << 30
 FRESH = 60.0  # seconds that a survey is good for
@@ -57,6 +57,9 @@ class Local(Platform):
     )
     output_limit: Memory = Field(
         default=GIB, ge=1 << 10, description="How much of stdout, and of stderr, is kept of each session."
+    )
+    cgroups: bool = Field(
+        default=True, description="Hold each session's memory by a control group, where one can be made."
     )
     inherit: tuple[str, ...] = Field(
         default=("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "XDG_RUNTIME_DIR", "DOCKER_HOST"),
@@ -87,7 +90,7 @@ class Local(Platform):
             raise PlatformUnreachable(platform=self.name, why=str(error)) from error
         for left in (self._home / "trash").iterdir():
             remove_tree(left)
-        self._notes = (machine.memory_note(), machine.volume_note())
+        self._notes = (machine.memory_note(self.cgroups), machine.volume_note())
         self._scratch = machine.scratch(self._home) if self.scratch is None else self.scratch
         self._look()
 
@@ -179,6 +182,7 @@ class Local(Platform):
             "work": str(session.work),
             "cores": given["cores"],
             "memory": job.shape.memory,
+            "cgroups": self.cgroups,
             "until": job.until.timestamp(),
             "warn": job.warn.total_seconds(),
             "grace": self.grace.total_seconds(),
@@ -195,20 +199,17 @@ class Local(Platform):
         return await asyncio.to_thread(lambda: {job: self._state(self._session(job)) for job in ids})
 
     def _state(self, session: SessionDir) -> JobState:
+        """What its files say; where a shim has gone without a record, that is settled first."""
         state = session.state()
-        if state.state is State.UNKNOWN and session.ran and self._lost(session):
-            with self._words():
-                launch.settle(session, session.shim)
-            state = session.state()
-        return state
-
-    def _lost(self, session: SessionDir) -> bool:
-        """Whether its shim has gone without a record; one that has only just begun is given time to say who it is."""
+        if state.state is not State.UNKNOWN or not session.ran:
+            return state
         shim = session.shim
-        if shim is None:
-            with suppress(OSError):
-                return time.time() - (session.root / "ran").stat().st_ctime > launch.SLOWEST_START
-        return shim is not None and not shim.alive and not session.ended
+        if shim is None and session.age("ran") < launch.SLOWEST_START:
+            return JobState(State.RUNNING, condition="starting")
+        if not (shim and shim.alive) and not session.ended:
+            with self._words():
+                launch.settle(session, shim)
+        return session.state()
 
     def _look(self) -> None:
         """See that every running job still has its shim."""
@@ -217,10 +218,8 @@ class Local(Platform):
             if self._state(session).state is State.ENDED:
                 with suppress(OSError):
                     mark.rename(session.news / f"{session.key}.ended")
-            elif not session.ran:
-                with suppress(OSError):
-                    if time.time() - mark.stat().st_ctime > 2 * launch.SLOWEST_START:
-                        mark.unlink()  # a submit that died half-way: its cores are free
+            elif not session.ran and age(mark) > 2 * launch.SLOWEST_START:
+                mark.unlink(missing_ok=True)  # a submit that died half-way: its cores are free
 
     async def news(self) -> Sequence[str] | None:
         """Jobs that ended or began to listen since the last call, by their marks; None at first and after a pause."""
@@ -238,9 +237,8 @@ class Local(Platform):
 
     def _forget(self) -> None:
         for mark in (self._home / "news").iterdir():
-            with suppress(OSError):
-                if time.time() - mark.stat().st_ctime > FORGET:
-                    mark.unlink()
+            if age(mark) > FORGET:
+                mark.unlink(missing_ok=True)
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
         """Have the shims stop them: SIGTERM to every process of theirs, SIGKILL after the grace."""

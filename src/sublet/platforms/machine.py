@@ -84,13 +84,11 @@ def docker_answers() -> bool:
             return False
 
 
-def memory_note() -> str:
-    """In words, how a job's memory limit is enforced here: found out by trying."""
-    group = cgroups.make(f"sublet-probe-{os.getpid()}", PROBE)
+def memory_note(groups: bool) -> str:
+    """In words, how a job's memory limit is enforced here: found out by trying, if control groups are to be used."""
+    group = cgroups.make(f"sublet-probe-{os.getpid()}", PROBE) if groups else None
     if group is None:
-        return (
-            "memory is limited by watching each session's processes, with RLIMIT_DATA behind it: no cgroup is writable"
-        )
+        return "memory is limited by watching each session's processes, with RLIMIT_DATA behind it"
     group.remove()
     return f"memory is limited by a cgroup of version {group.version} for each session"
 

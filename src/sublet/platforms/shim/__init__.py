@@ -17,8 +17,8 @@ The life of a job, and what lies in its session directory:
     end.json      how it ended: made beforehand, so that the end can be told on a full disk, and renamed into place
 
 At `grace` before the end of the booked time all its processes get SIGTERM, so that they can save their work, and at the
-end SIGKILL; a cancel sends SIGTERM at once and SIGKILL after `grace`. In a time so short that this would take more than
-a quarter of it, `grace` and `warn` are a quarter of it. When the main process ends, what it left running is stopped the
+end SIGKILL; a cancel sends SIGTERM at once and SIGKILL after `grace`. In a short time, `warn` is at most half of it and
+`grace` a quarter. When the main process ends, what it left running is stopped the
 same way, within a second. The shim is a subreaper, so double-forked processes stay its descendants; if it is itself
 killed, the main process is killed with it (PR_SET_PDEATHSIG) and the service sweeps the rest.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+LITTLE = 64 * 1024  # bytes: with less than this a disk is full
 FULL = (b"No space left on device", b"Disk quota exceeded")
 
 
@@ -35,8 +36,11 @@ class Outputs:
             pass  # a full disk: the file `warning` or the end says it too
 
     def no_space(self) -> str:
-        """The last words on stderr about a full disk, if there are any."""
+        """What speaks for a full disk: no room now, or the last words about it on stderr; empty if nothing does."""
+        room = os.fstatvfs(self.direct[1])
+        if room.f_bavail * room.f_frsize < LITTLE:
+            return "the disk is full"
         size = os.fstat(self.direct[1]).st_size
         tail = os.pread(self.direct[1], 4096, max(0, size - 4096))
         lines = [line for line in tail.splitlines() if any(words in line for words in FULL)]
-        return lines[-1].decode(errors="replace").strip() if lines else ""
+        return f"it said: {lines[-1].decode(errors='replace').strip()}" if lines else ""

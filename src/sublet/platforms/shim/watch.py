@@ -55,6 +55,7 @@ class Watch:
         self.ending: dict[str, Any] = {}  # why we stop it, when it is we
         self.notes: list[str] = []
         self.kill_at: float | None = None
+        self.stuck = False  # something of it can't be killed
         self.warned = False
         self.peak = 0
         self.port = 0
@@ -64,17 +65,17 @@ class Watch:
 
     def set_until(self, until: float) -> None:
         """Fix the moments of the warning, of SIGTERM and of the end."""
-        quarter = max(0.0, (until - self.began) / 4)
+        whole = max(0.0, until - self.began)
         self.until = until
-        self.warn_at = until - min(self.job["warn"], quarter)
-        self.term_at = until - min(self.job["grace"], quarter)
+        self.warn_at = until - min(self.job["warn"], whole / 2)
+        self.term_at = until - min(self.job["grace"], whole / 4)
 
     def run(self) -> None:
         """The whole life."""
         try:
             self.outputs = Outputs(self.job["output_limit"])
             if self.may_start() and self.start():
-                while self.status is None or self.rest():
+                while not self.stuck and (self.status is None or self.rest()):
                     self.turn()
             end = self.ending or self.own_end()
         except OSError as error:
@@ -93,7 +94,8 @@ class Watch:
 
     def start(self) -> bool:
         """Start the main process; False, with the reason kept, if it can't be."""
-        self.group = cgroups.make(f"sublet-{self.job['key']}", self.job["memory"])
+        if self.job["cgroups"]:
+            self.group = cgroups.make(f"sublet-{self.job['key']}", self.job["memory"])
         if self.group:
             place("ran/group", self.group.path)  # so that the service can sweep it if we are killed
         if self.job["connects"]:
@@ -249,7 +251,8 @@ class Watch:
             send(rest, signal.SIGKILL)
             self.reap()
             if time.monotonic() > deadline:
-                self.notes.append(f"these processes could not be stopped: {rest}")
+                self.notes += () if self.stuck else (f"these processes could not be stopped: {rest}",)
+                self.stuck = True
                 break
             time.sleep(0.002)
         self.reap()
@@ -266,7 +269,7 @@ class Watch:
         if code < 0:
             return {"kind": "signalled"}
         if code and (words := self.outputs.no_space()):
-            return {"kind": "disk-full", "detail": f"it exited with {code} after: {words}"}
+            return {"kind": "disk-full", "detail": f"it exited with {code}, and {words}"}
         return {"kind": "exited"}
 
     def tell(self, end: dict[str, Any]) -> None:

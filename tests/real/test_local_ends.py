@@ -1,0 +1,274 @@
+"""On this machine, every end is told as it was, whatever died meanwhile."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sublet.core.job import Job, Program, State
+from sublet.core.offer import Shape
+from sublet.core.session import EndKind
+from sublet.errors import DiskFull, PlatformRefused
+from sublet.platforms import launch
+from sublet.platforms.conformance import Trial
+from sublet.platforms.local import Local
+from sublet.platforms.sessiondir import SessionDir
+from sublet.platforms.shim.processes import boot_id, start_time
+
+pytestmark = pytest.mark.anyio
+MIB = 1 << 20
+
+
+class Here(Trial):
+    """A trial on this machine that can also look into its directories."""
+
+    platform: Local
+
+    def __init__(self, platform: Local, home: Path) -> None:
+        super().__init__(platform)
+        self.home = home
+
+    def session(self, key: str = "") -> SessionDir:
+        return SessionDir("here", self.home, key or self.keys[-1])
+
+    async def text(self, name: str) -> str:
+        """A file in the working directory, once it has been written."""
+        path = self.session().work / name
+
+        async def written() -> bool:
+            return path.exists() and path.read_text().endswith("\n")
+
+        await self.until(name, written)
+        return path.read_text().strip()
+
+    async def gone(self, pid: int) -> None:
+        async def is_gone() -> bool:
+            return start_time(pid) is None
+
+        await self.until(f"the end of process {pid}", is_gone)
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncIterator[Here]:
+    platform = Local(name="here", grace=timedelta(seconds=1), output_limit=10_000)
+    await platform.open(tmp_path)
+    trial = Here(platform, tmp_path)
+    yield trial
+    await trial.clean()
+
+
+async def test_a_signal_is_told_by_its_number(here: Here) -> None:
+    state = await here.ended(await here.submit("sh", "-c", "kill -SEGV $$"))
+    assert state.end
+    assert (state.end.kind, state.end.signal, state.end.code) == (EndKind.SIGNALLED, signal.SIGSEGV, None)
+
+
+async def test_a_file_that_may_not_be_run_was_not_started(here: Here) -> None:
+    program = Program(("./plain.txt",), files={"plain.txt": b"no program"})
+    job = Job(program, Shape(1, 64 * MIB), (), datetime.now(UTC) + timedelta(minutes=1), timedelta(0))
+    state = await here.ended(await here.platform.submit(job, here.key()))
+    assert state.end
+    assert state.end.kind is EndKind.NOT_STARTED
+    assert state.end.detail == "./plain.txt: Permission denied"
+
+
+async def test_at_the_end_of_the_time_work_can_be_saved(here: Here) -> None:
+    script = "trap 'echo saved >saved; exit 0' TERM; echo ready >ready; while :; do sleep 0.05; done"
+    state = await here.ended(await here.submit("sh", "-c", script, seconds=2))
+    assert state.end
+    assert state.end.kind is EndKind.TIMEOUT
+    assert await here.text("saved") == "saved"
+
+
+async def test_what_ignores_the_end_of_its_time_is_killed(here: Here) -> None:
+    state = await here.ended(await here.submit("sh", "-c", "trap '' TERM; while :; do sleep 0.05; done", seconds=1))
+    assert state.end
+    assert (state.end.kind, state.end.signal) == (EndKind.TIMEOUT, signal.SIGKILL)
+
+
+async def test_it_is_warned_before_the_end_of_its_time(here: Here) -> None:
+    job = here.job(
+        "sh", "-c", 'while ! [ -s "$SUBLET_WARNING" ]; do sleep 0.05; done; cat "$SUBLET_WARNING"', seconds=3
+    )
+    soon = Job(job.program, job.shape, job.nodes, job.until, warn=timedelta(hours=1))
+    state = await here.ended(await here.platform.submit(soon, here.key()))
+    assert state.end
+    assert state.end.code == 0
+    said = await here.platform.output(here.keys[-1], "stderr", 0, 1000)
+    assert said == f"sublet: this session ends at {job.until:%Y-%m-%dT%H:%M:%SZ}\n".encode()
+    assert await here.platform.output(here.keys[-1], "stdout", 0, 1000) == f"{job.until:%Y-%m-%dT%H:%M:%SZ}".encode()
+
+
+async def test_what_comes_too_late_to_start_says_so(here: Here) -> None:
+    state = await here.ended(await here.submit("touch", "ran", seconds=-1))
+    assert state.end
+    assert state.end.kind is EndKind.WINDOW_PASSED
+    assert not await here.platform.results(here.keys[-1])
+
+
+async def test_what_the_main_process_leaves_running_is_stopped(here: Here) -> None:
+    job = await here.submit("sh", "-c", "setsid sleep 300 & echo $! >pid; exit 5")
+    state = await here.ended(job)
+    assert state.end
+    assert state.end.code == 5
+    assert "left running" in state.end.detail
+    await here.gone(int(await here.text("pid")))
+
+
+async def test_a_cancel_before_the_start_keeps_it_from_ever_starting(here: Here) -> None:
+    key = here.key()
+    await here.platform.place(key)
+    await here.platform.cancel([key], "somebody")
+    assert await here.platform.submit(here.job("touch", "ran"), key) == key
+    state = await here.ended(key)
+    assert state.end
+    assert (state.end.kind, state.end.by) == (EndKind.CANCELLED, "somebody")
+    assert not await here.platform.results(key)
+
+
+async def test_when_the_shim_is_killed_nothing_runs_on_and_nobody_guesses(here: Here) -> None:
+    job = await here.submit("sh", "-c", "(setsid sleep 300 & echo $! >pid); echo $$ >main; exec sleep 300")
+    pids = [int(await here.text("pid")), int(await here.text("main"))]
+    group = Path((here.session().root / "ran" / "group").read_text()) if here.platform.cgroups else None
+    shim = here.session().shim
+    assert shim
+    os.kill(shim.pid, signal.SIGKILL)
+    await here.gone(shim.pid)
+    state = await here.ended(job)
+    assert state.end
+    assert state.end.kind is EndKind.UNKNOWN
+    assert "was killed" in state.end.detail
+    for pid in pids:
+        await here.gone(pid)
+    assert group is None or not group.exists()
+    assert not here.session().running.exists(), "its cores are free"
+
+
+async def test_after_a_restart_of_the_machine_the_node_was_lost(here: Here) -> None:
+    key = here.key()
+    await here.platform.place(key)
+    ran = here.session().root / "ran"
+    ran.mkdir()
+    me = {"pid": os.getpid(), "start": start_time(os.getpid()), "boot": "another boot", "began": time.time()}
+    (ran / "shim.json").write_text(json.dumps(me))
+    state = await here.ended(key)
+    assert state.end
+    assert (state.end.kind, state.end.detail) == (EndKind.NODE_LOST, "the machine was restarted while it ran")
+
+
+async def test_a_pid_that_now_belongs_to_another_process_is_left_alone(here: Here) -> None:
+    bystander = await asyncio.create_subprocess_exec("sleep", "300")
+    try:
+        key = here.key()
+        await here.platform.place(key)
+        ran = here.session().root / "ran"
+        ran.mkdir()
+        other = {"pid": bystander.pid, "start": 1, "boot": boot_id(), "began": 1.0}
+        (ran / "shim.json").write_text(json.dumps(other))
+        await here.platform.cancel([key], "somebody")
+        state = await here.ended(key)
+        assert state.end
+        assert state.end.kind is EndKind.UNKNOWN
+        assert bystander.returncode is None
+    finally:
+        bystander.kill()
+        await bystander.wait()
+
+
+async def test_a_submit_that_died_half_way_can_be_done_again(here: Here) -> None:
+    key = here.key()
+    await here.platform.place(key)
+    (here.home / "running" / key).write_text('{"cores": [0], "gpus": []}')
+    assert await here.platform.find(key) is None
+    job = await here.platform.submit(here.job("sh", "-c", "echo once"), key)
+    await here.ended(job)
+    assert await here.platform.output(key, "stdout", 0, 100) == b"once\n"
+
+
+async def test_many_shims_of_one_job_run_it_once(here: Here) -> None:
+    job = await here.submit("sh", "-c", "echo once; sleep 0.2")
+    for _ in range(3):
+        launch.start(here.session())
+    await here.ended(job)
+    assert await here.platform.output(here.keys[-1], "stdout", 0, 100) == b"once\n"
+
+
+async def test_the_end_is_enforced_and_recorded_when_no_service_is_there(here: Here) -> None:
+    key = here.key()
+    code = f"""
+        import asyncio, os
+        from datetime import UTC, datetime, timedelta
+        from pathlib import Path
+        from sublet.core.job import Job, Program
+        from sublet.core.offer import Shape
+        from sublet.platforms.local import Local
+        async def main():
+            local = Local(name="here", grace=timedelta(seconds=1))
+            await local.open(Path({str(here.home)!r}))
+            until = datetime.now(UTC) + timedelta(seconds=1)
+            await local.submit(Job(Program(("sleep", "300")), Shape(1, 1 << 27), (), until, timedelta(0)), {key!r})
+            os.kill(os.getpid(), 9)
+        asyncio.run(main())
+    """
+    service = await asyncio.create_subprocess_exec(sys.executable, "-c", textwrap.dedent(code))
+    assert await service.wait() == -signal.SIGKILL
+
+    async def recorded() -> bool:
+        return here.session(key).ended
+
+    await here.until("the record", recorded)
+    record = json.loads((here.session(key).root / "end.json").read_bytes())
+    assert record["kind"] == "timeout"
+
+
+async def test_output_beyond_the_limit_is_dropped_and_the_exit_code_stays(here: Here) -> None:
+    state = await here.ended(await here.submit("sh", "-c", "yes | head -c 5000000; echo err >&2; exit 7"))
+    assert state.end
+    assert state.end.code == 7
+    assert "dropped" in state.end.detail
+    out = await here.platform.output(here.keys[-1], "stdout", 0, 1 << 20)
+    assert len(out) == 10_000
+    assert out.endswith(b"sublet: what it printed beyond 10000 bytes was dropped\n")
+    assert await here.platform.output(here.keys[-1], "stderr", 0, 100) == b"err\n"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk to fill")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "sublet-test", tmp_path], check=True)
+    yield tmp_path
+    subprocess.run(["umount", "-l", tmp_path], check=True)
+
+
+async def test_a_full_disk_is_told_before_while_and_at_the_end(small_disk: Path) -> None:
+    local = Local(name="here")
+    await local.open(small_disk)
+    trial = Here(local, small_disk)
+    state = await trial.ended(await trial.submit("sh", "-c", "cat /dev/zero >filled"))
+    assert state.end
+    assert state.end.kind is EndKind.DISK_FULL
+    assert state.end.detail == "it exited with 1, and the disk is full"
+    with pytest.raises(DiskFull, match="No space left"):
+        await trial.submit("true")
+    state = await trial.ended(trial.keys[0])
+    assert state.state is State.ENDED
+    await trial.clean()
+
+
+async def test_a_name_that_is_a_path_is_refused(here: Here) -> None:
+    for key in ("../x", "a/b", "", ".", "x" * 300):
+        with pytest.raises(PlatformRefused):
+            await here.platform.place(key)
+    bad = Job(Program(("true",), files={"../../x": b""}), Shape(1, 64 * MIB), (), datetime.now(UTC), timedelta(0))
+    with pytest.raises(PlatformRefused, match="not below"):
+        await here.platform.submit(bad, here.key())
