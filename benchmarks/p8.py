@@ -27,7 +27,9 @@ def run() -> list[Row]:
     few, many = (json.loads(_measure(count)) for count in (FEW, MANY))
     ratio = many["turn"] / few["turn"]
     return [
-        Row(f"RSS with {MANY:,} sessions, {MANY // 10:,} active", f"{many['rss']:.0f} MB", "< 300 MB", many["rss"] < 300),
+        Row(
+            f"RSS with {MANY:,} sessions, {MANY // 10:,} active", f"{many['rss']:.0f} MB", "< 300 MB", many["rss"] < 300
+        ),
         Row(f"a turn with {FEW:,} sessions", f"{few['turn'] * 1e3:.2f} ms"),
         Row(f"a turn with {MANY:,} sessions", f"{many['turn'] * 1e3:.2f} ms"),
         Row(f"÷ a turn with {FEW:,}", f"{ratio:.1f} ×", "≤ 2 × (costs what changed)", ratio <= 2),
@@ -86,7 +88,9 @@ async def fill(service: object, pattern: object, count: int) -> None:
             if number % 10:
                 new = replace(new, phase=Phase.COMPLETED, ended=now, end=End(EndKind.EXITED, 0))
             else:
-                job = Job(Program(("true",)), Shape(1, 2**30), (names[number % len(names)],), until, timedelta(minutes=5))
+                job = Job(
+                    Program(("true",)), Shape(1, 2**30), (names[number % len(names)],), until, timedelta(minutes=5)
+                )
                 new = replace(new, phase=Phase.RUNNING, job=await platform.submit(job, new.id), started=now)
             some.append(new)
 

@@ -100,5 +100,7 @@ def run_guide(guide: Path, directory: Path, environment: dict[str, str]) -> list
         )
         if not matches(part.shown, done.stdout):
             shown = "\n".join(part.shown)
-            differences.append(f"{guide.name}:{part.line}: $ {part.command}\n--- shown\n{shown}\n--- said\n{done.stdout}")
+            differences.append(
+                f"{guide.name}:{part.line}: $ {part.command}\n--- shown\n{shown}\n--- said\n{done.stdout}"
+            )
     return differences

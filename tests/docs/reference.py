@@ -19,7 +19,9 @@ PAGES = Path(__file__).parents[2] / "docs" / "reference"
 NOTE = "<!-- Written by `make reference` out of the code; edit there. -->\n"
 
 
-def commands(group: click.Command, path: tuple[str, ...] = ("sublet",)) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def commands(
+    group: click.Command, path: tuple[str, ...] = ("sublet",)
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Every command with its words."""
     yield path, group
     if isinstance(group, click.Group):
@@ -104,7 +106,9 @@ def settings_page() -> str:
 def errors_page() -> str:
     """Each error with its message and remedy."""
     lines = [NOTE, "# Errors\n"]
-    lines.append("On the command line an error is `error: …`, a blank line, `hint: …`; over HTTP it is a problem (RFC 9457).\n")
+    lines.append(
+        "On the command line an error is `error: …`, a blank line, `hint: …`; over HTTP it is a problem (RFC 9457).\n"
+    )
     lines += ["| code | message | hint | HTTP | exit |", "| --- | --- | --- | --- | --- |"]
     for _, error in sorted(inspect.getmembers(errors, inspect.isclass)):
         if issubclass(error, errors.SubletError) and error is not errors.SubletError:

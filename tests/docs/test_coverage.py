@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROWS = re.findall(r"^\| ([A-Z]\d+) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", (ROOT / "docs" / "coverage.md").read_text(), re.M)
+ROWS = re.findall(
+    r"^\| ([A-Z]\d+) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", (ROOT / "docs" / "coverage.md").read_text(), re.M
+)
 COUNTS = {"A": 17, "S": 6, "C": 9, "E": 10, "N": 6}
 
 
@@ -26,4 +28,6 @@ def test_every_named_test_exists() -> None:
 
 
 def test_a_row_that_is_done_or_begun_names_its_tests() -> None:
-    assert [name for name, _, state, _, tests in ROWS if not state.startswith("not yet") and "tests/" not in tests] == []
+    assert [
+        name for name, _, state, _, tests in ROWS if not state.startswith("not yet") and "tests/" not in tests
+    ] == []

@@ -33,7 +33,11 @@ def test_every_error_has_a_message_and_a_hint() -> None:
 def test_every_command_has_help_that_ends_in_an_example() -> None:
     from sublet.cli import cli
 
-    lacking = [" ".join(path) for path, command in commands(cli) if "Example" not in (command.help or "") + (command.epilog or "")]
+    lacking = [
+        " ".join(path)
+        for path, command in commands(cli)
+        if "Example" not in (command.help or "") + (command.epilog or "")
+    ]
     assert lacking == []
 
 

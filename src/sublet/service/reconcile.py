@@ -279,4 +279,5 @@ class Loop:
         if self.running:
             wait = min(wait, LISTEN)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.desk.nudged.wait(), wait)
+            async with asyncio.timeout(wait):  # not wait_for, which can swallow a cancellation
+                await self.desk.nudged.wait()

@@ -37,8 +37,8 @@ class Service(Platforms):
         kinds = survey_kinds()
         platforms, bad = load_platforms(settings)
         roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()
-        movers, lost = load_movers(roots)
-        service = cls(settings, store, platforms, kinds.by_name, movers, {**kinds.broken, **lost, **bad}, now)
+        movers = load_movers(roots, public_only=settings.mode == "gateway")
+        service = cls(settings, store, platforms, kinds.by_name, movers, {**kinds.broken, **bad}, now)
         try:
             for name, platform in platforms.items():
                 home = settings.home / "platforms" / name

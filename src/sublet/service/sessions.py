@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -163,11 +164,9 @@ class Sessions(Asking):
 
     async def wait_for_news(self, seconds: float) -> None:
         """Wait until something happens in this process, or for so long: another process may have done it."""
-        async with self.happened:
-            try:
-                await asyncio.wait_for(self.happened.wait(), seconds)
-            except TimeoutError:
-                pass
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self.happened:
+                await self.happened.wait()
 
     async def extend(
         self, name: str, person: Person, *, until: datetime | None = None, by: str | timedelta | None = None

@@ -1,0 +1,126 @@
+"""Many people who ask and accept at the same time; run as a program, they do it in a process of their own."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sublet.core.offer import Shape, Take
+from sublet.core.request import GIB, Window
+from sublet.core.session import Session
+from sublet.errors import NotBookable
+from sublet.store import Store, Tx
+from tests.contract.stored import HOUR, MINUTE, NODES, NOON, accept, offer_some
+
+ROOT = Path(__file__).parents[2]
+DAY = 8  # hours in which all want to run: far fewer than are wanted
+
+
+@dataclass
+class Told:
+    """What the store has acknowledged."""
+
+    accepted: dict[str, list[str]] = field(default_factory=dict)  # session → its nodes
+    held: set[str] = field(default_factory=set)  # offer sets that nobody answered
+    refused: int = 0
+
+
+def ask(tx: Tx, person: str, cores: int, nodes: int) -> tuple[list[Session], tuple[Take, ...]] | None:
+    """Hold the earliest free time, as three offers."""
+    windows = [Window(NOON, NOON + (DAY - 1) * HOUR + MINUTE)]
+    slot = tx.books.calendar("here").earliest(Shape(cores, cores * GIB), nodes, HOUR, windows)
+    if slot is None:
+        return None
+    takes = tuple(Take(node, slot.start, slot.start + HOUR, cores, cores * GIB) for node in slot.nodes)
+    return offer_some(tx, person, hold=takes), takes
+
+
+def take_part(store: Store, seed: int, rounds: int, tell: Callable[[str, str, list[str]], None]) -> None:
+    """One person: ask, then accept, decline, or walk away; sometimes grab a node without asking."""
+    choose = random.Random(seed)
+    person = f"person{seed}"
+    for _ in range(rounds):
+        if choose.random() < 0.2:
+            grab(store, choose, tell)
+            continue
+        cores, nodes = choose.randint(1, 4), choose.randint(1, 2)
+        answer = store.write_sync(lambda tx, c=cores, n=nodes: ask(tx, person, c, n))
+        if answer is None:
+            tell("refused", "", [])
+            continue
+        sessions, takes = answer
+        chosen = choose.choice(sessions)
+        what = choose.random()
+        if what < 0.7:
+            store.write_sync(lambda tx, id=chosen.id, t=takes: accept(tx, id, NOON, t))
+            tell("accepted", chosen.id, [take.where for take in takes])
+        elif what < 0.9:
+            store.write_sync(lambda tx, key=chosen.offerset: tx.books.release("here", key))
+        else:
+            tell("held", chosen.offerset, [])
+
+
+def grab(store: Store, choose: random.Random, tell: Callable[[str, str, list[str]], None]) -> None:
+    """Try to book a whole node at some time, whether it is free or not."""
+    start = NOON + choose.randrange(DAY * 4) * 15 * MINUTE
+    take = Take(choose.choice(NODES).name, start, start + HOUR, 4, GIB)
+    key = f"grab-{choose.getrandbits(64):016x}"
+    try:
+        store.write_sync(lambda tx: tx.books.take("here", key, [take]))
+    except NotBookable:
+        tell("refused", "", [])
+    else:
+        tell("accepted", key, [take.where])
+
+
+def crowd(store: Store, seeds: range, rounds: int, tell: Callable[[str, str, list[str]], None]) -> None:
+    """One thread for each person, all at once."""
+    gate = threading.Barrier(len(seeds))
+
+    def one(seed: int) -> None:
+        gate.wait()
+        take_part(store, seed, rounds, tell)
+
+    with ThreadPoolExecutor(len(seeds)) as threads:
+        list(threads.map(one, seeds))
+
+
+def note(told: Told, what: str, key: str, nodes: list[str]) -> None:
+    """Remember what was acknowledged."""
+    if what == "accepted":
+        told.accepted[key] = nodes
+    elif what == "held":
+        told.held.add(key)
+    else:
+        told.refused += 1
+
+
+def start(url: str, seeds: range, rounds: int) -> subprocess.Popen[str]:
+    """The same in a process of its own, which prints what was acknowledged, line by line."""
+    words = [sys.executable, "-m", "tests.contract.crowd", url, str(seeds.start), str(seeds.stop), str(rounds)]
+    return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+def main() -> None:
+    """Take part in another process."""
+    url, first, last, rounds = sys.argv[1:]
+    lock = threading.Lock()
+
+    def tell(what: str, key: str, nodes: list[str]) -> None:
+        with lock:
+            print(json.dumps([what, key, nodes]), flush=True)
+
+    store = Store.open(url)
+    crowd(store, range(int(first), int(last)), int(rounds), tell)
+    store.close()
+
+
+if __name__ == "__main__":
+    main()

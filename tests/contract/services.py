@@ -1,0 +1,57 @@
+"""A service in this process, on a home of its own, for the tests of its use cases."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from sublet.core.session import OVER, OfferSet, Phase, Session
+from sublet.service.desk import Person
+from sublet.service.service import Service
+from sublet.settings import Settings
+
+ME = Person("me")
+OTHER = Person("other")
+
+
+@contextlib.asynccontextmanager
+async def serving(home: Path, **settings: Any) -> AsyncIterator[Service]:
+    """A service whose one platform plays, unless the settings say otherwise."""
+    settings.setdefault("platforms", {"trial": {"kind": "memory"}})
+    async with Service.open(Settings.load(home, **settings)) as service:
+        yield service
+
+
+async def ask(service: Service, person: Person = ME, **short: Any) -> OfferSet:
+    """Ask in the short form."""
+    short.setdefault("run", ["true"])
+    asked = await service.read(json.dumps(short).encode(), "application/json", person)
+    return await service.ask(person, asked)
+
+
+async def reach(service: Service, id: str, wanted: Callable[[Session], bool], person: Person = ME) -> Session:
+    """Wait until a session is so; AssertionError if that doesn't come."""
+    async with asyncio.timeout(20):
+        while True:
+            session = await service.session(id, person)
+            if wanted(session):
+                return session
+            assert session.phase not in OVER, session
+            await service.wait_for_news(0.05)
+
+
+async def over(service: Service, id: str) -> Session:
+    """Wait until a session is over."""
+    async with asyncio.timeout(20):
+        while (session := await service.session(id, ME)).phase not in OVER:
+            await service.wait_for_news(0.05)
+        return session
+
+
+def in_phase(*phases: Phase) -> Callable[[Session], bool]:
+    """Whether a session is in one of these."""
+    return lambda session: session.phase in phases

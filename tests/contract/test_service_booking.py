@@ -1,0 +1,147 @@
+"""Offers are held for one asker, expire, and give back what they held."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sublet.core.session import Phase
+from sublet.errors import NoRoom, NotAllowedNow, NotYours, OfferExpired
+from sublet.service.service import Service
+from tests.contract.services import ME, OTHER, ask, in_phase, over, reach, serving
+
+pytestmark = pytest.mark.anyio
+LONG = {"trial": {"kind": "memory", "takes": "10h"}}
+
+
+async def free_cores(service: Service) -> int:
+    """The cores that nobody holds in the next minute."""
+    now = service.now()
+    calendar = await service.store.write(lambda tx: tx.books.calendar("trial").free(now, now + timedelta(minutes=1)))
+    return sum(shape.cores for shape in calendar.values())
+
+
+@pytest.mark.parametrize("time", ["3h", "8d"])
+async def test_an_idle_platform_says_yes_to_long_sessions(tmp_path: Path, time: str) -> None:
+    async with serving(tmp_path) as service:
+        assert (await ask(service, time=time)).result == "YES"
+
+
+async def test_what_is_offered_to_one_is_offered_to_nobody_else(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        mine = await ask(service, cores=16, time="1h", start="within 5m")
+        theirs = await ask(service, OTHER, cores=16, time="1h", start="within 5m")
+        assert (mine.result, theirs.result) == ("YES", "NO")
+        await service.reject(mine.offers[0].id, ME)
+        for offer in (await service.offerset(mine.id, ME)).offers:
+            if offer.phase is Phase.OFFERED:
+                await service.reject(offer.id, ME)
+        assert (await ask(service, OTHER, cores=16, time="1h", start="within 5m")).result == "YES"
+
+
+async def test_one_free_node_is_offered_at_nine_ten_and_eleven_to_one_asker(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        day = (service.now() + timedelta(days=3)).date().isoformat()
+        window = f"{day}T09:00:00Z/{day}T12:00:00Z"
+        mine = await ask(service, cores=16, time="4h", start=window)
+        starts = [session.offer.start.hour for session in mine.offers]
+        assert starts[:3] == [9, 10, 11]
+        assert (await ask(service, OTHER, cores=16, time="4h", start=window)).result == "NO"
+        await service.accept(mine.offers[1].id, ME)
+        phases = {session.offer.start.hour: session.phase for session in (await service.offerset(mine.id, ME)).offers}
+        assert phases[9] == phases[11] == Phase.REJECTED
+        early = f"{day}T05:30:00Z/{day}T06:00:01Z"
+        assert (await ask(service, OTHER, cores=16, time="4h", start=early)).result == "YES"
+
+
+async def test_a_busy_machine_says_no_and_names_the_next_free_time(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=LONG) as service:
+        held = await ask(service, cores=16, time="10m")
+        accepted = await service.accept(held.offers[0].id, ME)
+        refused = await ask(service, OTHER, cores=1, time="1h", start="within 5m")
+        assert refused.result == "NO"
+        [reason] = refused.reasons
+        assert reason.field
+        assert accepted.until is not None
+        assert accepted.until.strftime("%Y-%m-%dT%H:%M") in reason.nearest
+        again = await ask(service, OTHER, cores=1, time="1h", start=f"{accepted.until:%Y-%m-%dT%H:%M:%SZ}/PT10M")
+        assert again.result == "YES"
+
+
+async def test_an_offer_that_has_expired_cannot_be_accepted_and_holds_nothing(tmp_path: Path) -> None:
+    async with serving(tmp_path, hold=timedelta(seconds=1)) as service:
+        mine = await ask(service, cores=16, time="1h")
+        id = mine.offers[0].id
+        assert await free_cores(service) == 0
+        expired = await over(service, id)
+        assert expired.phase is Phase.EXPIRED
+        with pytest.raises(OfferExpired):
+            await service.accept(id, ME)
+        assert await free_cores(service) == 16
+
+
+async def test_accepting_twice_is_accepting_once(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=LONG) as service:
+        mine = await ask(service, cores=4)
+        first = await service.accept(mine.offers[0].id, ME)
+        second = await service.accept(mine.offers[0].id, ME)
+        assert (first.id, first.start) == (second.id, second.start)
+        assert await free_cores(service) == 12
+
+
+async def test_only_the_asker_sees_and_changes_a_session(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        mine = await ask(service)
+        for act in (service.session, service.accept, service.reject, service.cancel):
+            with pytest.raises(NotYours):
+                await act(mine.offers[0].id, OTHER)
+
+
+async def test_an_end_gives_back_what_was_booked(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms={"trial": {"kind": "memory", "takes": "1s"}}) as service:
+        mine = await ask(service, cores=16, time="1h")
+        await service.accept(mine.offers[0].id, ME)
+        ended = await over(service, mine.offers[0].id)
+        assert ended.phase is Phase.COMPLETED
+        assert await free_cores(service) == 16
+
+
+async def test_a_session_is_extended_while_there_is_room(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=LONG) as service:
+        mine = await ask(service, cores=16, time="1h")
+        session = await service.accept(mine.offers[0].id, ME)
+        await reach(service, session.id, in_phase(Phase.RUNNING))
+        longer = await service.extend(session.id, ME, by="1h")
+        assert longer.until is not None
+        assert session.until is not None
+        assert longer.until - session.until == timedelta(hours=1)
+        later = f"{longer.until:%Y-%m-%dT%H:%M:%SZ}/PT0S"
+        theirs = await ask(service, OTHER, cores=16, time="1h", start=later)
+        await service.accept(theirs.offers[0].id, OTHER)
+        with pytest.raises(NoRoom):
+            await service.extend(session.id, ME, by="1h")
+        assert (await service.session(session.id, ME)).until == longer.until
+        await service.cancel(session.id, ME)
+        with pytest.raises(NotAllowedNow):
+            await service.extend(session.id, ME, by="1h")
+
+
+async def test_storage_is_booked(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        first = await ask(service, storage={"name": "scratch", "size": "600GiB"}, time="1h", start="within 5m")
+        second = await ask(service, OTHER, storage={"name": "scratch", "size": "600GiB"}, time="1h", start="within 5m")
+        assert (first.result, second.result) == ("YES", "NO")
+        assert any("storage" in reason.field for reason in second.reasons)
+
+
+async def test_the_same_key_is_the_same_offer_set(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        asked = await service.read(b'{"run": ["true"]}', "application/json", ME)
+        first = await service.ask(ME, asked, key="again")
+        second = await service.ask(ME, asked, key="again")
+        other = await service.ask(OTHER, asked, key="again")
+        assert first.id == second.id
+        assert [offer.id for offer in first.offers] == [offer.id for offer in second.offers]
+        assert other.id != first.id

@@ -1,0 +1,151 @@
+"""A session's life: each phase, each way to end it, on each of the terms."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sublet.core.session import EndKind, Phase
+from tests.contract.services import ME, ask, in_phase, over, reach, serving
+
+pytestmark = pytest.mark.anyio
+
+
+def memory(**settings: object) -> dict[str, dict[str, object]]:
+    return {"trial": {"kind": "memory", **settings}}
+
+
+async def test_a_session_goes_through_its_phases_in_order(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=memory(takes="1s")) as service:
+        mine = await ask(service)
+        await service.accept(mine.offers[0].id, ME)
+        await over(service, mine.offers[0].id)
+        phases = [event.phase for event in await service.events(ME, session=mine.offers[0].id)]
+        assert list(dict.fromkeys(phases)) == [
+            "ACCEPTED",
+            "WAITING",
+            "PREPARING",
+            "RUNNING",
+            "RELEASING",
+            "COMPLETED",
+        ]
+
+
+async def test_an_interactive_session_is_available_with_a_connector(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=memory()) as service:
+        service.base_url = "http://127.0.0.1:1"
+        mine = await ask(service, run=None, interactive="lab", time="1h")
+        await service.accept(mine.offers[0].id, ME)
+        session = await reach(service, mine.offers[0].id, in_phase(Phase.AVAILABLE))
+        [connector] = session.connectors
+        assert connector.location.startswith(f"http://127.0.0.1:1/connect/{session.id}/?token=")
+        ended = await service.cancel(session.id, ME)
+        assert ended.connectors[0].status == "FINISHED"
+
+
+@pytest.mark.parametrize("phase", [Phase.OFFERED, Phase.WAITING, Phase.RUNNING])
+async def test_a_session_can_be_cancelled_in_any_phase_and_says_by_whom(tmp_path: Path, phase: Phase) -> None:
+    async with serving(tmp_path, platforms=memory(takes="10h")) as service:
+        start = f"{service.now() + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}/PT0S" if phase is Phase.WAITING else "now"
+        mine = await ask(service, cores=16, start=start)
+        id = mine.offers[0].id
+        if phase is not Phase.OFFERED:
+            await service.accept(id, ME)
+            await reach(service, id, in_phase(phase))
+        ended = await service.cancel(id, ME)
+        assert ended.phase is Phase.CANCELLED
+        if phase is not Phase.OFFERED:
+            assert ended.end is not None
+            assert (ended.end.kind, ended.end.by) == (EndKind.CANCELLED, "me")
+        assert (await ask(service, cores=16, start=start)).result == "YES"
+
+
+async def test_a_platform_that_refuses_fails_the_session_in_its_own_words(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=memory(fault="refuses")) as service:
+        mine = await ask(service)
+        await service.accept(mine.offers[0].id, ME)
+        ended = await over(service, mine.offers[0].id)
+        assert ended.phase is Phase.FAILED
+        assert ended.end is not None
+        assert ended.end.kind is EndKind.NOT_STARTED
+        assert "refused" in ended.end.detail
+
+
+async def test_a_submission_whose_answer_is_lost_is_found_again_and_not_made_twice(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=memory(fault="loses-answer", takes="1s")) as service:
+        mine = await ask(service)
+        await service.accept(mine.offers[0].id, ME)
+        session = await reach(service, mine.offers[0].id, lambda s: bool(s.condition) or s.phase is Phase.COMPLETED)
+        await service.store.write(lambda tx: tx.sessions.change(session.id, now=service.now(), due=service.now()))
+        ended = await over(service, session.id)
+        kinds = [event.kind for event in await service.events(ME, session=session.id)]
+        assert ended.phase is Phase.COMPLETED
+        assert kinds.count("session.submitted") == 1
+
+
+async def test_a_predicted_offer_holds_nothing_and_runs_when_the_queue_lets_it(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=memory(terms="predicted", waits=["0s", "1s", "2s"], takes="1s")) as service:
+        mine = await ask(service)
+        offer = mine.offers[0].offer
+        assert offer.terms.kind == "predicted"
+        await service.accept(mine.offers[0].id, ME)
+        ended = await over(service, mine.offers[0].id)
+        assert ended.phase is Phase.COMPLETED
+
+
+async def test_a_remote_offer_carries_its_address(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=memory(terms="remote", takes="1s")) as service:
+        mine = await ask(service)
+        terms = mine.offers[0].offer.terms
+        assert terms.kind == "remote"
+        assert terms.url
+        await service.accept(mine.offers[0].id, ME)
+        assert (await over(service, mine.offers[0].id)).phase is Phase.COMPLETED
+
+
+async def test_one_ask_goes_to_every_platform_and_marks_the_terms(tmp_path: Path) -> None:
+    both = {"own": {"kind": "memory"}, "queue": {"kind": "memory", "terms": "predicted"}}
+    async with serving(tmp_path, platforms=both) as service:
+        mine = await ask(service)
+        assert {s.offer.terms.kind for s in mine.offers} == {"booked", "predicted"}
+        booked = next(s for s in mine.offers if s.offer.platform == "own")
+        await service.accept(booked.id, ME)
+        others = [s.phase for s in (await service.offerset(mine.id, ME)).offers if s.id != booked.id]
+        assert set(others) == {Phase.REJECTED}
+
+
+async def test_an_unreachable_platform_is_a_reason_not_an_error(tmp_path: Path) -> None:
+    both = {"own": {"kind": "memory"}, "gone": {"kind": "memory", "fault": "unreachable"}}
+    async with serving(tmp_path, platforms=both) as service:
+        mine = await ask(service)
+        assert mine.result == "YES"
+        assert [reason.platform for reason in mine.reasons] == ["gone"]
+
+
+async def test_a_gateway_runs_nothing_uncontained(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway") as service:
+        refused = await ask(service)
+        assert refused.result == "NO"
+        assert "container" in refused.reasons[0].message
+        assert (await ask(service, run=None, image="docker://busybox")).result == "YES"
+
+
+async def test_an_unknown_kind_is_a_no(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        document = b'{"executable": {"kind": "https://example.org/x/thing-0.1.yaml"}}'
+        refused = await service.ask(ME, await service.read(document, "application/json", ME))
+        assert refused.result == "NO"
+        assert refused.reasons[0].field == "executable.kind"
+
+
+async def test_data_of_other_kinds_gets_a_no_that_says_so(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        cube = {"kind": "https://x/kinds/data/S3-data-resource.yaml", "meta": {"name": "cube"}, "bucket": "b"}
+        command = {"kind": "urn:sublet:kind:executable:command", "argv": ["true"]}
+        document = json.dumps({"executable": command, "data": [cube | {"endpoint": "https://s3.example.org"}]})
+        refused = await service.ask(ME, await service.read(document.encode(), "application/json", ME))
+        assert refused.result == "NO"
+        assert "S3-data-resource" in refused.reasons[0].message
