@@ -109,7 +109,8 @@ def _handler(canned: Canned) -> type[BaseHTTPRequestHandler]:
                 body = said.value if isinstance(said.value, bytes) else json.dumps(plain(said.value)).encode()
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body)
+                if body:  # who is told that there is none has gone already
+                    self.wfile.write(body)
             self.close_connection = True
 
     return Handler

@@ -1,18 +1,14 @@
-"""The request that `sublet ask --example` prints: a first one to change and send."""
+"""The request that `sublet ask --example` prints; examples/first.yaml is the same."""
 
 FIRST = """\
-# What to run: a command (run), or instead of it a script, an image, a notebook, a bag or an interactive session.
-run: [python3, -c, "print('6 x 7 =', 6 * 7)"]
-name: first
+# The first thing to ask for: when, and where, can this run?
+#
+#   sublet ask examples/first.yaml      shows offers
+#   sublet run examples/first.yaml      takes the earliest and shows what it prints
 
-# What it needs, on each node. A range is welcome: 1-4 means at least 1, and up to 4.
+name: hello
+run: python3 -c "print('Hello from Sublet')"   # words, not a shell line; `script: |` takes a shell script
 cores: 1
-memory: 1GiB
-
-# For how long, and when it may begin. Without a start it is as soon as possible.
+memory: 512MiB
 time: 10m
-# start: tomorrow 09:00-12:00 Europe/London
-
-# What is to be there before it starts.
-# data: [https://example.org/cube.fits]
 """

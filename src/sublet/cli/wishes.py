@@ -16,6 +16,7 @@ from sublet.errors import BadRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
 PLAIN = ("cores", "memory", "gpus", "nodes", "time", "image", "notebook", "interactive", "name", "platform")
+LONGEST_NAME = 30
 
 OPTIONS = (
     click.option("--cores", metavar="N", help="Cores on each node: 4, or 4-16 for at least and at most."),
@@ -63,6 +64,7 @@ def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     said: dict[str, Any] = {name: _number(given[name]) for name in PLAIN if given[name] is not None}
     if words:
         said["run"] = list(words)
+        said.setdefault("name", _name(words))
     if given["script"]:
         said["script"] = _text(given["script"])
     if given["start"]:
@@ -94,6 +96,13 @@ def _is_here(word: str) -> bool:
     """A file of the current directory or below; never one that is reached by going up."""
     inside = not os.path.isabs(word) and ".." not in word.split("/") and not word.startswith("-")
     return inside and os.path.isfile(word)
+
+
+def _name(words: tuple[str, ...]) -> str:
+    """What a command is called when nobody says: its first words, on one line."""
+    line = " ".join([os.path.basename(words[0]), *words[1:]])
+    kept = "".join(letter if letter.isprintable() else " " for letter in line).strip() or words[0]
+    return kept if len(kept) <= LONGEST_NAME else f"{kept[: LONGEST_NAME - 1]}…"
 
 
 def _number(text: str) -> str | int:

@@ -1,0 +1,109 @@
+"""`attach`: the terminal of a shell session, in this terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import termios
+import threading
+import tty
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from sublet.cli.command import command
+from sublet.cli.output import Output
+from sublet.client.calls import sessions
+from sublet.errors import NotAllowedNow, ServiceUnreachable, SubletError
+from sublet.wire.v1.sessions import SessionView
+
+if TYPE_CHECKING:
+    from websockets.sync.client import ClientConnection
+
+SHELL = "uri:shell"
+AWAY = b"\x1d"  # Ctrl-]
+PIECE = 4096
+
+
+@command("attach", "sublet attach 3f2a")
+@click.argument("session")
+def attach(out: Output, session: str) -> None:
+    """Open the terminal of a shell session. Ctrl-] leaves it running; `exit` ends it.
+
+    Begin one with `sublet run --detach --interactive shell`.
+    """
+    view = out.link().do(sessions.session(session))
+    from websockets.exceptions import WebSocketException  # slow to load, and only needed here
+    from websockets.sync.client import connect
+
+    try:
+        with connect(terminal_of(view), open_timeout=20, proxy=None, max_size=None) as socket:
+            out.note(f"connected to {view.short}; Ctrl-] leaves")
+            left = converse(socket)
+    except (OSError, WebSocketException) as error:
+        raise ServiceUnreachable(address=view.page or view.short, why=str(error) or type(error).__name__) from error
+    out.note(f"\nleft {view.short}; it goes on" if left else f"\n{view.short} has ended")
+
+
+def terminal_of(view: SessionView) -> str:
+    """The WebSocket address of a session's shell, with its secret."""
+    if not view.connectors and view.phase != "AVAILABLE":
+        raise NotAllowedNow(f"{view.short} is {view.phase}: there is nothing to attach to.", session=view.short)
+    for way in view.connectors:
+        place = urlsplit(way.location)
+        if way.kind == SHELL and place.netloc:
+            scheme = "wss" if place.scheme == "https" else "ws"
+            return f"{scheme}://{place.netloc}{place.path.rstrip('/')}/ws?{place.query}"
+    hint = "; ".join(way.location for way in view.connectors)
+    raise SubletError(f"{view.short} has no shell.", hint=f"Open it in a browser: {hint}" if hint else "")
+
+
+def converse(socket: ClientConnection) -> bool:
+    """Carry what is typed there and what is printed here; True if the person left, False if the shell ended."""
+    left = threading.Event()
+    with raw_terminal(lambda: _tell_size(socket)):
+        _tell_size(socket)
+        typing = threading.Thread(target=_type, args=(socket, left), daemon=True)
+        typing.start()
+        for message in socket:
+            sys.stdout.buffer.write(message.encode() if isinstance(message, str) else message)
+            sys.stdout.buffer.flush()
+    return left.is_set()
+
+
+def _type(socket: ClientConnection, left: threading.Event) -> None:
+    while typed := os.read(sys.stdin.fileno(), PIECE):
+        before, away, _ = typed.partition(AWAY)
+        with suppress(Exception):  # the shell may just have ended
+            socket.send(before)
+        if away:
+            break
+    left.set()
+    socket.close()
+
+
+def _tell_size(socket: ClientConnection) -> None:
+    with suppress(OSError):  # no terminal, no size
+        size = os.get_terminal_size(sys.stdin.fileno())
+        socket.send(json.dumps({"rows": size.lines, "cols": size.columns}))
+
+
+@contextmanager
+def raw_terminal(resized: Callable[[], None]) -> Iterator[None]:
+    """Every key goes through as it is; afterwards the terminal is as it was."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    handler: Any = signal.signal(signal.SIGWINCH, lambda *_: resized())
+    try:
+        tty.setraw(sys.stdin)
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+        signal.signal(signal.SIGWINCH, handler)
