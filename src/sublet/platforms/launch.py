@@ -60,12 +60,16 @@ def environment(
     }
 
 
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 def start(session: SessionDir) -> None:
     """Start the shim and wait until it has the job in hand: from then on it goes on by itself."""
     ready, theirs = os.pipe()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # handed on: an early order must not kill it
     try:
-        with (session.root / "shim.log").open("ab") as log:
+        with open(session.root / "shim.log", "ab", opener=_private) as log:
             first = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", START, HERE, str(session.root), str(theirs)],
                 env={"PATH": PLAIN_PATH, "LANG": "C.UTF-8"},
