@@ -87,7 +87,7 @@ class Sessions(Claims):
         limit: int = 100,
         after: str | None = None,
     ) -> Page:
-        """Newest first; `name` is a part of the name (in any case), `active` those that are being worked on (or not)."""
+        """Newest first; `name` is a part of the name in any case, `active` are those being worked on (or not)."""
         query: Select[Any] = SESSION.order_by(S.created.desc(), S.id.desc()).limit(limit + 1)
         query = _equal(query, person=person, kind=kind, platform=platform)
         if phases is not None:
