@@ -15,7 +15,7 @@ from sublet.service.desk import Person
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 from sublet.web.form import EMPTY, Values, Wrong, check, short_of, typed, values_of, wrong_of
-from sublet.web.nearest import with_nearest
+from sublet.web.nearest import heeded
 from sublet.web.reading import posted, visitor
 from sublet.wire.document import parse_document
 
@@ -30,11 +30,11 @@ start: within 2h
 
 
 async def look(request: Request) -> Response:
-    """An empty form; or filled in as an earlier request was, with one of its reasons heeded."""
+    """An empty form; or filled in as an earlier request was, with one platform's reasons heeded."""
     who = visitor(request)
     earlier = request.query_params.get("from", "")
     if earlier:
-        return await _again(request, who, earlier, request.query_params.get("heed", ""))
+        return await _again(request, who, earlier, request.query_params.get("heed"))
     if request.query_params.get("form") == "yaml":
         return await _yaml(request, who, EXAMPLE)
     return await _form(request, who, dict(EMPTY))
@@ -72,13 +72,11 @@ async def _ask(request: Request, person: Person, body: bytes, kind: str) -> Resp
     return RedirectResponse(f"/web/offersets/{found.id}", 303)
 
 
-async def _again(request: Request, who: Visitor, id: str, heed: str) -> Response:
+async def _again(request: Request, who: Visitor, id: str, heed: str | None) -> Response:
     earlier = await service_of(request).offerset(id, who.person)
-    reasons = earlier.reasons
-    reason = reasons[int(heed)] if heed.isdecimal() and int(heed) < len(reasons) else None
     values = values_of(earlier.request)
     if values is not None:
-        return await _form(request, who, with_nearest(values, reason) or values if reason else values)
+        return await _form(request, who, heeded(values, (r for r in earlier.reasons if r.platform == heed))[0])
     document = parse_document(earlier.document.encode(), earlier.content_type)
     return await _yaml(request, who, _written(document))
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from sublet.core.offer import Node, Take
 from sublet.web.axis import ticks
-from sublet.web.words import memory_about
+from sublet.web.words import has
 
 AXIS = 40  # pixels above the first lane
 NAME = 22  # the line with a node's name
@@ -18,6 +18,7 @@ TRACK = 30  # the strip that shows how much is taken
 ROW = 28  # one row of bars below it
 GAP = 14  # between lanes
 BADGE = 7.5  # a bar's number needs this much of the width, even on a phone
+DAY, DAY_ON_A_PHONE = 10, 30  # percent of the width that the name of a day needs
 MOST_LANES = 12
 
 
@@ -74,7 +75,8 @@ class Line:
     x: float
     label: str
     day: str
-    fine: bool
+    fine: bool  # left out where there is little room
+    fine_day: bool  # the same for the day above it
     anchor: str
 
 
@@ -107,7 +109,7 @@ def draw(
     for take in takes:
         if not take.pool:
             by_node.setdefault(take.where, []).append(take)
-    marked = {name for mark in marks for name in mark.nodes}
+    marked = {name for mark in marks for name in mark.nodes} & {node.name for node in nodes}
     order = sorted(range(len(nodes)), key=lambda i: (nodes[i].name not in marked, nodes[i].name not in by_node, i))
     chosen = [nodes[i] for i in sorted(order[:most])]
     scale = _Scale(start, end)
@@ -116,17 +118,13 @@ def draw(
     for node in chosen:
         lane, y = _lane(node, by_node.get(node.name, ()), [m for m in marks if node.name in m.nodes], scale, y)
         lanes.append(lane)
-    for mark in marks:
-        if not mark.nodes:
-            lane, y = _placeless(mark, scale, y)
-            lanes.append(lane)
-    lines = tuple(
-        Line(x, tick.label, tick.day, tick.fine, "start" if x < 4 else "end" if x > 96 else "middle")
-        for tick in ticks(start, end, zone)
-        for x in (scale.at(tick.time),)
-    )
+    if anywhere := [mark for mark in marks if not marked.intersection(mark.nodes)]:
+        lane, y = _placeless(anywhere, scale, y)
+        lanes.append(lane)
     here = scale.at(now) if start <= now < end else None
-    return Picture(start, end, y - GAP / 2, lines, tuple(lanes), here, len(nodes) - len(chosen))
+    return Picture(
+        start, end, y - GAP / 2, _lines(start, end, scale, zone), tuple(lanes), here, len(nodes) - len(chosen)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +138,32 @@ class _Scale:
         return round(min(max(share, 0.0), 1.0) * 100, 3)
 
 
+def _lines(start: datetime, end: datetime, scale: _Scale, zone: ZoneInfo) -> tuple[Line, ...]:
+    """The ticks; of two days whose names would touch, the earlier one goes without."""
+    found: list[Line] = []
+    following = 1000.0  # where the next day's name is
+    for tick in reversed(ticks(start, end, zone)):
+        x = scale.at(tick.time)
+        room = following - x
+        following = x if tick.day else following
+        anchor = "start" if x < 4 else "end" if x > 96 else "middle"
+        found.append(Line(x, tick.label, tick.day if room > DAY else "", tick.fine, room < DAY_ON_A_PHONE, anchor))
+    return tuple(reversed(found))
+
+
 def _lane(node: Node, takes: Iterable[Take], marks: Sequence[Mark], scale: _Scale, y: float) -> tuple[Lane, float]:
     track = y + NAME
     seen = [take for take in takes if take.end > scale.start and take.start < scale.end]
     steps = tuple(_step(node, take, scale, track) for take in seen)
     bars, rows = _bars(marks, scale, track + TRACK + 4)
-    detail = f"{node.cores} cores · {memory_about(node.memory)}" + (f" · {node.gpus} GPUs" if node.gpus else "")
-    return Lane(node.name, detail, y, track, steps, bars), track + TRACK + (4 + rows * ROW if rows else 0) + GAP
+        f" · {counted(node.gpus, 'GPU')}" if node.gpus else ""
+    )
+    return Lane(node.name, has(node), y, track, steps, bars), track + TRACK + (4 + rows * ROW if rows else 0) + GAP
 
 
-def _placeless(mark: Mark, scale: _Scale, y: float) -> tuple[Lane, float]:
+def _placeless(marks: Sequence[Mark], scale: _Scale, y: float) -> tuple[Lane, float]:
     """Where the platform chooses the node: a lane without a track."""
-    bars, rows = _bars([mark], scale, y + NAME)
+    bars, rows = _bars(marks, scale, y + NAME)
     return Lane("any node", "the platform chooses", y, 0, (), bars), y + NAME + rows * ROW + GAP
 
 

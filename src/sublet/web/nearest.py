@@ -1,8 +1,8 @@
-"""The nearest YES of a reason, put into the form."""
+"""The nearest YES of reasons, put into the form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC
 
 from sublet.core.amounts import MIB, duration_text, memory_text, parse_count, parse_duration, parse_memory
@@ -38,13 +38,17 @@ READ: dict[str, Callable[[str], str]] = {
 }
 
 
-def with_nearest(values: Values, reason: Reason) -> Values | None:
-    """The same request with what the reason says would be possible; None if that can't be typed into the form."""
-    name = field_of(reason.field)
-    read = READ.get(name)
-    if read is None or not reason.nearest:
-        return None
-    try:
-        return values | {name: read(reason.nearest)}
-    except BadAmount:
-        return None
+def heeded(values: Values, reasons: Iterable[Reason]) -> tuple[Values, str]:
+    """The same request with what the reasons say would be possible, and the first field that this changes, if any."""
+    first = ""
+    for reason in reasons:
+        name = field_of(reason.field)
+        read = READ.get(name)
+        if read is None or not reason.nearest:
+            continue
+        try:
+            values = values | {name: read(reason.nearest)}
+        except BadAmount:
+            continue
+        first = first or name
+    return values, first

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from sublet.api.people import service_of
-from sublet.core.offer import Reason, Take
+from sublet.core.offer import Node, Reason, Take
 from sublet.core.offers import hold_of, takes_of
 from sublet.core.session import ACTIVE, OfferSet, Phase, Session
 from sublet.errors import SubletError
 from sublet.service.service import Service
 from sublet.web.calendar import Mark, Picture, draw, frame, without
 from sublet.web.drawing import clock_of, page
-from sublet.web.form import field_of, values_of
-from sublet.web.nearest import with_nearest
+from sublet.web.form import values_of
+from sublet.web.nearest import heeded
 from sublet.web.reading import visitor
 from sublet.web.words import Clock, resources
+
+NOT_TAKEN = (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED)
+CAPPED = "urn:capped-by-rule"  # not a reason against it, but a change that the operator's rules made
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +36,12 @@ class Numbered:
 
 
 @dataclass(frozen=True, slots=True)
-class Answerable:
-    """A reason why not; `heed` is its number if the form can be filled in with its nearest YES."""
+class Against:
+    """All that speaks against it on one platform; `field` is the form's field that the nearest YES would change."""
 
-    reason: Reason
+    platform: str
+    reasons: tuple[Reason, ...]
     field: str
-    heed: int | None
 
 
 async def look(request: Request) -> Response:
@@ -60,19 +64,20 @@ async def look(request: Request) -> Response:
         held=held and any(offer.open for offer in offers),
         taken=next((offer for offer in offers if offer.session.phase not in NOT_TAKEN), None),
         pictures=await _pictures(service, offers, clock),
-        reasons=_answerable(found),
-        by_form=values_of(found.request) is not None,
+        reasons=_against(found),
+        notes=[reason.message for reason in found.reasons if reason.kind == CAPPED],
     )
 
 
-NOT_TAKEN = (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED)
-
-
-def _answerable(offerset: OfferSet) -> list[Answerable]:
+def _against(offerset: OfferSet) -> list[Against]:
     values = values_of(offerset.request)
+    by_platform: dict[str, list[Reason]] = {}
+    for reason in offerset.reasons:
+        if reason.kind != CAPPED:
+            by_platform.setdefault(reason.platform, []).append(reason)
     return [
-        Answerable(reason, field_of(reason.field), index if values and with_nearest(values, reason) else None)
-        for index, reason in enumerate(offerset.reasons)
+        Against(platform, tuple(reasons), heeded(values, reasons)[1] if values else "")
+        for platform, reasons in by_platform.items()
     ]
 
 
@@ -85,19 +90,30 @@ async def _pictures(service: Service, offers: Sequence[Numbered], clock: Clock) 
     pictures: list[tuple[str, Picture]] = []
     for platform in dict.fromkeys(offer.session.offer.platform for offer in offers):
         here = [offer for offer in offers if offer.session.offer.platform == platform]
-        try:
-            busy = await service.busy(platform, start, end)
-        except SubletError:
-            continue  # a platform that went away is not a reason to hide the others
-        takes = without([take for steps in busy.takes.values() for take in steps], _own(here))
+        nodes, takes = await _taken(service, platform, start, end, _own(here))
         chosen = [marks[offer.number] for offer in here]
-        pictures.append((platform, draw(busy.nodes, takes, chosen, start, end, now=clock.now, zone=clock.zone)))
+        pictures.append((platform, draw(nodes, takes, chosen, start, end, now=clock.now, zone=clock.zone)))
     return pictures
+
+
+async def _taken(
+    service: Service, platform: str, start: datetime, end: datetime, own: Sequence[Take]
+) -> tuple[Sequence[Node], Sequence[Take]]:
+    """What others have taken of a platform's nodes; nothing of a platform that others keep the calendar of."""
+    try:
+        state = await service.platform(platform)
+        if state.terms == "booked":
+            busy = await service.busy(platform, start, end)
+            return busy.nodes, without([take for steps in busy.takes.values() for take in steps], own)
+    except SubletError:
+        pass  # a platform that went away is not a reason to hide the offers
+    return (), ()
 
 
 def _mark(offer: Numbered, clock: Clock) -> Mark:
     session = offer.session
-    start = session.start or session.offer.start
+    terms = session.offer.terms
+    start = session.start or (terms.p50 if terms.kind == "predicted" else session.offer.start)
     end = session.until or start + session.offer.duration
     tone = "offer" if offer.open else "mine" if session.phase not in NOT_TAKEN else "past"
     title = f"Offer {offer.number}: {clock.span(start, end)}, {resources(session.offer)}"

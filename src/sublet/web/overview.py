@@ -1,8 +1,8 @@
-"""The first page: what is under way, and how busy the platforms are today."""
+"""The first page: what is under way, and how busy the platforms are."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import timedelta
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -28,7 +28,7 @@ async def overview(request: Request) -> Response:
     clock = clock_of(request)
     active = await service.sessions(who.person, active=True, limit=MOST_ACTIVE)
     recent = await service.sessions(who.person, phases=RECENT, limit=MOST_RECENT)
-    platforms = [(state, await _today(service, state, clock)) for state in await service.platforms()]
+    platforms = [(state, await _day_ahead(service, state, clock)) for state in await service.platforms()]
     return page(
         request,
         "overview.html",
@@ -40,13 +40,12 @@ async def overview(request: Request) -> Response:
     )
 
 
-async def _today(service: Service, state: PlatformState, clock: Clock) -> Picture | None:
-    """From midnight to midnight by the visitor's clock; None where the calendar isn't ours."""
+async def _day_ahead(service: Service, state: PlatformState, clock: Clock) -> Picture | None:
+    """From the last full hour on, for a day; None where the calendar isn't ours."""
     if state.survey is None or state.terms != "booked":
         return None
-    today = clock.now.astimezone(clock.zone).date()
-    start = datetime.combine(today, time(), clock.zone).astimezone(UTC)
-    end = datetime.combine(today + timedelta(days=1), time(), clock.zone).astimezone(UTC)
+    start = clock.now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=1)
+    end = start + timedelta(hours=24)
     try:
         busy = await service.busy(state.name, start, end)
     except SubletError:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from sublet.core.amounts import duration_text
-from sublet.core.offer import Offer, Quote
+from sublet.core.offer import Node, Offer, Quote, Shape
 from sublet.core.session import Phase
 from sublet.core.windows import zone_of
 from sublet.errors import BadAmount
@@ -127,14 +127,16 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
+def has(thing: Shape | Node) -> str:
+    """What a node has, or what is taken of it: `4 cores · 8 GiB · 1 GPU`."""
+    gpus = f" · {counted(thing.gpus, 'GPU')}" if thing.gpus else ""
+    return f"{counted(thing.cores, 'core')} · {memory_about(thing.memory)}{gpus}"
+
+
 def resources(offer: Offer) -> str:
-    """What an offer gives: `2 nodes, each 4 cores · 8 GiB · 1 GPU`."""
-    shape = offer.shape
-    each = [counted(shape.cores, "core"), memory_about(shape.memory)]
-    if shape.gpus:
-        each.append(counted(shape.gpus, "GPU"))
-    words = " · ".join(each)
-    return f"{len(offer.nodes)} nodes, each {words}" if len(offer.nodes) > 1 else words
+    """What an offer gives: `2 nodes, each 4 cores · 8 GiB`."""
+    each = has(offer.shape)
+    return f"{len(offer.nodes)} nodes, each {each}" if len(offer.nodes) > 1 else each
 
 
 def price(quotes: Iterable[Quote]) -> str:
