@@ -156,8 +156,6 @@ def _lane(node: Node, takes: Iterable[Take], marks: Sequence[Mark], scale: _Scal
     seen = [take for take in takes if take.end > scale.start and take.start < scale.end]
     steps = tuple(_step(node, take, scale, track) for take in seen)
     bars, rows = _bars(marks, scale, track + TRACK + 4)
-        f" · {counted(node.gpus, 'GPU')}" if node.gpus else ""
-    )
     return Lane(node.name, has(node), y, track, steps, bars), track + TRACK + (4 + rows * ROW if rows else 0) + GAP
 
 
