@@ -94,7 +94,7 @@ async def fill(service: object, pattern: object, count: int) -> None:
                 new = replace(new, phase=Phase.RUNNING, job=await platform.submit(job, new.id), started=now)
             some.append(new)
 
-        def add(tx: object, some: list[Session] = some) -> None:
+        def add(tx: object, some: list[Session] = some, first: int = first) -> None:
             running = [session for session in some if session.phase is Phase.RUNNING]
             tx.sessions.add([session for session in some if session.end])  # type: ignore[attr-defined]
             tx.sessions.add(running, due=until)  # type: ignore[attr-defined]

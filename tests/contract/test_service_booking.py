@@ -133,7 +133,9 @@ async def test_storage_is_booked(tmp_path: Path) -> None:
         first = await ask(service, storage={"name": "scratch", "size": "600GiB"}, time="1h", start="within 5m")
         second = await ask(service, OTHER, storage={"name": "scratch", "size": "600GiB"}, time="1h", start="within 5m")
         assert (first.result, second.result) == ("YES", "NO")
-        assert any("storage" in reason.field for reason in second.reasons)
+        assert second.reasons[0].nearest
+        small = await ask(service, OTHER, storage={"name": "scratch", "size": "400GiB"}, time="1h", start="within 5m")
+        assert small.result == "YES"
 
 
 async def test_the_same_key_is_the_same_offer_set(tmp_path: Path) -> None:

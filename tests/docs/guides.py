@@ -1,8 +1,8 @@
 """Runs a guide: its `console` blocks are typed, and what they show must be what comes out.
 
-In a guide, a line that begins with `$ ` is a command (continued while it ends in a backslash); the lines below it are its
-output. `…` stands for anything within a line, and a line that is only `…` for any number of lines. A block that
-begins with a comment `# file: NAME` in its info string (```yaml file=NAME) is written to that file first.
+In a guide, a line that begins with `$ ` is a command (continued while it ends in a backslash); the lines below it
+are its output. `…` stands for anything within a line, and a line that is only `…` for any number of lines. A block
+with `file=NAME` beside its language (```yaml file=NAME) is written to that file first.
 """
 
 from __future__ import annotations
