@@ -8,7 +8,7 @@ import shutil
 import stat
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -63,7 +63,10 @@ class FileMover:
         return self.roots is None or any(path.is_relative_to(root) for root in self.roots)
 
     def estimate(self, data: Data) -> timedelta:
-        """How long the copy is going to take."""
+        """How long the copy is going to take; a file's own size counts when the asker doesn't say."""
+        path = self.path(data)
+        if data.size is None and self._allowed(path) and path.is_file():
+            return guess(replace(data, size=path.stat().st_size), SPEED)
         return guess(data, SPEED)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
