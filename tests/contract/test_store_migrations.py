@@ -1,0 +1,85 @@
+"""The migrations make exactly the tables that the code believes in, whoever starts first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect, text
+
+from sublet.errors import BrokenStore
+from sublet.store import Store
+from sublet.store.engine import Database
+from sublet.store.migrate import HEAD, migrate
+from sublet.store.migrations import config_for
+from sublet.store.tables import metadata
+from tests.contract.stored import rows
+from tests.postgres import Postgres
+
+START = "import sys; from sublet.store import Store; Store.open(sys.argv[1]).close(); print('alembic' in sys.modules)"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database without tables."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/empty.db"
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.create()
+
+
+def test_the_tables_of_the_code_are_those_of_the_newest_migration(empty_url: str) -> None:
+    database = Database(empty_url)
+    migrate(database)
+    with database.writing.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+        assert ScriptDirectory.from_config(config_for(connection)).get_heads() == [HEAD]
+    database.close()
+
+
+def test_the_migrations_can_be_undone_and_done_again(empty_url: str) -> None:
+    database = Database(empty_url)
+    migrate(database)
+    with database.writing.connect() as connection:
+        database.begin(connection)
+        command.downgrade(config_for(connection), "base")
+        connection.commit()
+        assert set(inspect(connection).get_table_names()) <= {"alembic_version"}
+    migrate(database)
+    with database.writing.connect() as connection:
+        assert set(metadata.tables) <= set(inspect(connection).get_table_names())
+    database.close()
+
+
+def test_processes_that_start_together_on_an_empty_database_all_succeed(empty_url: str) -> None:
+    started = [subprocess.Popen([sys.executable, "-c", START, empty_url], stdout=subprocess.PIPE) for _ in range(3)]
+    for process in started:
+        process.communicate(timeout=120)
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert rows(empty_url, "SELECT version_num FROM alembic_version") == [(HEAD,)]
+
+
+def test_a_database_that_is_up_to_date_is_opened_without_the_migration_tool(store_url: str) -> None:
+    Store.open(store_url).close()
+    said = subprocess.run([sys.executable, "-c", START, store_url], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "False"
+
+
+def test_a_database_of_a_newer_version_is_refused(empty_url: str) -> None:
+    Store.open(empty_url).close()
+    database = Database(empty_url)
+    with database.writing.connect() as connection:
+        database.begin(connection)
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        connection.commit()
+    database.close()
+    with pytest.raises(BrokenStore) as caught:
+        Store.open(empty_url)
+    assert "newer" in caught.value.advice
