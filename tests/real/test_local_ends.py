@@ -135,10 +135,13 @@ async def test_a_cancel_before_the_start_keeps_it_from_ever_starting(here: Here)
     assert not await here.platform.results(key)
 
 
-async def test_when_the_shim_is_killed_nothing_runs_on_and_nobody_guesses(here: Here) -> None:
+@pytest.mark.parametrize("groups", [True, False], ids=["cgroup", "watch"])
+async def test_when_the_shim_is_killed_nothing_runs_on_and_nobody_guesses(here: Here, groups: bool) -> None:
+    here.platform.cgroups = groups
     job = await here.submit("sh", "-c", "(setsid sleep 300 & echo $! >pid); echo $$ >main; exec sleep 300")
     pids = [int(await here.text("pid")), int(await here.text("main"))]
-    group = Path((here.session().root / "ran" / "group").read_text()) if here.platform.cgroups else None
+    record = here.session().root / "ran" / "group"
+    group = Path(record.read_text()) if record.exists() else None
     shim = here.session().shim
     assert shim
     os.kill(shim.pid, signal.SIGKILL)
