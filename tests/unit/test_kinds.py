@@ -6,12 +6,19 @@ from datetime import timedelta
 from importlib.metadata import EntryPoint
 from typing import Any
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from sublet.core.job import Mount
 from sublet.core.offer import Shape
 from sublet.core.request import GIB, Compute, Executable, Request, Volume
 from sublet.kinds.command import COMMAND
 from sublet.kinds.port import Setting
 from sublet.kinds.registry import GROUP, load_kinds, survey_kinds
+
+
+KINDS = load_kinds()
 
 
 def setting(**changes: Any) -> Setting:
@@ -35,7 +42,7 @@ def command(**fields: Any) -> Executable:
 
 def refusals(executable: Executable, request: Request | None = None) -> list[str]:
     """The fields that are refused."""
-    kind = load_kinds()[executable.kind]
+    kind = KINDS[executable.kind]
     return [reason.field for reason in kind.check(executable, request or Request(executable))]
 
 
@@ -111,3 +118,34 @@ def test_a_command_without_a_container_is_offered_its_volume_at_a_relative_path(
 def test_environment_values_become_text() -> None:
     (way,) = COMMAND.ways(command(argv=["a"], environment={"N": 3, "ON": True}), {})
     assert way.program(setting(mounts=(Mount("data/x", "x"),))).environment == {"N": "3", "ON": "true"}
+
+
+NAMES = (
+    *("argv", "script", "environment", "image", "command", "entrypoint", "network", "privileged", "location"),
+    *("parameters", "requirements", "tasks", "template", "grid", "file", "retries", "parallel", "interface"),
+    *("locations", "digest", "platform", "ports", "internal", "port", "access", "path", "name", "x"),
+)
+TOOLS = dict.fromkeys(
+    ("sh", "python3", "podman", "docker", "apptainer", "ch-run", "unsquashfs", "papermill", "jupyter-lab"), "/bin/tool"
+)
+leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=6)
+values = st.recursive(
+    leaves | st.sampled_from(["{x}", "ghcr.io/a/b:1", "/a.sif", "lab"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(
+    "name", ["command", "docker-container", "singularity-container", "jupyter-notebook", "bag", "interactive"]
+)
+@settings(max_examples=100, deadline=None)
+@given(fields=st.dictionaries(st.sampled_from(NAMES), values, max_size=4))
+def test_whatever_the_fields_are_a_kind_refuses_them_or_makes_a_program(name: str, fields: dict[str, Any]) -> None:
+    kind, executable = KINDS[name], Executable(name, fields=fields)
+    if not kind.check(executable, Request(executable)):
+        kind.brings(executable)
+        for way in kind.ways(executable, TOOLS):
+            program = way.program(setting(tools=TOOLS))
+            assert all(isinstance(word, str) for word in program.argv)
+            assert all(isinstance(value, str) for value in program.environment.values())

@@ -105,7 +105,7 @@ def check_image(image: Any) -> list[Reason]:
     """Where the image is, which one exactly, and for what machine."""
     if not isinstance(image, Mapping):
         return [f.missing("image", "an image is needed.", nearest="image: {locations: [ghcr.io/owner/name:tag]}")]
-    found = f.unknown_fields(image, ("locations", "digest", "platform"))
+    found = f.unknown_fields(image, ("locations", "digest", "platform"), "image.")
     locations = image.get("locations")
     if not isinstance(locations, Sequence) or isinstance(locations, str) or not locations:
         return [*found, f.missing("image.locations", "image.locations must be a list of at least one location.")]
@@ -159,20 +159,24 @@ def check_run(fields: Mapping[str, Any], request: Request) -> list[Reason]:
 
 def check_network(network: Any) -> list[Reason]:
     """One port may be reached through the service; none is opened on the machine."""
-    ports = network.get("ports") or [] if isinstance(network, Mapping) else network
-    if network is None or ports == []:
+    ports = (network.get("ports") or []) if isinstance(network, Mapping) else network or []
+    if ports == []:
         return []
-    if not isinstance(ports, Sequence) or not all(isinstance(port, Mapping) for port in ports):
-        return [f.invalid("network.ports", "network.ports must be a list.", wanted=network)]
+    listed = isinstance(network, Mapping) and isinstance(ports, Sequence)
+    if not listed or not all(isinstance(port, Mapping) for port in ports):
+        return [f.invalid("network.ports", "network.ports must be a list of ports.", wanted=network)]
     found = []
     for number, port in enumerate(ports):
         field = f"network.ports[{number}]"
         if port.get("external"):
             told = "no port is opened to the outside; one with access: true is reached through the service."
             found.append(f.not_supported(f"{field}.external", told, wanted=port["external"], nearest="access: true"))
-        inner = (port.get("internal") or {}).get("port")
-        if not isinstance(inner, int) or not 0 < inner < 65536:
+        internal = port.get("internal")
+        inner = internal.get("port") if isinstance(internal, Mapping) else internal
+        if not isinstance(internal, Mapping) or not isinstance(inner, int) or not 0 < inner < 65536:
             found.append(f.invalid(f"{field}.internal.port", "a port is a number from 1 to 65535.", wanted=inner))
+        if not isinstance(port.get("path") or "/", str):
+            found.append(f.invalid(f"{field}.path", "a path is text.", wanted=port["path"], nearest="/"))
         if port.get("access") and str(port.get("protocol") or "HTTP").upper() not in ("HTTP", "TCP"):
             told = f"{port['protocol']} can't be reached through the service; HTTP can."
             found.append(f.not_supported(f"{field}.protocol", told, wanted=port["protocol"], nearest="HTTP"))

@@ -90,11 +90,11 @@ def check_local_volumes(request: Request, kind: str) -> list[Reason]:
     ]
 
 
-def unknown_fields(fields: Mapping[str, Any], known: Iterable[str]) -> list[Reason]:
+def unknown_fields(fields: Mapping[str, Any], known: Iterable[str], under: str = "") -> list[Reason]:
     """Fields that mean nothing to this kind: a typing error is better said than ignored."""
     names = sorted(set(map(str, fields)) - set(known) - ANY_KIND)
-    told = "there is no field {0} here; it has {1}."
-    return [invalid(name, told.format(name, ", ".join(sorted(known))), wanted=name) for name in names]
+    there = ", ".join(sorted(known))
+    return [invalid(f"{under}{name}", f"there is no field {name} here; it has {there}.", wanted=name) for name in names]
 
 
 def brought(name: str, location: str, checksum: str = "") -> Data:
