@@ -65,8 +65,8 @@ class FileMover:
     def estimate(self, data: Data) -> timedelta:
         """How long the copy is going to take; a file's own size counts when the asker doesn't say."""
         path = self.path(data)
-        if data.size is None and self._allowed(path) and path.is_file():
-            return guess(replace(data, size=path.stat().st_size), SPEED)
+        if data.size is None and self._allowed(path) and os.path.isfile(path):
+            return guess(replace(data, size=os.path.getsize(path)), SPEED)
         return guess(data, SPEED)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
