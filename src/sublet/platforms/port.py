@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sublet.core.amounts import parse_duration, parse_memory
 from sublet.core.job import Job, JobState
@@ -64,7 +64,7 @@ class Platform(BaseModel):
     kind: ClassVar[str]
     terms: ClassVar[Literal["booked", "predicted", "remote"]]
     plays: ClassVar[bool] = False  # whether it only plays: no process is run
-    name: str
+    name: str = Field(description="What the platform is called: its name in the settings.")
 
     async def open(self, home: Path) -> None:
         """Get ready; `home` is a directory of the service's own, for this platform."""
