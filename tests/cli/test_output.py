@@ -92,7 +92,7 @@ def test_a_price_has_its_currency() -> None:
 
 
 def test_a_column_that_is_empty_throughout_is_left_out() -> None:
-    assert table(("A", "B", "C"), [("1", "", "3"), ("10", "", "")]) == ["A   C", "1   3", "10  -"]
+    assert table(("A", "B", "C"), [("1", "", "3"), ("10", "", "")]) == ["A   C", "1   3", "10"]
     assert pairs([("name", "x"), ("longer name", "y"), ("empty", "")]) == ["name         x", "longer name  y"]
 
 
@@ -113,10 +113,10 @@ def test_offers_are_drawn_as_a_table() -> None:
         ),
     ]
     assert drawn(asking.listed(offers, NOW)) == snapshot("""\
-OFFER     WHERE    START                       TIME    CORES  MEMORY  GPUS  PRICE    TERMS                                       WHY
-3f2a91c0  here     now                         10 min  2      2 GiB   -     -        booked                                      earliest
-3f2a91c0  here     tomorrow 09:00 (in 1 d)     10 min  4      2 GiB   1     1.2 EUR  booked                                      09:00 on Tuesday
-3f2a91c0  cluster  about today 11:00 (in 2 h)  10 min  2      2 GiB   -     -        predicted: 10:00 to 14:00, no track record  earliest\
+OFFER     WHERE    START                                     TIME    CORES  MEMORY  GPUS  PRICE    TERMS      WHY
+3f2a91c0  here     now                                       10 min  2      2 GiB   -     -        booked     earliest
+3f2a91c0  here     tomorrow 09:00 (in 1 d)                   10 min  4      2 GiB   1     1.2 EUR  booked     09:00 on Tuesday
+3f2a91c0  cluster  today 11:00 (today 10:00 to today 14:00)  10 min  2      2 GiB   -     -        predicted  earliest\
 """)
 
 
@@ -150,12 +150,12 @@ def test_sessions_are_drawn_as_a_table() -> None:
     ]
     assert drawn(sessions.listed(views, NOW + timedelta(minutes=3))) == snapshot("""\
 ID        NAME  KIND     PHASE      WHERE  CORES  MEMORY  GPUS  TIME                             NOTE
-3f2a91c0  fit   command  RUNNING    here   2      2 GiB   -     for 3 min, 57 min left           -
-3f2a91c0  fit   command  WAITING    here   2×2    2 GiB   1     starts in 1 h 57 min             -
+3f2a91c0  fit   command  RUNNING    here   2      2 GiB   -     for 3 min, 57 min left
+3f2a91c0  fit   command  WAITING    here   2×2    2 GiB   1     starts in 1 h 57 min
 3f2a91c0  -     command  FAILED     here   2      2 GiB   -     took 1 min 30 s, 1 min 30 s ago  It exited with code 7.
-3f2a91c0  fit   command  COMPLETED  here   2      2 GiB   -     took 1 min 30 s, 1 min 30 s ago  -
-3f2a91c0  fit   command  OFFERED    here   2      2 GiB   -     held, expires in 2 min           -
-3f2a91c0  fit   command  PREPARING  here   2      2 GiB   -     starts 3 min ago                 bringing cube (40 %)\
+3f2a91c0  fit   command  COMPLETED  here   2      2 GiB   -     took 1 min 30 s, 1 min 30 s ago
+3f2a91c0  fit   command  OFFERED    here   2      2 GiB   -     held, expires in 2 min
+3f2a91c0  fit   command  PREPARING  here   2      2 GiB   -     due 3 min ago                    bringing cube (40 %)\
 """)
 
 

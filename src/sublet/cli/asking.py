@@ -81,7 +81,7 @@ def listed(views: Sequence[OfferView], now: datetime) -> list[str]:
             size(view.memory),
             str(view.gpus or ""),
             price(view.costs),
-            _terms(view),
+            view.terms.kind,
             view.why,
         )
         for view in views
@@ -93,16 +93,8 @@ def _start(view: OfferView, now: datetime) -> str:
     if view.start <= now + timedelta(seconds=5) and view.terms.kind == "booked":
         return "now"
     if view.terms.kind == "predicted" and view.terms.p10 and view.terms.p90:
-        return f"about {when(view.start, now)}"
+        return f"{moment(view.start, now)} ({moment(view.terms.p10, now)} to {moment(view.terms.p90, now)})"
     return when(view.start, now)
-
-
-def _terms(view: OfferView) -> str:
-    if view.terms.kind != "predicted" or not (view.terms.p10 and view.terms.p90):
-        return view.terms.kind
-    record = "" if view.terms.samples >= 20 else ", no track record"
-    spread = f"{moment(view.terms.p10, view.start)} to {moment(view.terms.p90, view.start)}"
-    return f"predicted: {spread.replace('today ', '')}{record}"
 
 
 def price(costs: Sequence[QuoteView]) -> str:
@@ -116,6 +108,8 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
         return ["", "Nothing is held."]
     held = f"held until {when(view.expires, now)}" if view.expires else "not held"
     lines = ["", f"{counted(len(view.offers), 'offer')}, {held}. Take one with: sublet accept {view.offers[0].short}"]
+    unproven = {offer.platform for offer in view.offers if offer.terms.kind == "predicted" and offer.terms.samples < 20}
+    lines += [f"note: {name}: predicted starts have no track record yet" for name in sorted(unproven)]
     lines += [f"note: {note}" for note in view.notes]
     return lines + [f"note: {reason.platform or 'also'}: {reason.message}" for reason in view.reasons]
 

@@ -69,7 +69,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Rows under their headings, in aligned columns; a column that is empty throughout is left out."""
     body = [[str(cell) for cell in row] for row in rows]
     kept = [column for column in range(len(head)) if any(row[column] for row in body)]
-    lines = [[head[column] for column in kept], *([row[column] or "-" for column in kept] for row in body)]
+    last = kept[-1] if kept else 0  # an empty cell at the end of a line needs no sign
+    cells = [[row[column] or ("" if column == last else "-") for column in kept] for row in body]
+    lines = [[head[column] for column in kept], *cells]
     widths = [max(len(line[column]) for line in lines) for column in range(len(kept))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 

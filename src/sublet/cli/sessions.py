@@ -91,7 +91,9 @@ def _time(view: SessionView, now: datetime) -> str:
     if view.started:
         left = f", {length(view.until - now)} left" if view.until and view.until > now else ""
         return f"for {length(now - view.started)}{left}"
-    return f"starts {away(view.start, now)}" if view.start else ""
+    if view.start is None:
+        return ""
+    return f"starts {away(view.start, now)}" if view.start > now else f"due {away(view.start, now)}"
 
 
 def _remark(view: SessionView) -> str:

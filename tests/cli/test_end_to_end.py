@@ -1,0 +1,257 @@
+"""The command line against the real service, which starts by itself in a home of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SUBLET = [sys.executable, "-m", "sublet.cli"]
+PATIENCE = 60.0
+
+
+class Person:
+    """Someone at a terminal, with a home and a directory of their own."""
+
+    def __init__(self, home: Path, directory: Path) -> None:
+        self.home, self.directory = home, directory
+        self.environment = {**os.environ, "SUBLET_HOME": str(home)}
+        self.environment.pop("SUBLET_URL", None)
+
+    def types(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*SUBLET, *words],
+            capture_output=True,
+            text=True,
+            input=stdin,
+            cwd=self.directory,
+            env=self.environment,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    def begins(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*SUBLET, *words], cwd=self.directory, env=self.environment, **more)
+
+    def looks(self, session: str) -> Any:
+        return json.loads(self.types("status", session, "--json").stdout)
+
+    def waits_until(self, true: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not true():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
+    home, directory = tmp_path_factory.mktemp("home") / "sublet", tmp_path_factory.mktemp("cwd")
+    someone = Person(home, directory)
+    yield someone
+    for session in someone.types("ps", "--quiet").stdout.split():
+        someone.types("cancel", session)
+    someone.types("down")
+
+
+def test_many_who_begin_at_once_start_one_service(person: Person) -> None:
+    begun = [person.begins("ps", "--quiet", stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+    assert [process.wait(PATIENCE) for process in begun] == [0, 0, 0, 0]
+    for process in begun:
+        process.communicate()
+    assert (person.home / "logs" / "service.log").read_text().count("service.listening") == 1
+    assert json.loads((person.home / "run" / "service.json").read_text())["socket"].endswith("run/sublet.sock")
+    assert person.home.stat().st_mode & 0o077 == 0
+
+
+def test_run_exits_with_the_exit_code_of_the_job(person: Person) -> None:
+    code = "import sys; print('to stdout'); print('to stderr', file=sys.stderr); sys.exit(7)"
+    done = person.types("run", "--cores", "1", "--time", "1m", "--", "python3", "-c", code)
+    assert (done.returncode, done.stdout) == (7, "to stdout\n")
+    assert "to stderr\n" in done.stderr
+    assert "It exited with code 7" in done.stderr
+    killed = person.types("run", "-q", "--", "sh", "-c", "kill -KILL $$")
+    assert (killed.returncode, killed.stdout, killed.stderr) == (137, "", "")
+
+
+def test_run_brings_the_files_that_it_names_and_fetches_what_was_left(person: Person) -> None:
+    (person.directory / "sim.py").write_text("import sys; open('out.txt', 'w').write(open(sys.argv[1]).read() * 2)\n")
+    (person.directory / "in").mkdir()
+    (person.directory / "in" / "words.txt").write_text("tick tock ")
+    done = person.types("run", "--out", "results", "--", "python3", "sim.py", "in/words.txt")
+    assert done.returncode == 0, done.stderr
+    assert "brings sim.py, in/words.txt" in done.stderr
+    assert sorted(os.listdir(person.directory / "results")) == ["out.txt"]
+    assert (person.directory / "results" / "out.txt").read_text() == "tick tock tick tock "
+
+
+def test_ask_accept_logs_result_and_delete(person: Person) -> None:
+    request = "run: [sh, -c, 'echo made; echo kept > kept.txt']\ncores: 1\ntime: 1m\n"
+    offer = person.types("ask", "-", "--quiet", stdin=request).stdout.split()[0]
+    assert person.types("accept", offer).stdout.startswith(f"{offer} is accepted")
+    assert person.types("logs", "--follow", offer).stdout == "made\n"
+    assert person.types("result", offer, "--quiet").stdout == "kept.txt\n"
+    assert person.types("result", offer, "kept.txt").stdout == "kept\n"
+    assert person.types("result", offer, "--archive", "all.tar.gz").returncode == 0
+    listed = subprocess.run(["tar", "tzf", person.directory / "all.tar.gz"], capture_output=True, text=True, check=True)
+    assert "kept.txt" in listed.stdout
+    assert offer in person.types("ps", "--quiet").stdout
+    assert "session.completed" in person.types("events", offer).stdout
+    assert person.types("delete", offer).returncode == 0
+    assert person.types("status", offer).returncode == 1
+
+
+def test_cancel_explain_and_extend(person: Person) -> None:
+    session = person.types("run", "--detach", "--quiet", "--time", "5m", "--", "sleep", "300").stdout.strip()
+    person.waits_until(lambda: person.looks(session)["phase"] == "RUNNING")
+    assert "It runs since" in person.types("explain", session).stdout
+    before = person.looks(session)["until"]
+    assert person.types("extend", session[:6], "5m").returncode == 0
+    assert person.looks(session)["until"] > before
+    assert person.types("cancel", session).returncode == 0
+    person.waits_until(lambda: person.looks(session)["phase"] == "CANCELLED")
+    assert person.looks(session)["end"]["kind"] == "cancelled"
+
+
+def test_a_no_tells_why_and_exits_with_1(person: Person) -> None:
+    done = person.types("run", "--cores", "100000", "--", "true")
+    assert done.returncode == 1
+    assert done.stdout.startswith("NO\n")
+    assert "possible:" in done.stdout
+
+
+def test_ctrl_c_without_a_terminal_lets_it_go_on(person: Person) -> None:
+    words = ("run", "--time", "5m", "--", "sh", "-c", "echo begun; sleep 300")
+    running = person.begins(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    assert running.stdout is not None
+    assert running.stdout.readline() == b"begun\n"
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 130
+    assert b"goes on" in said
+    session = person.types("ps", "--phase", "RUNNING", "--quiet").stdout.split()[0]
+    assert person.types("cancel", session).returncode == 0
+
+
+def test_ctrl_c_at_a_terminal_asks_and_cancels(person: Person) -> None:
+    with Terminal(person, "run", "--time", "5m", "--", "sh", "-c", "echo begun; sleep 300") as terminal:
+        terminal.reads_until("begun")
+        terminal.types("\x03")
+        terminal.reads_until("cancel it (c), or detach")
+        terminal.types("c\n")
+        terminal.reads_until("is cancelled")
+        assert terminal.ends() == 130
+    assert person.types("ps", "--phase", "RUNNING", "--quiet").stdout == ""
+
+
+def test_attach_opens_the_terminal_of_a_shell_session(person: Person) -> None:
+    words = ("run", "--detach", "--quiet", "--interactive", "shell", "--time", "5m")
+    session = person.types(*words).stdout.strip()
+    person.waits_until(lambda: person.looks(session)["phase"] == "AVAILABLE")
+    with Terminal(person, "attach", session) as terminal:
+        terminal.reads_until("connected to")
+        terminal.types("echo $((6*7))-is-it\n")
+        terminal.reads_until("42-is-it")
+        terminal.types("\x1d")
+        terminal.reads_until("it goes on")
+        assert terminal.ends() == 0
+    with Terminal(person, "attach", session) as terminal:
+        terminal.reads_until("42-is-it")
+        terminal.types("exit\n")
+        terminal.reads_until("has ended")
+        assert terminal.ends() == 0
+    person.waits_until(lambda: person.looks(session)["phase"] == "COMPLETED")
+
+
+def test_a_token_lets_a_program_in_over_tcp(person: Person) -> None:
+    url = json.loads(person.types("up", "--json").stdout)["url"]
+    token = person.types("token", "--quiet", "--expires", "1h", "--note", "a test").stdout.strip()
+    person.environment |= {"SUBLET_URL": url, "SUBLET_TOKEN": token}
+    try:
+        assert person.types("ps", "--all").returncode == 0
+        person.environment["SUBLET_TOKEN"] = "wrong"
+        assert person.types("ps").returncode == 4
+    finally:
+        person.environment.pop("SUBLET_URL")
+        person.environment.pop("SUBLET_TOKEN")
+    listed = json.loads(person.types("token", "list", "--json").stdout)["items"]
+    known = next(one["id"] for one in listed if one["note"] == "a test")
+    assert person.types("token", "revoke", known).returncode == 0
+
+
+def test_platforms_and_the_doctor_are_well(person: Person) -> None:
+    assert "here" in person.types("platform", "list", "--quiet").stdout.split()
+    assert "cores" in person.types("platform", "show", "here").stdout
+    found = person.types("doctor")
+    assert found.returncode == 0, found.stdout
+
+
+def test_a_second_service_in_the_same_home_is_refused(person: Person) -> None:
+    second = person.types("serve")
+    assert second.returncode == 1
+    assert "already serves" in second.stderr
+
+
+def test_down_stops_the_service_and_what_runs_goes_on(person: Person) -> None:
+    words = ("run", "--detach", "--quiet", "--time", "5m", "--", "sh", "-c", "sleep 2; echo done > done.txt")
+    session = person.types(*words).stdout.strip()
+    person.waits_until(lambda: person.looks(session)["phase"] == "RUNNING")
+    assert person.types("down").stdout == "Your Sublet service is down.\n"
+    assert person.types("down").stdout == "No service of yours was running.\n"
+    assert not (person.home / "run" / "sublet.sock").exists()
+    assert person.types("logs", "--follow", session).returncode == 0  # starts it again
+    person.waits_until(lambda: person.looks(session)["phase"] == "COMPLETED")
+    assert person.types("result", session, "done.txt").stdout == "done\n"
+
+
+class Terminal:
+    """A command in a terminal of its own."""
+
+    def __init__(self, person: Person, *words: str) -> None:
+        self._words, self._person = words, person
+        self._seen = ""
+
+    def __enter__(self) -> Terminal:
+        self._master, slave = pty.openpty()
+        more: dict[str, Any] = {"stdin": slave, "stdout": slave, "stderr": slave, "start_new_session": True}
+        code = "import fcntl, termios, sys; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from sublet.cli import main; main()"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code, *self._words],
+            cwd=self._person.directory,
+            env=self._person.environment,
+            **more,
+        )
+        os.close(slave)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._master)
+
+    def types(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    def reads_until(self, text: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while text not in self._seen:
+            ready, _, _ = select.select([self._master], [], [], max(0, deadline - time.monotonic()))
+            assert ready, self._seen
+            try:
+                self._seen += os.read(self._master, 65536).decode("utf-8", "replace")
+            except OSError:
+                assert text in self._seen, self._seen
+        self._seen = self._seen.partition(text)[2]
+
+    def ends(self) -> int:
+        return self._process.wait(PATIENCE)
