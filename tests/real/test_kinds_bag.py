@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.real.programs import Place
 
 from sublet.core.request import Executable
 from sublet.kinds.bag import BAG
+from tests.real.programs import Place
 
 Records = list[dict[str, Any]]
 

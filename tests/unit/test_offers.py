@@ -1,0 +1,340 @@
+"""Which offers a request gets on a calendar, and what a NO says."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from sublet.core.calendar import Calendar
+from sublet.core.offer import Answer, Node, Offer, Quote, Remote, Shape, Take
+from sublet.core.offers import WayFacts, expiry_of, find_offers, hold_of, takes_of
+from sublet.core.prices import MONETARY, Prices
+from sublet.core.request import GIB, Compute, Data, Executable, Limit, Range, Recurring, Request, Storage, Window
+
+NOW = datetime(2026, 11, 15, 20, tzinfo=UTC)  # a Sunday
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+HOLD = 5 * MINUTE
+MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
+TO_RUN = Executable("command", fields={"argv": ["true"]})
+PERFORMANCE = "urn:ivoa:calycopis:metric:compute-performance"
+
+
+def calendar(*takes: Take, nodes: Iterable[Node] = (Node("a", 8, 32 * GIB),), disk: int = 100 * GIB) -> Calendar:
+    made = Calendar(nodes, {"disk": disk})
+    for number, take in enumerate(takes):
+        made.take(f"booking-{number}", [take])
+    return made
+
+
+def busy(start: datetime, end: datetime, cores: int = 8, node: str = "a") -> Take:
+    return Take(node, start, end, cores, GIB)
+
+
+def asking(**parts: Any) -> Request:
+    return replace(Request(TO_RUN), **parts)
+
+
+def find(request: Request, on: Calendar | None = None, **more: Any) -> Answer:
+    given: dict[str, Any] = {
+        "platform": "here",
+        "ways": [WayFacts("sh")],
+        "pool": "disk",
+        "prices": Prices(),
+        "metrics": (),
+        "now": NOW,
+        "hold": HOLD,
+        "release": timedelta(seconds=10),
+        "prepare": timedelta(0),
+    }
+    return find_offers(request, on or calendar(), **given | more)
+
+
+def starts(answer: Answer) -> list[str]:
+    return [f"{offer.start:%a %H:%M}" for offer in answer.offers]
+
+
+def the_reason(answer: Answer) -> Any:
+    assert not answer.offers
+    (reason,) = answer.reasons
+    assert reason.platform == "here"
+    return reason
+
+
+def between(hour: int, until: int, day: int = 0) -> Window:
+    return Window(MONDAY + day * DAY + hour * HOUR, MONDAY + day * DAY + until * HOUR)
+
+
+def test_without_a_window_the_offer_starts_now_and_slides_while_it_is_held() -> None:
+    answer = find(asking())
+    (offer,) = answer.offers
+    assert (offer.start, offer.latest_start, offer.why) == (NOW, NOW + HOLD, "earliest")
+    assert expiry_of(answer.offers, NOW, HOLD) == NOW + HOLD
+    assert hold_of(answer.offers) == (Take("a", NOW, NOW + HOLD + 2 * HOUR, 1, GIB),)
+
+
+def test_a_start_is_on_a_whole_second() -> None:
+    now = NOW + timedelta(microseconds=300)
+    (offer,) = find(asking(), now=now).offers
+    assert offer.start == NOW + timedelta(seconds=1)
+    (later,) = find(asking(), calendar(busy(now, now + HOUR)), now=now).offers
+    assert later.start == NOW + HOUR + timedelta(seconds=1)
+
+
+@pytest.mark.parametrize("length", [timedelta(seconds=1), 3 * HOUR, 8 * DAY, 300 * DAY])
+def test_an_idle_platform_says_yes_however_long_it_is(length: timedelta) -> None:
+    assert find(asking(duration=length)).offers[0].duration == length
+
+
+def test_nine_ten_and_eleven_on_monday() -> None:
+    answer = find(asking(windows=(between(9, 12),), duration=4 * HOUR))
+    assert starts(answer) == ["Mon 09:00", "Mon 10:00", "Mon 11:00"]
+    assert [offer.why for offer in answer.offers] == [
+        "earliest",
+        "10:00 on Monday 16 November, UTC",
+        "11:00 on Monday 16 November, UTC",
+    ]
+
+
+def test_several_windows_share_the_offers() -> None:
+    request = asking(windows=tuple(between(9, 12, day) for day in range(3)), duration=4 * HOUR)
+    assert starts(find(request)) == ["Mon 09:00", "Mon 11:00", "Tue 09:00", "Tue 11:00", "Wed 09:00", "Wed 11:00"]
+
+
+def test_recurring_windows_are_offered_by_the_clock_of_their_zone() -> None:
+    request = asking(recurring=(Recurring((0, 1, 2), "09:00", "12:00", "America/New_York"),))
+    answer = find(request)
+    assert starts(answer)[:2] == ["Mon 14:00", "Mon 16:00"]
+    assert answer.offers[1].why == "11:00 on Monday 16 November, America/New_York"
+
+
+def test_a_recurring_window_is_found_even_when_months_are_booked() -> None:
+    request = asking(recurring=(Recurring((0,), "09:00", "12:00", "UTC"),))
+    answer = find(request, calendar(busy(NOW, NOW + 60 * DAY)))
+    assert answer.offers[0].start == datetime(2027, 1, 18, 9, tzinfo=UTC)
+
+
+def test_what_is_booked_leaves_the_other_times() -> None:
+    booked = calendar(busy(MONDAY + 9 * HOUR, MONDAY + 10 * HOUR + 10 * MINUTE + timedelta(seconds=7)))
+    answer = find(asking(windows=(between(9, 12),), duration=HOUR), booked)
+    assert starts(answer) == ["Mon 10:10", "Mon 11:00"]
+    two = asking(windows=(between(8, 12),), duration=HOUR)
+    assert starts(find(two, booked)) == ["Mon 08:00", "Mon 10:15", "Mon 11:00"]
+
+
+def test_a_short_window_is_offered_in_quarters_of_an_hour() -> None:
+    window = Window(MONDAY + 9 * HOUR, MONDAY + 10 * HOUR)
+    assert starts(find(asking(windows=(window,)))) == ["Mon 09:00", "Mon 09:15", "Mon 09:30", "Mon 09:45"]
+
+
+def test_a_long_window_is_offered_at_the_same_time_on_other_days() -> None:
+    window = Window(MONDAY + 9 * HOUR, MONDAY + 30 * DAY)
+    assert starts(find(asking(windows=(window,)))) == ["Mon 09:00", "Wed 09:00", "Fri 09:00", "Sun 09:00"]
+
+
+def test_an_instant_is_a_window_of_its_own() -> None:
+    instants = tuple(Window(MONDAY + hour * HOUR, MONDAY + hour * HOUR) for hour in (9, 14))
+    assert starts(find(asking(windows=instants))) == ["Mon 09:00", "Mon 14:00"]
+
+
+def test_there_are_never_more_offers_than_allowed() -> None:
+    request = asking(windows=tuple(between(0, 24, day) for day in range(20)), compute=Compute(cores=Range(1, 8)))
+    for most in (1, 2, 3, 6, 10):
+        assert len(find(request, at_most=most).offers) == most
+
+
+def test_the_largest_is_offered_beside_the_least() -> None:
+    request = asking(compute=Compute(cores=Range(2, 16), memory=Range(GIB, 8 * GIB)))
+    least, largest = find(request).offers
+    assert (least.shape, least.why) == (Shape(2, GIB), "earliest")
+    assert (largest.shape, largest.why) == (Shape(8, 8 * GIB), "largest")
+
+
+def test_the_largest_may_come_now_with_what_is_free_and_later_with_all() -> None:
+    request = asking(compute=Compute(cores=Range(2, 8)))
+    answer = find(request, calendar(busy(NOW, NOW + HOUR, cores=4)))
+    assert [(offer.shape.cores, offer.start, offer.why) for offer in answer.offers] == [
+        (2, NOW, "earliest"),
+        (4, NOW, "largest at that time"),
+        (8, NOW + HOUR, "largest"),
+    ]
+
+
+def test_the_largest_has_more_nodes_where_more_are_welcome() -> None:
+    nodes = [Node(name, 4, 8 * GIB) for name in "abc"]
+    request = asking(compute=Compute(nodes=Range(1, 2), cores=Range(2, 2)))
+    assert [len(offer.nodes) for offer in find(request, calendar(nodes=nodes)).offers] == [1, 2]
+
+
+def test_the_cheapest_says_so_where_prices_differ() -> None:
+    request = asking(compute=Compute(cores=Range(2, 8)))
+    answer = find(request, prices=Prices(core_hour=1))
+    assert [(offer.why, offer.costs[0].max) for offer in answer.offers] == [("earliest, cheapest", 4), ("largest", 16)]
+
+
+def test_the_largest_is_as_large_as_the_asker_will_pay_for() -> None:
+    request = asking(compute=Compute(cores=Range(2, 8)), costs=(Limit(MONETARY, max=10),))
+    answer = find(request, prices=Prices(core_hour=1))
+    assert [offer.shape.cores for offer in answer.offers] == [2, 5]
+
+
+def test_a_limit_on_costs_is_obeyed_and_the_no_names_the_price() -> None:
+    reason = the_reason(find(asking(costs=(Limit(MONETARY, max=1),)), prices=Prices(core_hour=1)))
+    assert (reason.kind, reason.field, reason.nearest) == ("urn:cost-limit", "costs[0].max", "2")
+    assert find(asking(costs=(Limit(MONETARY, max=2),)), prices=Prices(core_hour=1)).offers
+
+
+def test_a_cost_that_is_not_quoted_is_a_no_only_when_it_is_limited() -> None:
+    karma = "urn:example:karma"
+    assert the_reason(find(asking(costs=(Limit(karma, max=1),)))).field == "costs[0].type"
+    assert find(asking(costs=(Limit(karma, min=1),))).offers
+
+
+def test_a_limit_on_performance_is_obeyed() -> None:
+    fast = asking(metrics=(Limit(PERFORMANCE, min=150),))
+    assert find(fast, metrics=(Quote(PERFORMANCE, 150, 200),)).offers[0].metrics
+    assert the_reason(find(fast, metrics=(Quote(PERFORMANCE, 100, 120),))).nearest == "100"
+    assert the_reason(find(fast)).field == "metrics[0].type"
+    assert find(asking(metrics=(Limit("urn:example:colour", max=5),))).offers
+
+
+def test_a_machine_busy_for_ten_minutes_says_no_to_five_and_when_it_is_free() -> None:
+    soon = asking(windows=(Window(NOW, NOW + 5 * MINUTE),))
+    reason = the_reason(find(soon, calendar(busy(NOW, NOW + 10 * MINUTE))))
+    assert (reason.kind, reason.field) == ("urn:resource-limit", "schedule.requested.start")
+    assert reason.nearest == "2026-11-15T20:10:00Z"
+    assert reason.nearest in reason.message
+    assert "in 10m" in reason.message
+
+
+def test_a_window_in_the_past_is_a_no_that_names_the_next_free_time() -> None:
+    reason = the_reason(find(asking(windows=(Window(NOW - 3 * HOUR, NOW - HOUR),))))
+    assert reason.kind == "urn:invalid-value"
+    assert reason.nearest == "2026-11-15T20:01:00Z"
+
+
+def test_a_window_that_is_half_over_is_met_by_what_is_left_of_it() -> None:
+    answer = find(asking(windows=(Window(NOW - HOUR, NOW + 2 * MINUTE),)))
+    (offer,) = answer.offers
+    assert (offer.start, offer.latest_start) == (NOW, NOW + 2 * MINUTE - timedelta(seconds=1))
+    assert expiry_of(answer.offers, NOW, HOLD) == offer.latest_start
+
+
+def test_a_window_beyond_the_horizon_is_a_no_that_names_the_horizon() -> None:
+    reason = the_reason(find(asking(windows=(Window(NOW + 800 * DAY, NOW + 801 * DAY),))))
+    assert reason.limit == "366d"
+
+
+def test_preparing_comes_before_the_start() -> None:
+    (offer,) = find(asking(), prepare=10 * MINUTE).offers
+    assert (offer.start, offer.prepare) == (NOW + 10 * MINUTE, 10 * MINUTE)
+    reason = the_reason(find(asking(windows=(Window(NOW, NOW + 5 * MINUTE),)), prepare=10 * MINUTE))
+    assert "10m of preparing" in reason.message
+
+
+def test_another_way_is_taken_when_the_best_gets_ready_too_late() -> None:
+    ways = [WayFacts("podman", 10 * MINUTE), WayFacts("slow", HOUR), WayFacts("apptainer", MINUTE)]
+    soon = asking(windows=(Window(NOW, NOW + 5 * MINUTE),))
+    assert {offer.way for offer in find(soon, ways=ways).offers} == {"apptainer"}
+    assert {offer.way for offer in find(asking(), ways=ways).offers} == {"podman"}
+
+
+def test_a_gap_that_is_too_short_to_hold_the_offer_for_long_is_offered_for_less() -> None:
+    answer = find(asking(), calendar(busy(NOW + 2 * HOUR + MINUTE, NOW + 9 * HOUR)))
+    (offer,) = answer.offers
+    assert (offer.start, offer.latest_start) == (NOW, NOW + MINUTE)
+    assert expiry_of(answer.offers, NOW, HOLD) == NOW + MINUTE
+
+
+def test_a_gap_that_nobody_could_take_in_time_is_not_offered() -> None:
+    (offer,) = find(asking(), calendar(busy(NOW + 2 * HOUR + timedelta(seconds=10), NOW + 9 * HOUR))).offers
+    assert offer.start == NOW + 9 * HOUR
+
+
+def test_storage_is_booked_from_preparing_to_release() -> None:
+    request = asking(storage=(Storage("scratch", Range(10 * GIB, 20 * GIB)),))
+    (offer,) = find(request, prepare=MINUTE).offers
+    pool = takes_of(offer)[-1]
+    assert (pool.where, pool.size, pool.pool) == ("disk", 10 * GIB, True)
+    assert (pool.start, pool.end) == (NOW, NOW + MINUTE + 2 * HOUR + timedelta(seconds=10))
+
+
+def test_data_of_known_size_is_booked_too() -> None:
+    data = (Data("a", "simple-data-resource", "x", "scratch", size=12 * GIB), Data("b", "x", "y", size=3 * GIB))
+    request = asking(storage=(Storage("scratch", Range(10 * GIB, 20 * GIB), ("a",)),), data=data)
+    assert find(request).offers[0].storage == {"scratch": 12 * GIB, "b": 3 * GIB}
+    small = replace(request, storage=(Storage("scratch", Range(GIB, GIB), ("a",)),))
+    assert the_reason(find(small)).nearest == "12GiB"
+
+
+NODES = [Node("a", 8, 16 * GIB), Node("b", 4, 64 * GIB), Node("c", 2, GIB, 4)]
+
+
+@pytest.mark.parametrize(
+    ("compute", "field", "limit"),
+    [
+        ({"cores": Range(64, 128)}, "compute.cores.min", "8"),
+        ({"memory": Range(100 * GIB, 100 * GIB)}, "compute.memory.min", "64GiB"),
+        ({"gpus": Range(8, 8)}, "compute.gpus.min", "4"),
+        ({"cores": Range(8, 8), "memory": Range(32 * GIB, 32 * GIB)}, "compute.memory.min", "16GiB"),
+        ({"cores": Range(4, 4), "gpus": Range(1, 1)}, "compute.cores.min", "2"),
+        ({"nodes": Range(4, 4)}, "compute.nodes.min", "3"),
+        ({"nodes": Range(3, 3), "cores": Range(4, 4)}, "compute.nodes.min", "2"),
+    ],
+)
+def test_a_shape_that_no_node_has_is_a_no_with_the_largest_that_one_has(
+    compute: dict[str, Range], field: str, limit: str
+) -> None:
+    reason = the_reason(find(asking(compute=Compute(**compute)), calendar(nodes=NODES)))
+    assert (reason.kind, reason.field, reason.limit, reason.nearest) == ("urn:resource-limit", field, limit, limit)
+    assert limit in reason.message
+
+
+def test_every_reason_is_given_at_once() -> None:
+    request = asking(
+        compute=Compute(cores=Range(64, 64), memory=Range(999 * GIB, 999 * GIB)),
+        storage=(Storage("scratch", Range(500 * GIB, 500 * GIB)),),
+        duration=10 * HOUR,
+    )
+    answer = find(request, longest=2 * HOUR)
+    assert {reason.field for reason in answer.reasons} == {
+        "compute.cores.min",
+        "compute.memory.min",
+        "storage[0].size.min",
+        "schedule.requested.duration",
+    }
+
+
+def test_a_platform_without_nodes_or_storage_says_so() -> None:
+    assert the_reason(find(asking(), Calendar([]))).field == "compute"
+    needs_room = asking(storage=(Storage("scratch", Range(GIB, GIB)),))
+    assert the_reason(find(needs_room, Calendar(NODES))).kind == "urn:not-supported"
+
+
+def test_unknown_kinds_are_a_no() -> None:
+    for request, field in (
+        (asking(compute=Compute(kind="quantum-compute")), "compute.kind"),
+        (asking(storage=(Storage("s", Range(1, 1), kind="tape"),)), "storage[0].kind"),
+    ):
+        reason = the_reason(find(request))
+        assert (reason.kind, reason.field) == ("urn:unknown-kind", field)
+
+
+def test_nothing_to_run_is_a_no() -> None:
+    assert the_reason(find(Request(None))).kind == "urn:executable-required"
+    assert the_reason(find(asking(), ways=[])).kind == "urn:not-supported"
+
+
+def test_a_hold_is_the_most_that_any_of_the_offers_needs() -> None:
+    offer = find(asking(compute=Compute(cores=Range(2, 2)))).offers[0]
+    late = replace(offer, start=NOW + HOUR, latest_start=NOW + HOUR, shape=Shape(4, 2 * GIB))
+    assert hold_of([offer, late]) == (
+        Take("a", NOW, NOW + HOUR, 2, GIB),
+        Take("a", NOW + HOUR, NOW + 3 * HOUR, 4, 2 * GIB),
+    )
+
+
+def test_another_brokers_offer_stands_no_longer_than_there() -> None:
+    offer: Offer = replace(find(asking()).offers[0], terms=Remote("https://elsewhere.org/sessions/1", NOW + MINUTE))
+    assert expiry_of([offer], NOW, HOLD) == NOW + MINUTE
