@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -21,7 +20,7 @@ from sublet.service.desk import Desk, Person, log
 from sublet.store.tx import Tx
 from sublet.wire.document import parse_document
 from sublet.wire.request import read_request
-from sublet.wire.short import full_document, is_short
+from sublet.wire.short import full_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +49,13 @@ class Asking(Desk):
 
     async def read(self, body: bytes, content_type: str, person: Person) -> Asked:
         """Understand a document, in the short or the full form; BadRequest, TooLarge or WrongType if that can't be."""
-        received = parse_document(body, content_type)
-        document = full_document(received) if is_short(received) else received
-        reasons: Sequence[Reason] = ()
-        notes: Sequence[str] = ()
+        document = parse_document(body, content_type)
+        reasons: tuple[Reason, ...] = ()
+        notes: tuple[str, ...] = ()
         if self.settings.rules:
-            document, reasons, notes = apply_rules(self.settings.rules, document, person.name)
+            document, reasons, notes = apply_rules(self.settings.rules, full_document(document), person.name)
         request = read_request(document, self.now())
-        text = body.decode() if received is document else json.dumps(document)
-        kind = content_type if received is document else "application/json"
-        return Asked(request, text, kind, tuple(reasons), tuple(notes))
+        return Asked(request, body.decode("utf-8-sig"), content_type, reasons, notes)
 
     async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
         """Offers, each held until the set expires; or a NO with every reason."""
