@@ -68,7 +68,7 @@ async def test_a_played_queue_says_no_with_the_field_and_the_limit(tmp_path: Pat
 
 
 async def test_in_a_played_queue_a_job_waits_and_then_has_its_whole_time(tmp_path: Path) -> None:
-    platform = await opened(tmp_path, terms="predicted", waits=("0s", "PT0.3S", "1s"))
+    platform = await opened(tmp_path, terms="predicted", waits=("0s", "1s", "1s"))
     trial = Trial(platform)
     job = await trial.submit("true", seconds=1, takes="PT0.9S")
     assert (await trial.state(job)).state is State.QUEUED

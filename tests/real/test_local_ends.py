@@ -83,7 +83,7 @@ async def test_a_file_that_may_not_be_run_was_not_started(here: Here) -> None:
 
 async def test_at_the_end_of_the_time_work_can_be_saved(here: Here) -> None:
     script = "trap 'echo saved >saved; exit 0' TERM; echo ready >ready; while :; do sleep 0.05; done"
-    state = await here.ended(await here.submit("sh", "-c", script, seconds=2))
+    state = await here.ended(await here.submit("sh", "-c", script, seconds=3))
     assert state.end
     assert state.end.kind is EndKind.TIMEOUT
     assert await here.text("saved") == "saved"
@@ -97,7 +97,7 @@ async def test_what_ignores_the_end_of_its_time_is_killed(here: Here) -> None:
 
 async def test_it_is_warned_before_the_end_of_its_time(here: Here) -> None:
     job = here.job(
-        "sh", "-c", 'while ! [ -s "$SUBLET_WARNING" ]; do sleep 0.05; done; cat "$SUBLET_WARNING"', seconds=3
+        "sh", "-c", 'while ! [ -s "$SUBLET_WARNING" ]; do sleep 0.05; done; cat "$SUBLET_WARNING"', seconds=4
     )
     soon = Job(job.program, job.shape, job.nodes, job.until, warn=timedelta(hours=1))
     state = await here.ended(await here.platform.submit(soon, here.key()))

@@ -159,7 +159,7 @@ async def the_end_of_the_time_is_a_timeout(trial: Trial) -> None:
 
 async def the_time_can_be_extended(trial: Trial) -> None:
     """A job whose time is extended runs on."""
-    job = await trial.submit("sh", "-c", "sleep 1.6; exit 0", seconds=1.2, takes="1.6s")
+    job = await trial.submit("sh", "-c", "sleep 2.2; exit 0", seconds=2, takes="2.2s")
     await trial.platform.extend(job, datetime.now(UTC) + timedelta(seconds=PATIENCE))
     state = await trial.ended(job)
     _same("its end", state.end and (state.end.kind, state.end.code), (EndKind.EXITED, 0))

@@ -92,8 +92,16 @@ def start(session: SessionDir) -> None:
         if theirs >= 0:
             os.close(theirs)
     if not session.ran:
-        words = (session.root / "shim.log").read_text(errors="replace").strip().splitlines()
-        raise PlatformRefused(platform=session.platform, why=words[-1] if words else "the shim did not start")
+        raise PlatformRefused(platform=session.platform, why=f"the shim did not start{_last_words(session)}")
+
+
+def _last_words(session: SessionDir) -> str:
+    """What a shim that failed said last."""
+    try:
+        lines = (session.root / "shim.log").read_text(errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return f" ({lines[-1]})" if lines else ""
 
 
 def poke(shim: Shim, number: signal.Signals) -> bool:
@@ -139,7 +147,6 @@ def settle(session: SessionDir, shim: Shim | None) -> None:
     else:
         left = sweep(session)
         swept = f"these processes could not be stopped: {left}" if left else "what it had running was stopped"
-        end = End(
-            EndKind.UNKNOWN, detail=f"the shim that stayed with it was killed, so how it ended isn't known; {swept}"
-        )
+        why = f"the shim that stayed with it was killed, so how it ended isn't known; {swept}{_last_words(session)}"
+        end = End(EndKind.UNKNOWN, detail=why)
     session.settle(end, shim.began if shim else now, now)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -73,6 +73,14 @@ class Played:
         return End(EndKind.EXITED, code=self.code, usage=usage)
 
 
+NAMES = tuple(field.name for field in fields(Played))
+
+
+def as_entry(job: Played) -> dict[str, Any]:
+    """A job as it stands in the journal."""
+    return {name: getattr(job, name) for name in NAMES}
+
+
 class MemoryPlatform(Platform):
     """A platform that plays: capacity as configured, work by the clock."""
 
@@ -116,7 +124,7 @@ class MemoryPlatform(Platform):
         with self._journal.locked():
             lines = self._catch_up()
             if lines > 1000 and lines > 4 * len(self._jobs):
-                self._journal.rewrite([{"job": asdict(job)} for job in self._jobs.values()])
+                self._journal.rewrite([{"job": as_entry(job)} for job in self._jobs.values()])
 
     def _catch_up(self) -> int:
         """Take in what was written since, by any process; how many entries that were."""
@@ -139,7 +147,7 @@ class MemoryPlatform(Platform):
             heapq.heappush(self._moments, (at, job.key))
 
     def _write(self, job: Played) -> None:
-        self._journal.add({"job": asdict(job)})
+        self._journal.add({"job": as_entry(job)})
         self._catch_up()
 
     async def _meet_fault(self) -> None:

@@ -117,6 +117,8 @@ class SessionDir:
 
     def write_job(self, job: dict[str, Any]) -> None:
         """Write what the shim reads, and keep room for the end's record, which must fit even on a full disk."""
+        for stream in ("stdout", "stderr"):
+            (self.root / stream).touch(0o600)
         self.write("end.json.room", b" " * END_SIZE)
         self.write("job.json", json.dumps(job).encode())
 

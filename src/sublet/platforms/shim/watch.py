@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import resource
@@ -35,11 +34,15 @@ def read(name: str) -> str:
         return ""
 
 
-def place(name: str, text: str) -> None:
-    """Write a small file by rename."""
-    with open(f"{name}.new", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.rename(f"{name}.new", name)
+def place(name: str, text: str) -> bool:
+    """Write a small file by rename; False on a full disk, which must not end the job."""
+    try:
+        with open(f"{name}.new", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.rename(f"{name}.new", name)
+    except OSError:
+        return False
+    return True
 
 
 class Watch:
@@ -60,6 +63,7 @@ class Watch:
         self.peak = 0
         self.port = 0
         self.opened = not self.job["connects"]
+        self.outputs = Outputs(self.job["output_limit"])
         self.group: cgroups.Group | None = None
         self.set_until(self.job["until"])
 
@@ -73,14 +77,12 @@ class Watch:
     def run(self) -> None:
         """The whole life."""
         try:
-            self.outputs = Outputs(self.job["output_limit"])
             if self.may_start() and self.start():
                 while not self.stuck and (self.status is None or self.rest()):
                     self.turn()
             end = self.ending or self.own_end()
         except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            end = {"kind": "disk-full" if full else "unknown", "detail": f"the shim failed: {error}"}
+            end = {"kind": "unknown" if self.main else "not-started", "detail": f"the shim failed: {error}"}
         finally:
             self.kill_all()
         self.tell(end)
@@ -154,7 +156,7 @@ class Watch:
     def turn(self) -> None:
         """Wait for something to happen, and see to it."""
         stopping = self.kill_at is not None
-        close = not self.opened or self.group is None
+        close = not self.opened or (self.group is None and 2 * self.peak > self.job["memory"])
         got = signal.sigtimedwait(SIGNALS, STOP_TICK if stopping else self.pause(CLOSE_TICK if close else TICK))
         self.reap()
         if got and got.si_signo == signal.SIGTERM and not self.ending:
@@ -173,7 +175,8 @@ class Watch:
 
     def pause(self, tick: float) -> float:
         """How long to wait: until the next look, or the next moment of its time."""
-        return float(max(0.0, min(tick, self.term_at - time.time())))
+        moment = self.term_at if self.warned else min(self.warn_at, self.term_at)
+        return float(max(0.0, min(tick, moment - time.time())))
 
     def reap(self) -> None:
         """Bury the dead, and remember how the main process ended."""
@@ -222,8 +225,7 @@ class Watch:
         else:
             self.watch_memory()
         if not self.opened and (where := listeners.location(self.port, self.job["socket"])):
-            self.opened = True
-            place("connector", where)
+            self.opened = place("connector", where)
             self.mark("open")
 
     def watch_memory(self) -> None:
