@@ -29,11 +29,12 @@ def ticks(start: datetime, end: datetime, zone: ZoneInfo) -> list[Tick]:
     """Round times of the zone's clock from start to end, about ten of them at most."""
     times, format = _times(start, end, zone)
     stride = max(1, -(-len(times) // ON_A_PHONE))
+    midnight = next((i for i, when in enumerate(times) if when.astimezone(zone).hour == 0), 0)  # always shown
     found: list[Tick] = []
     last_day: date | None = None
     for index, when in enumerate(times):
         local = when.astimezone(zone)
-        fine = index % stride != 0
+        fine = (index - midnight) % stride != 0
         new_day = format == "%H:%M" and local.date() != last_day
         if new_day:
             last_day = local.date()

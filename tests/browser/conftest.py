@@ -1,0 +1,154 @@
+"""A real service, and a real browser in front of it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from tests.serving import Serving
+
+CHROMIUM = Path(os.environ.get("SUBLET_CHROMIUM", "/usr/bin/chromium"))
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+DESKTOP, PHONE = (1280, 900), (390, 844)
+ZONE = "Asia/Tehran"  # not UTC, and not a whole hour from it
+SETTINGS = """
+[prices]
+core_hour = 0.05
+
+[platforms.here]
+kind = "local"
+
+[platforms.cluster]
+kind = "memory"
+nodes = 3
+cores = 16
+memory = "64GiB"
+takes = "1h"
+"""
+SECONDS = 1000
+
+expect.set_options(timeout=15 * SECONDS)
+
+
+class _Socket(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=20)
+        self.path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(str(self.path))
+
+
+@dataclass
+class Site:
+    """A service, as a browser sees it."""
+
+    home: Path
+    url: str
+
+    def way_in(self) -> str:
+        """An address that signs the owner in, once."""
+        connection = _Socket(self.home / "run" / "sublet.sock")
+        connection.request("POST", "/web/code")
+        address: str = json.loads(connection.getresponse().read())["url"]
+        connection.close()
+        return address
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A service on this machine, with a second platform that only plays."""
+    home = tmp_path_factory.mktemp("site")
+    (home / "sublet.toml").write_text(SETTINGS)
+    serving = Serving(home, "--port", "0")
+    serving.start()
+    try:
+        yield Site(home, json.loads((home / "run" / "service.json").read_text())["url"])
+    finally:
+        serving.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, as Debian ships it."""
+    if not CHROMIUM.exists():
+        pytest.skip(f"there is no {CHROMIUM}: no page was looked at in a browser (apt-get install chromium)")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+Visit = Callable[..., Page]
+
+
+@pytest.fixture
+def visit(site: Site, browser: Browser) -> Iterator[Visit]:
+    """Signs in and gives the first page; every error that the browser met fails the test."""
+    opened: list[BrowserContext] = []
+    errors: list[str] = []
+
+    def sign_in(size: tuple[int, int] = DESKTOP, **options: object) -> Page:
+        view = {"width": size[0], "height": size[1]}
+        context = browser.new_context(viewport=view, timezone_id=ZONE, base_url=site.url, **options)  # type: ignore[arg-type]
+        opened.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15 * SECONDS)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+        page.goto(site.way_in())
+        expect(page.get_by_role("heading", level=1)).to_have_text("When, and where, can I run this?")
+        return page
+
+    yield sign_in
+    for context in opened:
+        context.close()
+    refused = "the server responded with a status of 4"  # a form that comes back is not the page's error
+    assert not [error for error in errors if refused not in error]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What to type into the form."""
+
+    script: str
+    platform: str = "cluster"
+    cores: str = "1"
+    time: str = "20m"
+    start: str = ""
+    name: str = ""
+
+
+@pytest.fixture
+def ask() -> Callable[[Page, Wish], None]:
+    """Fills in the form as a person would, and sends it."""
+
+    def fill(page: Page, wish: Wish) -> None:
+        page.goto("/web/ask")
+        page.get_by_label("Command or script", exact=True).last.fill(wish.script)
+        page.get_by_label("Cores").fill(wish.cores)
+        page.get_by_label("For how long").fill(wish.time)
+        page.get_by_label("Start").fill(wish.start)
+        page.get_by_text("Data, name and place").click()
+        page.get_by_label("Name").fill(wish.name)
+        page.get_by_label("Platform").select_option(wish.platform)
+        page.get_by_role("button", name="See the offers").click()
+
+    return fill
