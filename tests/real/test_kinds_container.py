@@ -49,10 +49,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def archive(made: Path) -> tuple[str, str]:
+def archive(made: Path) -> Iterator[tuple[str, str]]:
     """The location and id of an image that `docker save` could have written."""
     path = made / "docker.tar"
-    return f"docker-archive:{path}", images.docker_archive(path)
+    digest = images.docker_archive(path)
+    yield f"docker-archive:{path}", digest
+    if shutil.which("podman"):  # the test of a crash leaves it in Podman's store
+        subprocess.run(["podman", "rmi", "--force", digest.removeprefix("sha256:")], capture_output=True)
 
 
 @pytest.fixture
@@ -78,8 +81,13 @@ def sh(location: str, script: str, *words: str, **fields: Any) -> Executable:
 
 def nothing_is_left(place: Place) -> bool:
     """Beside the session's own directories there is nothing, and Podman knows no container of it."""
-    names = subprocess.run(["podman", "ps", "-a", "--format", "{{.Names}}"], capture_output=True, text=True).stdout
-    return place.directory.name not in names and {path.name for path in place.directory.iterdir()} <= {"work", "data"}
+    only_its_own = {path.name for path in place.directory.iterdir()} <= {"work", "data"}
+    return place.directory.name not in containers() and only_its_own
+
+
+def containers() -> str:
+    """The names that Podman knows."""
+    return subprocess.run(["podman", "ps", "-a", "--format", "{{.Names}}"], capture_output=True, text=True).stdout
 
 
 def test_an_image_runs_its_own_command_unless_another_is_given(
@@ -212,6 +220,28 @@ def test_a_container_that_ignores_the_signal_is_killed(
         process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGKILL
     assert nothing_is_left(place)
+
+
+def test_what_a_crash_left_is_removed_by_the_next_container(
+    place: Place, podman: dict[str, str], archive: tuple[str, str]
+) -> None:
+    program = place.program(DOCKER, sh(archive[0], "touch begun; sleep 1000"), podman)
+    with place.start(program) as process:
+        wait_for(lambda: (place.work / "begun").exists())
+        about = ["podman", "inspect", "-f", "{{.State.ConmonPid}} {{.State.Pid}}", f"sublet-{place.directory.name}"]
+        ours = [int(pid) for pid in subprocess.check_output(about, text=True).split()]
+        for pid in (process.pid, *children(process.pid), *ours):
+            os.kill(pid, signal.SIGKILL)
+        process.communicate(timeout=30)
+    assert not nothing_is_left(place)
+    (place.directory / "next").mkdir()
+    assert run(Place(place.directory / "next"), podman, sh(archive[0], "true"))[0] == 0
+    assert place.directory.name not in containers()
+
+
+def children(pid: int) -> list[int]:
+    """The processes that one has started itself."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def test_an_image_with_a_user_of_its_own_can_write_its_results(

@@ -17,7 +17,6 @@ from sublet.kinds.command import COMMAND
 from sublet.kinds.port import Setting
 from sublet.kinds.registry import GROUP, load_kinds, survey_kinds
 
-
 KINDS = load_kinds()
 
 

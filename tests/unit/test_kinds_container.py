@@ -115,6 +115,7 @@ def test_the_best_tool_comes_first_and_one_without_ports_is_not_offered_for_them
     reached = DOCKER.ways(docker(network=port()), EVERYTHING)
     assert [(way.name, way.interactive) for way in reached] == [("podman", True), ("docker", True)]
     assert DOCKER.ways(docker(), {"python3": "", "sh": ""}) == []
+    assert DOCKER.ways(docker("dir:/images/root"), {"docker": ""}) == []
     named = singularity("https://example.org/a.sif")
     assert [way.name for way in SINGULARITY.ways(named, EVERYTHING)] == ["apptainer", "podman", "charliecloud"]
     assert SINGULARITY.ways(named, {"podman": ""}) == []

@@ -211,6 +211,7 @@ def _ways(
         )
         for tool in there
         if not (reached and tool in SHARES_PORTS)
+        and not (tool == "docker" and all(source["how"] in ("sif", "directory") for source in sources))
     ]
 
 

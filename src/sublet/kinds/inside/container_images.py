@@ -96,6 +96,8 @@ def directory(source: dict[str, str], plan: Plan) -> Image:
 def with_podman_or_docker(source: dict[str, str], plan: Plan) -> Image:
     """An image in the tool's own store, by its id."""
     tool, digest, how = plan["paths"][plan["tool"]], plan["digest"], source["how"]
+    if how in ("sif", "directory") and plan["tool"] == "docker":
+        raise NoImage("Docker has no way to run it; Podman has")
     if how == "sif":
         return unpacked_sif(path_of(source), plan)
     if how == "directory":

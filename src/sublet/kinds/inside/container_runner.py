@@ -30,9 +30,16 @@ CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE = 1, 32, 4096, 16384, 1 << 19
 
 
-def quietly(*argv: str) -> None:
-    """Call a tool whatever it says: it is for cleaning up."""
-    subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+def quietly(*argv: str) -> bool:
+    """Call a tool to clean up, whatever it says; whether it did it."""
+    nothing = subprocess.DEVNULL
+    return subprocess.run(argv, stdin=nothing, stdout=nothing, stderr=nothing, check=False).returncode == 0
+
+
+def remove(tool: str, name: str) -> None:
+    """Remove a container; Podman gives up once on one whose processes were killed behind its back."""
+    if not quietly(tool, "rm", "--force", name):
+        quietly(tool, "rm", "--force", name)
 
 
 class Stopped(Exception):
@@ -201,16 +208,27 @@ def clean(plan: Plan, image: Image) -> None:
     """Leave neither container nor image nor secrets behind."""
     if plan["tool"] in ("podman", "docker"):
         tool = plan["paths"][plan["tool"]]
-        quietly(tool, "rm", "--force", plan["name"])
+        remove(tool, plan["name"])
         if image.temporary and image.reference:
             quietly(tool, "rmi", image.reference)
         if plan["tool"] == "podman" and os.geteuid() and tools.owner_differs(image):
             ours = [source for source, _, read_only in tools.inner_mounts(plan) if not read_only]
             quietly(tool, "unshare", "chown", "-hR", "0:0", *ours)
+        if plan["tool"] == "podman":
+            sweep(tool)
     if os.path.exists(single := f"{plan['image']}.sif"):
         os.unlink(single)
     for folder in (plan["private"], plan["image"]):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(podman: str) -> None:
+    """Remove what a crash left: containers of ours that Podman takes for running, and whose process is gone."""
+    argv = [podman, "ps", "--filter", "label=sublet", "--format", "{{.Pid}} {{.Names}}"]
+    for line in subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines():
+        pid, _, name = line.partition(" ")
+        if pid.isdigit() and pid != "0" and not os.path.exists(f"/proc/{pid}"):
+            remove(podman, name)
 
 
 def main() -> int:
