@@ -41,16 +41,17 @@ class Postgres:
         """A database's address."""
         return f"postgresql://{self._user()}@/{database}?host={self._directory}"
 
-    def create(self, template: str = "template0") -> str:
-        """A new database, as a copy of another, and its address."""
+    def create(self) -> str:
+        """A new, empty database, and its address."""
         self._made += 1
         name = f"sublet_{self._made}"
-        self.sql(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+        self.sql(f'CREATE DATABASE "{name}" TEMPLATE template0')
         return self.url(name)
 
-    def sql(self, statement: str) -> str:
+    def sql(self, statement: str, database: str = "postgres") -> str:
         """Run a statement as the server's owner and return what it says."""
-        words = [self._bin / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", self.url(), "-c", statement]
+        quietly = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"]
+        words = [self._bin / "psql", *quietly, "-d", self.url(database), "-c", statement]
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(done.stderr)

@@ -105,7 +105,18 @@ def note(told: Told, what: str, key: str, nodes: list[str]) -> None:
 def start(url: str, seeds: range, rounds: int) -> subprocess.Popen[str]:
     """The same in a process of its own, which prints what was acknowledged, line by line."""
     words = [sys.executable, "-m", "tests.contract.crowd", url, str(seeds.start), str(seeds.stop), str(rounds)]
-    return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def go(*processes: subprocess.Popen[str]) -> None:
+    """Wait until all of them have opened the store, then let them begin together."""
+    for process in processes:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
 
 
 def main() -> None:
@@ -118,6 +129,9 @@ def main() -> None:
             print(json.dumps([what, key, nodes]), flush=True)
 
     store = Store.open(url)
+    store.write_sync(lambda tx: tx.books.calendar("here"))
+    print("ready", flush=True)
+    sys.stdin.readline()
     crowd(store, range(int(first), int(last)), int(rounds), tell)
     store.close()
 

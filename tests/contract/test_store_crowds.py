@@ -13,7 +13,7 @@ import pytest
 from sublet.core.session import Phase
 from sublet.errors import NotBookable
 from sublet.store import Store
-from tests.contract.crowd import Told, crowd, note, start
+from tests.contract.crowd import Told, crowd, go, note, start
 from tests.contract.stored import HOUR, NODES, NOON, booked, define, most_cores, offer_some, rows, whole
 
 
@@ -43,7 +43,8 @@ def test_two_hundred_threads_never_oversell(store: Store, store_url: str) -> Non
 
 def test_two_hundred_people_in_four_processes_never_oversell(store: Store, store_url: str) -> None:
     store.write_sync(define)
-    processes = [start(store_url, range(first, first + 50), 2) for first in range(0, 200, 50)]
+    processes = [start(store_url, range(first, first + 50), 4) for first in range(0, 200, 50)]
+    go(*processes)
     told = Told()
     for process in processes:
         out, _ = process.communicate(timeout=120)
@@ -91,6 +92,7 @@ def test_a_process_killed_in_a_burst_loses_nothing_acknowledged_and_leaves_nothi
     store.write_sync(define)
     told = Told()
     with start(store_url, range(20), 100) as process:
+        go(process)
         assert process.stdout
         for line in itertools.islice(process.stdout, lines):
             note(told, *json.loads(line))

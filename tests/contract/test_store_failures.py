@@ -87,7 +87,7 @@ def test_works_that_share_a_commit_fail_together_when_it_fails(tmp_path: Path) -
 
 
 def test_a_server_that_was_restarted_is_found_again(postgres: Postgres) -> None:
-    store = Store.open(postgres.create("migrated"))
+    store = Store.open(postgres.create())
     try:
         store.write_sync(define)
         store.write_sync(lambda tx: tx.books.take("here", "a", [whole("n0")]))
@@ -107,7 +107,7 @@ def test_a_server_that_was_restarted_is_found_again(postgres: Postgres) -> None:
 
 
 def test_a_restart_between_two_works_is_not_noticed(postgres: Postgres) -> None:
-    store = Store.open(postgres.create("migrated"))
+    store = Store.open(postgres.create())
     try:
         store.write_sync(define)
         postgres.stop()
@@ -119,7 +119,7 @@ def test_a_restart_between_two_works_is_not_noticed(postgres: Postgres) -> None:
 
 
 def test_a_connection_lost_in_the_middle_of_a_work_undoes_it(postgres: Postgres) -> None:
-    url = postgres.create("migrated")
+    url = postgres.create()
     store = Store.open(url)
     database = url.split("/")[3].split("?")[0]
 
