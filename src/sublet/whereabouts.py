@@ -27,9 +27,7 @@ NETWORK = frozenset(
     }
 )
 LOCAL_FUSE = frozenset({"fuseblk", "fuse.fuse-overlayfs", "fuse.overlayfs", "fuse.ntfs-3g"})
-LOGIN_NAME = re.compile(
-    r"(^|[-_.])(login|logon|submit|frontend|front|head|uan|ln)[-_]?[a-z]?\d*([-_.]|$)", re.IGNORECASE
-)
+LOGIN_NAME = re.compile(r"(^|[-_.])(login|logon|submit|frontend|front|head|uan|ln)[-_]?\d*([-_.]|$)", re.IGNORECASE)
 OVERRIDE = "SUBLET_ANYWAY"
 
 

@@ -103,7 +103,7 @@ def test_offers_are_drawn_as_a_table() -> None:
             start=NOW + timedelta(days=1),
             cores=4,
             gpus=1,
-            why="09:00 on Tuesday",
+            why="cheapest",
             costs=(QuoteView(type=MONEY, min=1.2, max=1.2, description="in EUR"),),
         ),
         an_offer(
@@ -115,7 +115,7 @@ def test_offers_are_drawn_as_a_table() -> None:
     assert drawn(asking.listed(offers, NOW)) == snapshot("""\
 OFFER     WHERE    START                                     TIME    CORES  MEMORY  GPUS  PRICE    TERMS      WHY
 3f2a91c0  here     now                                       10 min  2      2 GiB   -     -        booked     earliest
-3f2a91c0  here     tomorrow 09:00 (in 1 d)                   10 min  4      2 GiB   1     1.2 EUR  booked     09:00 on Tuesday
+3f2a91c0  here     tomorrow 09:00 (in 1 d)                   10 min  4      2 GiB   1     1.2 EUR  booked     cheapest
 3f2a91c0  cluster  today 11:00 (today 10:00 to today 14:00)  10 min  2      2 GiB   -     -        predicted  earliest\
 """)
 

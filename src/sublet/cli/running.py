@@ -13,6 +13,7 @@ from sublet.cli.asking import answered, price, split
 from sublet.cli.command import command
 from sublet.cli.fetching import fetch_all
 from sublet.cli.output import Output
+from sublet.cli.progress import Progress
 from sublet.cli.texts import away, length, when
 from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
@@ -26,6 +27,7 @@ from sublet.wire.v1.sessions import SessionView
 EXIT_CODES = {"timeout": 124, "cancelled": 130, "out-of-memory": 137}
 LOOK_EVERY = 0.5  # seconds
 SOON = timedelta(seconds=10)
+NOT_YET = frozenset({"ACCEPTED", "WAITING", "PREPARING"})
 
 
 @command(
@@ -87,16 +89,17 @@ def _attended(out: Output, link: Link, session: SessionView, to: str | None) -> 
     start = session.start or now
     told = "starts now" if start - now < SOON else f"starts {when(start, now)}; waiting"
     out.note(f"session {session.short} on {session.platform} {told}")
-    done = threading.Event()
-    readers = [Reader(link, session.id, *pair, done) for pair in _streams(out)]
+    done, progress = threading.Event(), Progress(wanted=out.for_people)
+    readers = [Reader(link, session.id, *pair, done, progress) for pair in _streams(out)]
     for reader in readers:
         reader.start()
     try:
-        session = _watched(out, link, session, done)
+        session = _watched(out, link, session, done, progress)
         for reader in readers:
             reader.join()
     except KeyboardInterrupt:
-        return _interrupted(out, link, session, readers)
+        progress.end()
+        return _interrupted(out, link, session)
     return _ended(out, link, session, readers, to)
 
 
@@ -109,16 +112,20 @@ def _streams(out: Output) -> tuple[tuple[str, IO[bytes]], ...]:
 class Reader(threading.Thread):
     """Copies one stream of a session, as it comes."""
 
-    def __init__(self, link: Link, id: str, stream: str, to: IO[bytes], done: threading.Event) -> None:
+    def __init__(
+        self, link: Link, id: str, stream: str, to: IO[bytes], done: threading.Event, progress: Progress
+    ) -> None:
         """Nothing is read before it is started; `done` is set when there can't be more."""
         super().__init__(daemon=True)
-        self._link, self._following, self._to, self._done = link, Following(id, stream), to, done
+        self._link, self._following, self._to = link, Following(id, stream), to
+        self._done, self._progress = done, progress
         self.error: Exception | None = None
 
     def run(self) -> None:
         """Copy until there can't be more."""
         try:
             for piece in follow(self._link, self._following):
+                self._progress.end()
                 self._to.write(piece)
                 self._to.flush()
         except (SubletError, OSError, ValueError) as error:  # whoever waits for this thread tells it
@@ -126,7 +133,7 @@ class Reader(threading.Thread):
         self._done.set()
 
 
-def _watched(out: Output, link: Link, session: SessionView, done: threading.Event) -> SessionView:
+def _watched(out: Output, link: Link, session: SessionView, done: threading.Event, progress: Progress) -> SessionView:
     """Look at it until it is over, and tell what changes; at once when its output has ended."""
     seen = (session.phase, session.condition)
     while session.phase not in OVER:
@@ -135,8 +142,18 @@ def _watched(out: Output, link: Link, session: SessionView, done: threading.Even
         session = link.do(sessions.session(session.id))
         if (session.phase, session.condition) != seen:
             seen = (session.phase, session.condition)
+            progress.clear()
             _tell(out, session)
+        if session.phase in NOT_YET:
+            progress.show(_waited_for(session))
+    progress.end()
     return session
+
+
+def _waited_for(session: SessionView) -> str:
+    now = datetime.now(UTC)
+    what = session.condition or session.phase.lower()
+    return f"{what}; starts {away(session.start, now)}" if session.start and session.start > now else what
 
 
 def _tell(out: Output, session: SessionView) -> None:
@@ -178,7 +195,7 @@ def exit_code(session: SessionView) -> int:
     return EXIT_CODES.get(end.kind, 1)
 
 
-def _interrupted(out: Output, link: Link, session: SessionView, readers: list[Reader]) -> int:
+def _interrupted(out: Output, link: Link, session: SessionView) -> int:
     """Ctrl-C: cancel it, or let it go on; a second Ctrl-C lets it go on."""
     answer = "d"
     if out.can_ask:
