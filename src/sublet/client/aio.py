@@ -259,6 +259,11 @@ class AsyncSession(SessionFacts):
             async for piece in self._client.stream(results.archive(self.id)):
                 file.write(piece)
 
+    async def accept(self) -> AsyncSession:
+        """Take it, while it is an offer still."""
+        self.view = await self._client.do(sessions.accept(self.id))
+        return self
+
     async def cancel(self) -> AsyncSession:
         """Stop it, whatever it is doing."""
         self.view = await self._client.do(sessions.cancel(self.id))

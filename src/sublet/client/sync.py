@@ -151,6 +151,11 @@ class Session(SessionFacts):
         with open(to, "wb") as file:
             file.writelines(self._client.stream(results.archive(self.id)))
 
+    def accept(self) -> Session:
+        """Take it, while it is an offer still."""
+        self.view = self._client.do(sessions.accept(self.id))
+        return self
+
     def cancel(self) -> Session:
         """Stop it, whatever it is doing."""
         self.view = self._client.do(sessions.cancel(self.id))
