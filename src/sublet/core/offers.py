@@ -288,17 +288,22 @@ class _Search:
         if all(bounds.max == bounds.min for bounds in ranges):
             return []
         duration = self.terms.request.duration
+        length = duration + (earliest.latest - earliest.start)
+        then = [Window(earliest.start, earliest.start)]
+        least = (earliest.shape, len(earliest.nodes))
+        most = Shape(compute.cores.max, compute.memory.max, compute.gpus.max)
+        asked = self._affordable(most, compute.nodes.max)
+        if asked == least:
+            return []
+        if slot := self._slot(*asked, length, then):  # most often all of it is there, and no node need be looked at
+            return [(_Found(asked[0], slot.nodes, slot.start, earliest.latest), "largest")]
         whole = self._affordable(*self._most(self.terms.calendar.nodes))
         free = self.terms.calendar.free(earliest.start, earliest.latest + duration)
         there = self._affordable(*self._most([Node(name, s.cores, s.memory, s.gpus) for name, s in free.items()]))
-        least = (earliest.shape, len(earliest.nodes))
         found = []
-        if there != least:
-            length = duration + (earliest.latest - earliest.start)
-            slot = self._slot(*there, length, [Window(earliest.start, earliest.start)])
-            if slot:
-                why = "largest" if there == whole else "largest at that time"
-                found.append((_Found(there[0], slot.nodes, slot.start, earliest.latest), why))
+        if there != least and (slot := self._slot(*there, length, then)):
+            why = "largest" if there == whole else "largest at that time"
+            found.append((_Found(there[0], slot.nodes, slot.start, earliest.latest), why))
         if whole not in (there, least):
             other = self._first(*whole, openings)
             if other:
