@@ -19,20 +19,29 @@ PATIENCE = 30.0
 class Serving:
     """`sublet serve` on a home of its own."""
 
-    def __init__(self, home: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *options: str,
+        environment: Mapping[str, str] | None = None,
+        socket: Path | None = None,
+        log: Path | None = None,
+    ) -> None:
         """Not started yet."""
         self.home = home
         self.options = options
+        self.socket = socket or home / "run" / "sublet.sock"
+        self.log_file = log or home.parent / f"{home.name}.log"
         self.environment = {**os.environ, "SUBLET_HOME": str(home), **(environment or {})}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, **more: str) -> Client:
         """Start it, wait until it answers, and give a client."""
-        log = (self.home.parent / f"{self.home.name}.log").open("ab")
+        log = self.log_file.open("ab")
         words = [sys.executable, "-m", "sublet.cli", "serve", *self.options]
         self.process = subprocess.Popen(words, env={**self.environment, **more}, stdout=log, stderr=log)
         log.close()
-        client = Client(socket=self.home / "run" / "sublet.sock")
+        client = Client(socket=self.socket)
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -45,7 +54,7 @@ class Serving:
 
     def log(self) -> str:
         """What it has logged."""
-        return (self.home.parent / f"{self.home.name}.log").read_text()
+        return self.log_file.read_text()
 
     def died(self) -> int:
         """Wait until it is dead, and say of what."""

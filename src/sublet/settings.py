@@ -59,6 +59,9 @@ class Settings(BaseModel):
         default=None,
         description="Directories that `file:` data may come from; unset: anywhere if personal, nowhere in a gateway.",
     )
+    private_data: bool = Field(
+        default=False, description="Whether a gateway brings http(s) data from private and loopback addresses too."
+    )
     prices: Prices = Field(default_factory=Prices, description="The operator's price list.")
     rules: tuple[Rule, ...] = Field(default=(), description="What is refused or capped, by pattern on any field.")
     platforms: dict[str, dict[str, Any]] = Field(

@@ -22,12 +22,6 @@ class Movers:
     broken: Mapping[str, str]
 
 
-def load_movers(roots: Sequence[Path] | None = None, public_only: bool = False) -> list[Mover]:
-    """The movers that can be used; files come only from `roots` (None: from anywhere), the rest only from the public
-    network if that is said."""
-    return list(survey_movers(roots, public_only).found)
-
-
 def survey_movers(roots: Sequence[Path] | None = None, public_only: bool = False) -> Movers:
     """Every mover that is installed: a plug-in that can't be loaded is shown as broken, not absent."""
     held: dict[object, Callable[[], Mover]] = {

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from sublet.errors import BadSettings, SubletError
 from sublet.kinds.registry import survey_kinds
-from sublet.movers.registry import load_movers
+from sublet.movers.registry import survey_movers
 from sublet.platforms.port import Platform
 from sublet.service import metrics
 from sublet.service.desk import log, utc_now
@@ -37,8 +37,8 @@ class Service(Platforms):
         kinds = survey_kinds()
         platforms, bad = load_platforms(settings)
         roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()
-        movers = load_movers(roots, public_only=settings.mode == "gateway")
-        service = cls(settings, store, platforms, kinds.by_name, movers, {**kinds.broken, **bad}, now)
+        movers = survey_movers(roots, public_only=settings.mode == "gateway" and not settings.private_data)
+        service = cls(settings, store, platforms, kinds.by_name, movers.found, {**kinds.broken, **movers.broken, **bad}, now)
         try:
             for name, platform in platforms.items():
                 home = settings.home / "platforms" / name

@@ -202,7 +202,7 @@ class Sessions(Asking):
         if session.phase not in OVER:
             raise NotAllowedNow(phase=session.phase, wanted="deleted", session=session.id[:8])
         platform = self.platforms_by_name.get(session.offer.platform)
-        if platform and session.started:
+        if platform:
             await platform.clean(session.id)
         await self.store.write(lambda tx: tx.sessions.delete(session.id))
 

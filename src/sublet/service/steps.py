@@ -12,7 +12,7 @@ from typing import Any
 from sublet.core.job import Job, JobState, State
 from sublet.core.request import Executable, Request
 from sublet.core.session import Connector, End, EndKind, Phase, Session
-from sublet.errors import DataNotThere, NotFound, PlatformRefused
+from sublet.errors import DataNotThere, DiskFull, NotFound, PlatformRefused
 from sublet.kinds.port import Setting, Way
 from sublet.platforms.port import Platform
 from sublet.service.desk import Desk
@@ -66,7 +66,10 @@ async def preparing(desk: Desk, session: Session) -> Step:
     offerset = await desk.store.read(lambda tx: tx.offersets.get(session.offerset))
     if offerset is None:
         raise NotFound(noun="offer set", name=session.offerset)
-    place = await platform.place(session.id)
+    try:
+        place = await platform.place(session.id)
+    except DiskFull as error:
+        return _failed(desk, EndKind.DISK_FULL, error.message)
     failed = await _staged(desk, offerset.request, place, session) if place else None
     if failed:
         return failed
@@ -100,7 +103,8 @@ async def _submitted(desk: Desk, session: Session, platform: Platform, request: 
         point("submit.before")
         id = await platform.submit(job, session.id)
     except PlatformRefused as error:
-        return _failed(desk, EndKind.NOT_STARTED, error.message)
+        kind = EndKind.DISK_FULL if isinstance(error, DiskFull) else EndKind.NOT_STARTED
+        return _failed(desk, kind, error.message)
     point("submit.after")
     started = now if session.offer.terms.kind == "booked" else None
     changes = {"job": id, "condition": "", "started": started}
@@ -196,7 +200,7 @@ async def releasing(desk: Desk, session: Session) -> Step:
 async def over(desk: Desk, session: Session) -> Step:
     """Its keep time has passed: remove its files."""
     platform = desk.platforms_by_name.get(session.offer.platform)
-    if platform and session.job:
+    if platform:
         await platform.clean(session.id)
     return Step(event="session.cleaned")
 
