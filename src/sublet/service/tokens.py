@@ -42,7 +42,11 @@ class Tokens(Connect):
         if not await self.store.write(lambda tx: tx.tokens.revoke(id, person.name)):
             raise NotFound(noun="token", name=id)
 
+    async def token_of(self, secret: str) -> Token | None:
+        """The token that this secret belongs to, if it is good."""
+        return await self.store.read(lambda tx: tx.tokens.check(secret, self.now()))
+
     async def bearer(self, secret: str) -> Person | None:
         """Whose token this is, if it is good."""
-        token = await self.store.read(lambda tx: tx.tokens.check(secret, self.now()))
+        token = await self.token_of(secret)
         return Person(token.person, token.operator) if token else None
