@@ -13,6 +13,8 @@ from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
 from sublet.api.sessions import LOOK, Id
+from sublet.service.desk import Person
+from sublet.service.service import Service
 from sublet.wire.views import ResultFileView, ResultList
 
 router = APIRouter(prefix="/v1/sessions", tags=["Logs and results"])
@@ -31,7 +33,12 @@ async def result(
     request: Request, id: Id, path: Annotated[str, Path(description="As in the list of results.")]
 ) -> Response:
     """One file, as it is."""
-    file, pieces = await service_of(request).result(id, await person_of(request), path)
+    return await file_response(service_of(request), await person_of(request), id, path)
+
+
+async def file_response(service: Service, person: Person, id: str, path: str) -> Response:
+    """One file of a session, to be saved."""
+    file, pieces = await service.result(id, person, path)
     headers = _saved_as(path.rpartition("/")[2]) | {"content-length": str(file.size)}
     return StreamingResponse(_at_most(pieces, file.size), media_type="application/octet-stream", headers=headers)
 
@@ -39,8 +46,11 @@ async def result(
 @router.get("/{id}/archive", response_class=Response, **described.ARCHIVE)
 async def archive(request: Request, id: Id) -> Response:
     """All its files as one .tar.gz, made while it is sent."""
-    person = await person_of(request)
-    service = service_of(request)
+    return await archive_response(service_of(request), await person_of(request), id)
+
+
+async def archive_response(service: Service, person: Person, id: str) -> Response:
+    """All files of a session, to be saved."""
     session = await service.session(id, person)
     pieces = service.archive(session.id, person)
     first = await anext(pieces, b"")  # what can't be read is an error now, not half an archive

@@ -31,7 +31,7 @@ start: within 2h
 
 async def look(request: Request) -> Response:
     """An empty form; or filled in as an earlier request was, with one platform's reasons heeded."""
-    who = visitor(request)
+    who = await visitor(request)
     earlier = request.query_params.get("from", "")
     if earlier:
         return await _again(request, who, earlier, request.query_params.get("heed"))

@@ -39,6 +39,14 @@ class Visitor:
     cookie: str  # empty by the Unix socket, where nobody signs in
 
 
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """Who a sealed text is for, and the token that it was given for; a revoked token ends the visit too."""
+
+    person: Person
+    token: str  # empty for what a link has brought
+
+
 @dataclass
 class UsedCodes:
     """Codes that have let someone in; each is remembered until it would have expired anyway."""
@@ -54,41 +62,45 @@ class UsedCodes:
         return True
 
 
-def seal(service: Desk, purpose: str, person: Person, lasts: timedelta) -> str:
+def seal(service: Desk, purpose: str, sealed: Sealed, lasts: timedelta) -> str:
     """A text that only this service can have made: who it is for, and until when it counts."""
     until = int((service.now() + lasts).timestamp())
-    said = json.dumps([person.name, person.operator, until, secrets.token_urlsafe(12)], separators=(",", ":"))
+    once = secrets.token_urlsafe(12)
+    said = json.dumps([sealed.person.name, sealed.person.operator, sealed.token, until, once], separators=(",", ":"))
     body = base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
     return f"{body}.{_sign(service, purpose, body)}"
 
 
-def unseal(service: Desk, purpose: str, text: str) -> Person | None:
-    """Whom such a text is for, if it is genuine, made for this purpose, and still counts."""
+def unseal(service: Desk, purpose: str, text: str) -> Sealed | None:
+    """What such a text says, if it is genuine, made for this purpose, and still counts."""
     body, _, signature = text[:MOST_SEALED].partition(".")
     if not hmac.compare_digest(_sign(service, purpose, body).encode(), signature.encode()):
         return None
     try:
-        name, operator, until, _ = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        name, operator, token, until, _ = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
     except (binascii.Error, ValueError):
         return None
-    return Person(name, operator) if service.now().timestamp() < until else None
+    return Sealed(Person(name, operator), token) if service.now().timestamp() < until else None
 
 
 def issue_code(service: Desk, person: Person) -> str:
     """A code that lets this person in once, within five minutes."""
-    return seal(service, "code", person, CODE_LASTS)
+    return seal(service, "code", Sealed(person, ""), CODE_LASTS)
 
 
-def visitor_of(request: Request) -> Visitor:
+async def visitor_of(request: Request) -> Visitor:
     """Who looks at this page, or NotSignedIn."""
     if on_socket(request.scope):
         owner: Person = request.app.state.owner
         return Visitor(owner, "")
+    service = service_of(request)
     cookie = request.cookies.get(COOKIE, "")
-    person = unseal(service_of(request), "cookie", cookie) if cookie else None
-    if person is None:
+    sealed = unseal(service, "cookie", cookie) if cookie else None
+    if sealed is None:
         raise NotSignedIn
-    return Visitor(person, cookie)
+    if sealed.token and sealed.token not in {token.id for token in await service.tokens(sealed.person)}:
+        raise NotSignedIn
+    return Visitor(sealed.person, cookie)
 
 
 def form_token(service: Desk, cookie: str, path: str) -> str:

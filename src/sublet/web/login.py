@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -9,7 +11,7 @@ from sublet.api.people import base_of, on_socket, service_of
 from sublet.errors import NotFound
 from sublet.service.desk import Person
 from sublet.web.drawing import page
-from sublet.web.entry import COOKIE, STAY, check_post, issue_code, seal, unseal
+from sublet.web.entry import COOKIE, STAY, Sealed, check_post, issue_code, seal, unseal
 from sublet.web.reading import fields, posted, visitor
 
 LONGEST_TOKEN = 500
@@ -22,9 +24,9 @@ async def look(request: Request) -> Response:
     code = request.query_params.get("code", "")
     if code:
         service = service_of(request)
-        person = unseal(service, "code", code)
-        if person and request.app.state.used_codes.first_use(code, service.now()):
-            return _let_in(request, person, "/web/")
+        sealed = unseal(service, "code", code)
+        if sealed and request.app.state.used_codes.first_use(code, service.now()):
+            return _let_in(request, sealed, STAY, "/web/")
         wrong = "This link has been used, or is more than five minutes old."
         return page(request, "login.html", status=403, wrong=wrong, next="/web/")
     return page(request, "login.html", wrong="", next=_next(request.query_params.get("next", "")))
@@ -35,11 +37,14 @@ async def sign_in(request: Request) -> Response:
     form = await fields(request)
     check_post(request, "", form.get("token", ""))
     secret = form.get("secret", "").strip()[:LONGEST_TOKEN]
-    person = await service_of(request).bearer(secret) if secret else None
-    if person is None:
+    service = service_of(request)
+    token = await service.token_of(secret) if secret else None
+    if token is None:
         wrong = "This token is not known here, or has expired."
         return page(request, "login.html", status=403, wrong=wrong, next=_next(form.get("next", "")))
-    return _let_in(request, person, _next(form.get("next", "")))
+    stay = min(STAY, token.expires - service.now()) if token.expires else STAY
+    sealed = Sealed(Person(token.person, token.operator), token.id)
+    return _let_in(request, sealed, stay, _next(form.get("next", "")))
 
 
 async def sign_out(request: Request) -> Response:
@@ -54,16 +59,16 @@ async def code(request: Request) -> Response:
     """For the command line, by the Unix socket: an address that signs the socket's owner in, once."""
     if not on_socket(request.scope) or "origin" in request.headers or "sec-fetch-site" in request.headers:
         raise NotFound("There is no such page.", hint="Links to sign in are made by the socket's owner.")
-    owner = visitor(request).person
+    owner = (await visitor(request)).person
     return JSONResponse({"url": f"{base_of(request)}/web/login?code={issue_code(service_of(request), owner)}"})
 
 
-def _let_in(request: Request, person: Person, to: str) -> Response:
+def _let_in(request: Request, sealed: Sealed, stay: timedelta, to: str) -> Response:
     response = RedirectResponse(to, 303)
     response.set_cookie(
         COOKIE,
-        seal(service_of(request), "cookie", person, STAY),
-        max_age=int(STAY.total_seconds()),
+        seal(service_of(request), "cookie", sealed, stay),
+        max_age=int(stay.total_seconds()),
         path="/web",
         secure=base_of(request).startswith("https:"),
         httponly=True,

@@ -46,7 +46,7 @@ class Against:
 
 async def look(request: Request) -> Response:
     """An offer set, as it is now."""
-    who = visitor(request)
+    who = await visitor(request)
     service = service_of(request)
     clock = clock_of(request)
     found = await service.offerset(request.path_params["id"], who.person)

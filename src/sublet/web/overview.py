@@ -23,7 +23,7 @@ MOST_ACTIVE, MOST_RECENT = 12, 5
 
 async def overview(request: Request) -> Response:
     """What runs now, what has ended, and the platforms."""
-    who = visitor(request)
+    who = await visitor(request)
     service = service_of(request)
     clock = clock_of(request)
     active = await service.sessions(who.person, active=True, limit=MOST_ACTIVE)

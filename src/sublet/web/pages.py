@@ -11,7 +11,6 @@ from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
@@ -21,7 +20,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sublet.errors import NotSignedIn, SubletError
 from sublet.web import ask, login, offersets, overview, results, sessions
 from sublet.web.drawing import page
-from sublet.web.entry import UsedCodes, Visitor, check_host, visitor_of
+from sublet.web.entry import UsedCodes, Visitor
+from sublet.web.reading import visitor
 
 log = structlog.get_logger()
 
@@ -57,13 +57,12 @@ def mount(app: FastAPI) -> None:
             Route("/sessions/{id}/{change}", sessions.change, methods=["POST"]),
             Mount("/static", StaticFiles(directory=str(resources.files("sublet.web") / "static"))),
         ],
-        middleware=[Middleware(_Guarded)],
         exception_handlers={SubletError: _ours, HTTPException: _http, Exception: _unexpected},
     )
     pages.state = app.state
     pages.state.used_codes = UsedCodes()
     app.router.routes.append(Route("/web", lambda _: RedirectResponse("/web/"), include_in_schema=False))
-    app.router.routes.append(Mount("/web", app=pages))
+    app.router.routes.append(Mount("/web", app=_Guarded(pages)))
 
 
 class _Guarded:
@@ -97,27 +96,28 @@ async def _ours(request: Request, error: Exception) -> Response:
             return RedirectResponse("/web/login", 303)
         here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         return RedirectResponse(f"/web/login?next={quote(here, safe='')}", 303)
-    return _error(request, error.status, error.message, error.advice)
+    return await _error(request, error.status, error.message, error.advice)
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - this is what it is registered for
     words = {404: "There is no such page.", 405: "This page can't be used that way."}
-    return _error(request, error.status_code, words.get(error.status_code, f"{error.detail}."), "")
+    return await _error(request, error.status_code, words.get(error.status_code, f"{error.detail}."), "")
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     log.error("page.failed", method=request.method, path=request.url.path, exc_info=error)
-    return _error(request, 500, "Something went wrong inside the service.", "Its log says what: logs/service.log.")
+    return await _error(
+        request, 500, "Something went wrong inside the service.", "Its log says what: logs/service.log."
+    )
 
 
-def _error(request: Request, status: int, message: str, hint: str) -> Response:
-    return page(request, "error.html", _maybe(request), status, message=message, hint=hint, code=status)
+async def _error(request: Request, status: int, message: str, hint: str) -> Response:
+    return page(request, "error.html", await _maybe(request), status, message=message, hint=hint, code=status)
 
 
-def _maybe(request: Request) -> Visitor | None:
+async def _maybe(request: Request) -> Visitor | None:
     try:
-        check_host(request)
-        return visitor_of(request)
+        return await visitor(request)
     except SubletError:
         return None

@@ -8,22 +8,16 @@ from starlette.requests import Request
 
 from sublet.api.bodies import read_body
 from sublet.errors import BadRequest, WrongType
-from sublet.service.desk import Person
 from sublet.web.entry import Visitor, check_host, check_post, visitor_of
 
 MOST_FIELDS = 100
 MOST_BYTES = 4 * 1024 * 1024  # a document of 1 MiB, each of whose characters may take three
 
 
-def visitor(request: Request) -> Visitor:
+async def visitor(request: Request) -> Visitor:
     """Who looks at this page, or NotSignedIn."""
     check_host(request)
-    return visitor_of(request)
-
-
-def person(request: Request) -> Person:
-    """The same, where only the person matters."""
-    return visitor(request).person
+    return await visitor_of(request)
 
 
 async def fields(request: Request) -> dict[str, str]:
@@ -40,7 +34,7 @@ async def fields(request: Request) -> dict[str, str]:
 
 async def posted(request: Request) -> tuple[Visitor, dict[str, str]]:
     """Who sent a form, and its fields; Forged if it did not come from a page of theirs."""
-    who = visitor(request)
+    who = await visitor(request)
     form = await fields(request)
     check_post(request, who.cookie, form.get("token", ""))
     return who, form

@@ -52,7 +52,7 @@ class Printed:
 
 async def listing(request: Request) -> Response:
     """The visitor's sessions, newest first; offers that were not taken are left out unless asked for."""
-    who = visitor(request)
+    who = await visitor(request)
     asked = request.query_params
     phase, kind, name = asked.get("phase", ""), asked.get("kind", ""), asked.get("name", "").strip()
     phases = [Phase(phase)] if phase in Phase.__members__ else NOT_OFFERS
@@ -83,14 +83,14 @@ async def listing(request: Request) -> Response:
 
 async def look(request: Request) -> Response:
     """One session: where it is, what it prints, what it left."""
-    who = visitor(request)
+    who = await visitor(request)
     return await _session(request, who.person, request.path_params["id"])
 
 
 async def _session(
     request: Request, person: Person, id: str, wrong: SubletError | None = None, by: str = "30m"
 ) -> Response:
-    who = visitor(request)
+    who = await visitor(request)
     service = service_of(request)
     session, sentences = await service.explain(id, person)
     streams = [await _printed(service, session, person, stream, request) for stream in ("stdout", "stderr")]
@@ -115,7 +115,7 @@ async def _session(
 
 async def log(request: Request) -> Response:
     """What a session printed from an offset on, for the page's script; the headers say what has changed."""
-    who = visitor(request)
+    who = await visitor(request)
     stream: Literal["stdout", "stderr"] = "stderr" if request.query_params.get("stream") == "stderr" else "stdout"
     service = service_of(request)
     session = await service.session(request.path_params["id"], who.person)

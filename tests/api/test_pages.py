@@ -1,0 +1,185 @@
+"""The door to the pages: who is let in, which forms are believed, and what a browser is told."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import httpx2
+import pytest
+
+from sublet.api.people import ON_SOCKET
+from sublet.service.desk import Person
+from sublet.service.service import Service
+from sublet.web.entry import COOKIE, Sealed, issue_code, seal, unseal
+from tests.api.conftest import HOST, Callers
+
+pytestmark = pytest.mark.anyio
+
+SHORT = {"run": "true", "cores": 1, "time": "10m"}
+
+
+async def token_on(client: httpx2.AsyncClient, page: str, action: str) -> str:
+    """The proof that a form on a page carries."""
+    text = (await client.get(page)).text
+    form = text[text.index(f'action="{action}"') :]
+    found = re.search(r'name="token" value="([0-9a-f]+)"', form)
+    assert found, text
+    return found[1]
+
+
+@pytest.fixture
+async def eve(callers: Callers, service: Service) -> httpx2.AsyncClient:
+    """Someone who signed in to the pages with a token."""
+    client = await callers.with_headers()
+    _, secret = await service.make_token(Person("eve"))
+    form = {"token": await token_on(client, "/web/login", "/web/login"), "secret": secret}
+    answer = await client.post("/web/login", data=form)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/web/")
+    return client
+
+
+async def test_without_a_cookie_every_page_leads_to_the_door_and_back(anonymous: httpx2.AsyncClient) -> None:
+    for path in ("/web/", "/web/ask", "/web/sessions?name=x", "/web/sessions/1234/log"):
+        answer = await anonymous.get(path)
+        assert answer.status_code == 303
+        assert answer.headers["location"].startswith("/web/login?next=%2Fweb%2F")
+
+
+async def test_the_cookie_is_strict_hidden_from_scripts_and_for_the_pages_only(eve: httpx2.AsyncClient) -> None:
+    cookie = eve.cookies.get(COOKIE)
+    assert cookie
+    assert (await eve.get("/web/")).status_code == 200
+    for path in ("/v1/sessions", "/v1/whoami", "/sessions/1234", "/offersets/1234"):
+        assert (await eve.get(path, headers={"cookie": f"{COOKIE}={cookie}"})).status_code == 401
+    form = {"token": await token_on(eve, "/web/login", "/web/login"), "secret": "wrong"}
+    assert (await eve.post("/web/login", data=form)).status_code == 403
+
+
+async def test_signing_in_sets_all_the_flags(service: Service, anonymous: httpx2.AsyncClient) -> None:
+    answer = await anonymous.get(f"/web/login?code={issue_code(service, Person('eve'))}")
+    flags = answer.headers["set-cookie"].lower()
+    assert all(flag in flags for flag in ("httponly", "samesite=strict", "path=/web", "max-age=43200"))
+    assert "secure" not in flags  # this service is reached by http
+
+
+async def test_a_revoked_token_ends_the_visit(callers: Callers, service: Service) -> None:
+    client = await callers.with_headers()
+    person = Person("gone")
+    token, secret = await service.make_token(person, expires_in=timedelta(hours=1))
+    form = {"token": await token_on(client, "/web/login", "/web/login"), "secret": secret}
+    answer = await client.post("/web/login", data=form)
+    assert 3500 < int(answer.headers["set-cookie"].lower().partition("max-age=")[2].partition(";")[0]) <= 3600
+    assert (await client.get("/web/")).status_code == 200
+    await service.revoke_token(person, token.id)
+    assert (await client.get("/web/")).status_code == 303
+
+
+async def test_a_link_lets_its_person_in_once(service: Service, callers: Callers) -> None:
+    code = issue_code(service, Person("eve"))
+    first, second = await callers.with_headers(), await callers.with_headers()
+    assert (await first.get(f"/web/login?code={code}")).headers["location"] == "/web/"
+    assert "eve" in (await first.get("/web/")).text
+    assert (await second.get(f"/web/login?code={code}")).status_code == 403
+
+
+async def test_what_is_sealed_for_one_purpose_or_has_expired_or_was_changed_is_worth_nothing(service: Service) -> None:
+    eve = Sealed(Person("eve"), "")
+    good = seal(service, "cookie", eve, timedelta(hours=1))
+    assert unseal(service, "cookie", good) == eve
+    assert unseal(service, "code", good) is None
+    assert unseal(service, "cookie", seal(service, "cookie", eve, timedelta(seconds=-1))) is None
+    body, _, signature = good.partition(".")
+    for forged in (f"{body[:-1]}.{signature}", f"{body}.{signature[:-1]}0x", body, "", ".", "é.é"):
+        assert unseal(service, "cookie", forged) is None
+
+
+async def test_codes_are_made_by_the_unix_socket_alone(callers: Callers, anonymous: httpx2.AsyncClient) -> None:
+    assert (await anonymous.post("/web/code")).status_code == 404
+    async with by_socket(callers) as owner:
+        made = await owner.post("/web/code")
+        assert "/web/login?code=" in made.json()["url"]
+        assert (await owner.post("/web/code", headers={"origin": "http://evil.example"})).status_code == 404
+
+
+def by_socket(callers: Callers, host: str = "http://localhost") -> httpx2.AsyncClient:
+    """The owner, who comes by the Unix socket."""
+
+    async def app(scope: dict, receive: object, send: object) -> None:  # type: ignore[type-arg]
+        await callers.app({**scope, ON_SOCKET: True}, receive, send)  # type: ignore[arg-type]
+
+    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url=host)
+
+
+async def test_by_the_unix_socket_nobody_signs_in_and_no_other_host_is_believed(callers: Callers) -> None:
+    async with by_socket(callers) as owner:
+        page = await owner.get("/web/")
+        assert page.status_code == 200
+        assert "Sign out" not in page.text
+    async with by_socket(callers, "http://rebound.example") as tricked:
+        assert (await tricked.get("/web/")).status_code == 403
+
+
+async def test_a_form_without_proof_or_from_elsewhere_changes_nothing(eve: httpx2.AsyncClient) -> None:
+    good = await token_on(eve, "/web/ask", "/web/ask")
+    form = {"token": good, "document": "run: 'true'\ntime: 10m\n"}
+    for headers in ({"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"}, {"origin": "http://evil.test"}):
+        assert (await eve.post("/web/ask", data=form, headers=headers)).status_code == 403
+    for token in ("", "0" * 64, await token_on(eve, "/web/", "/web/logout")):
+        assert (await eve.post("/web/ask", data=form | {"token": token})).status_code == 403
+    assert (await eve.post("/web/ask", content=b"{}", headers={"content-type": "text/plain"})).status_code == 415
+    answer = await eve.post("/web/ask", data=form, headers={"origin": HOST, "sec-fetch-site": "same-origin"})
+    assert answer.headers["location"].startswith("/web/offersets/")
+
+
+async def test_what_belongs_to_someone_else_is_not_shown(eve: httpx2.AsyncClient, ann: httpx2.AsyncClient) -> None:
+    made = (await ann.post("/v1/offersets", json=SHORT)).json()
+    session = made["offers"][0]["id"]
+    for path in (f"offersets/{made['id']}", f"sessions/{session}", f"sessions/{session}/log", f"ask?from={made['id']}"):
+        assert (await eve.get(f"/web/{path}")).status_code in (403, 404)
+
+
+async def test_text_that_people_wrote_is_text_on_every_page(eve: httpx2.AsyncClient) -> None:
+    evil = "<script>alert(1)</script>\"'; $(id)"
+    token = await token_on(eve, "/web/ask", "/web/ask")
+    form = {"token": token, "what": "command", "script": evil, "name": evil, "cores": "1", "time": "10m"}
+    where = (await eve.post("/web/ask", data=form)).headers["location"]
+    pages = [
+        where,
+        f"/web/ask?from={where.rpartition('/')[2]}",
+        "/web/sessions?phase=OFFERED",
+        f"/web/sessions?name={evil}",
+    ]
+    for path in pages:
+        text = (await eve.get(path)).text
+        assert "<script>alert" not in text
+        assert evil in unescape(text)
+
+
+async def test_browsers_are_told_to_be_strict(eve: httpx2.AsyncClient, anonymous: httpx2.AsyncClient) -> None:
+    for answer in (await eve.get("/web/"), await anonymous.get("/web/login"), await eve.get("/web/nowhere")):
+        headers = answer.headers
+        assert headers["content-security-policy"].startswith("default-src 'self';")
+        assert "unsafe" not in headers["content-security-policy"]
+        assert (headers["x-frame-options"], headers["referrer-policy"]) == ("DENY", "no-referrer")
+        assert headers["cache-control"] == "no-store"
+        assert not re.search(r"<script(?! src)|<style| style=| on[a-z]+=", answer.text)
+
+
+@pytest.mark.parametrize("path", ["//evil.example", "https://evil.example", "/web/\\evil", "/v1/x", "javascript:1", ""])
+async def test_after_signing_in_nobody_is_sent_elsewhere(anonymous: httpx2.AsyncClient, path: str) -> None:
+    page = (await anonymous.get("/web/login", params={"next": path})).text
+    assert 'name="next" value="/web/"' in page
+
+
+async def test_a_log_offset_or_filter_that_is_nonsense_is_not_an_error(eve: httpx2.AsyncClient) -> None:
+    token = await token_on(eve, "/web/ask", "/web/ask")
+    made = (await eve.post("/web/ask", data={"token": token, "document": "run: 'true'\ntime: 10m\n"})).headers[
+        "location"
+    ]
+    session = re.findall(r'action="(/web/sessions/[0-9a-f-]+)/accept"', (await eve.get(made)).text)[0]
+    assert (await eve.get(f"{session}/log?stream=nothing&offset=-1")).status_code == 200
+    assert (await eve.get(f"{session}?stdout=99999999999999999999")).status_code == 200
+    assert (await eve.get("/web/sessions?phase=NOWHERE&kind=%00&after=x")).status_code in (200, 400)
+    assert (await eve.get(f"/web/ask?from={made.rpartition('/')[2]}&heed=%00")).status_code == 200
