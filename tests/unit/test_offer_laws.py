@@ -182,17 +182,13 @@ def _held(hold: tuple[Take, ...], take: Take) -> bool:
 @given(requests, calendars())
 def test_a_hold_is_never_more_than_the_most_of_its_offers(request: Request, calendar: Calendar) -> None:
     offers = find(request, calendar).offers
+    all_takes = [take for offer in offers for take in _longest(offer)]
     for step in hold_of(offers):
-        there = [
-            take
-            for take in map(_longest, offers)
-            for take in take
-            if (take.where, take.pool) == (step.where, step.pool)
-        ]
-        covering = [take for take in there if take.start <= step.start and take.end >= step.end]
-        assert step.cores == max(take.cores for take in covering)
-        assert step.memory == max(take.memory for take in covering)
-        assert step.size == max(take.size for take in covering)
+        for moment in (step.start, step.end - timedelta(microseconds=1)):
+            there = [t for t in all_takes if (t.where, t.pool) == (step.where, step.pool) and t.start <= moment < t.end]
+            assert step.cores == max(take.cores for take in there)
+            assert step.memory == max(take.memory for take in there)
+            assert step.size == max(take.size for take in there)
 
 
 def _longest(offer: Offer) -> tuple[Take, ...]:
