@@ -22,6 +22,7 @@ from sublet.api import (
 )
 from sublet.api.connect import Connect
 from sublet.api.metrics import Counted
+from sublet.api.people import Remembered
 from sublet.api.problems import add_problems
 from sublet.service.desk import Person
 from sublet.service.service import Service
@@ -47,6 +48,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
         redirect_slashes=False,
     )
     app.state.service = service
+    app.state.remembered = Remembered()
     app.state.owner = Person(owner or getpass.getuser(), operator=True)
     for noun in NOUNS:
         app.include_router(noun.router)

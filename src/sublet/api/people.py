@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from time import monotonic
 
 from fastapi import Request
 from starlette.datastructures import Headers
@@ -13,6 +14,8 @@ from sublet.errors import NotSignedIn
 from sublet.service.desk import Person
 from sublet.service.service import Service
 
+MOMENT = 2.0  # seconds for which a token that another process revoked is still good here
+MOST_REMEMBERED = 1000
 ON_SOCKET = "sublet.on_socket"  # set in the scope by the server, for connections by the Unix socket
 
 
@@ -47,10 +50,38 @@ async def person_of(request: Request) -> Person:
         owner: Person = request.app.state.owner
         return owner
     secret = secret_of(request.headers)
-    person = await service_of(request).bearer(secret) if secret else None
+    remembered: Remembered = request.app.state.remembered
+    person = remembered.get(secret)
+    if person is None and secret:
+        person = await service_of(request).bearer(secret)
+        remembered.put(secret, person)
     if person is None:
         raise NotSignedIn
     return person
+
+
+class Remembered:
+    """Whose token a secret is, for a moment: a program that asks a hundred times is looked up once."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self._people: dict[str, tuple[Person, float]] = {}
+
+    def get(self, secret: str) -> Person | None:
+        """The person, if that was looked up just now."""
+        person, until = self._people.get(secret, (None, 0.0))
+        return person if monotonic() < until else None
+
+    def put(self, secret: str, person: Person | None) -> None:
+        """What was looked up; that there is no such token is not remembered."""
+        if len(self._people) >= MOST_REMEMBERED:
+            self._people.clear()
+        if person is not None:
+            self._people[secret] = (person, monotonic() + MOMENT)
+
+    def clear(self) -> None:
+        """Forget all of it: a token was revoked."""
+        self._people.clear()
 
 
 def base_of(request: Request) -> str:

@@ -42,6 +42,7 @@ async def tokens(request: Request) -> Response:
 async def revoke(request: Request, id: str) -> Response:
     """Make a token worthless."""
     await service_of(request).revoke_token(await person_of(request), id)
+    request.app.state.remembered.clear()
     return Response(status_code=204)
 
 

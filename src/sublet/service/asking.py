@@ -63,7 +63,6 @@ class Asking(Desk):
         shared = await self._shared(asked.request, candidates)
         found = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
         metrics.offersets.labels(found.result).inc()
-        self.nudged.set()
         return found
 
     async def offerset(self, name: str, person: Person) -> OfferSet:

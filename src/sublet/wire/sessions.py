@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from hashlib import sha1
 from typing import Any
 from uuid import UUID
 
-from sublet.core.amounts import duration_iso
+from sublet.core import amounts
 from sublet.core.offer import Quote, Reason
 from sublet.core.request import GIB, Data, Request, Storage, Volume
 from sublet.core.session import CLIENT_MOVES, Phase, Session
@@ -18,6 +19,7 @@ from sublet.wire.kinds import NODE_COMPUTE, SIMPLE_COMPUTE, SIMPLE_COST, SIMPLE_
 from sublet.wire.updates import DURATION_PATH
 
 Document = dict[str, Any]
+duration_iso = lru_cache(1024)(amounts.duration_iso)  # a few durations are written again and again
 
 SESSION = uri_of("session", "scheduled-execution-session")  # generated clients recurse for ever on the simple one
 METRIC = uri_of("metrics", "simple-minmax-float-metric")
