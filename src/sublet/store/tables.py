@@ -64,8 +64,8 @@ sessions = Table(
     Column("claim_token", Text),
     Column("claim_until", BigInteger),
     Index(None, "offerset", "phase"),
-    Index(None, "person", "created", "id"),
-    Index(None, "created", "id"),
+    Index(None, "person", "created"),
+    Index(None, "created"),
     Index(None, "phase", "expires"),
     Index("sessions_due", "due", sqlite_where=text("due IS NOT NULL"), postgresql_where=text("due IS NOT NULL")),
     Index(

@@ -113,7 +113,7 @@ def upgrade() -> None:
         sqlite_where=sa.text("claim_token IS NOT NULL"),
         postgresql_where=sa.text("claim_token IS NOT NULL"),
     )
-    op.create_index("sessions_created_id", "sessions", ["created", "id"])
+    op.create_index("sessions_created", "sessions", ["created"])
     op.create_index(
         "sessions_due",
         "sessions",
@@ -129,7 +129,7 @@ def upgrade() -> None:
         postgresql_where=ACTIVE,
     )
     op.create_index("sessions_offerset_phase", "sessions", ["offerset", "phase"])
-    op.create_index("sessions_person_created_id", "sessions", ["person", "created", "id"])
+    op.create_index("sessions_person_created", "sessions", ["person", "created"])
     op.create_index("sessions_phase_expires", "sessions", ["phase", "expires"])
 
 
