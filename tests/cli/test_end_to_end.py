@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from sublet.client import AsyncClient, Client
+
 SUBLET = [sys.executable, "-m", "sublet.cli"]
 PATIENCE = 60.0
 
@@ -186,6 +188,33 @@ def test_a_token_lets_a_program_in_over_tcp(person: Person) -> None:
     listed = json.loads(person.types("token", "list", "--json").stdout)["items"]
     known = next(one["id"] for one in listed if one["note"] == "a test")
     assert person.types("token", "revoke", known).returncode == 0
+
+
+def test_a_program_asks_accepts_waits_and_reads(person: Person) -> None:
+    client = Client(socket=person.home / "run" / "sublet.sock")
+    offers = client.ask(run=["sh", "-c", "echo one; echo two > out.csv"], cores=1, time="1m")
+    session = offers[0].accept()
+    assert "".join(session.logs(follow=True)) == "one\n"
+    assert (session.wait(timeout=PATIENCE).phase, session.exit_code) == ("COMPLETED", 0)
+    assert [file.path for file in session.results()] == ["out.csv"]
+    assert session.result("out.csv") == b"two\n"
+    assert session.id in {one.id for one in client.sessions(phase="COMPLETED")}
+    assert "session.completed" in {event.kind for event in client.events(session.id)}
+    assert client.whoami().person
+    session.delete()
+    refused = client.ask(run="true", cores=100000)
+    assert (refused.result, len(refused)) == ("NO", 0)
+    assert refused.reasons[0].nearest
+
+
+@pytest.mark.anyio
+async def test_a_program_that_awaits_does_the_same(person: Person) -> None:
+    async with AsyncClient(socket=person.home / "run" / "sublet.sock") as client:
+        session = await (await client.ask(run=["echo", "one"], time="1m"))[0].accept()
+        assert "".join([piece async for piece in session.logs(follow=True)]) == "one\n"
+        await session.wait(timeout=PATIENCE)
+        assert session.exit_code == 0
+        await session.delete()
 
 
 def test_platforms_and_the_doctor_are_well(person: Person) -> None:

@@ -24,7 +24,7 @@ from sublet.errors import SubletError
 from sublet.wire.v1.offers import OfferView
 from sublet.wire.v1.sessions import SessionView
 
-EXIT_CODES = {"timeout": 124, "cancelled": 130, "out-of-memory": 137}
+EXIT_CODES = {"timeout": 124, "not-started": 127, "cancelled": 130, "out-of-memory": 137}
 LOOK_EVERY = 0.5  # seconds
 SOON = timedelta(seconds=10)
 NOT_YET = frozenset({"ACCEPTED", "WAITING", "PREPARING"})
@@ -56,7 +56,8 @@ def run(
     there; --data brings more, and --out fetches what it left.
 
     Ctrl-C asks whether to cancel it or to let it go on; where nobody can be asked, it goes on. A job that was ended by
-    a signal exits with 128 + the signal, one whose time was over with 124, one that was cancelled with 130.
+    a signal exits with 128 + the signal, one whose time was over with 124, one that could not be started with 127,
+    one that was cancelled with 130.
     """
     link = out.link()
     asked = document(out, *split(file, words), given, local=link.address.local)
@@ -157,7 +158,8 @@ def _waited_for(session: SessionView) -> str:
 
 
 def _tell(out: Output, session: SessionView) -> None:
-    if session.condition:
+    soon = session.start is not None and session.start - datetime.now(UTC) < SOON
+    if session.condition and not (session.phase in NOT_YET and soon):
         out.note(f"{session.short}: {session.condition}")
     elif session.phase == "AVAILABLE":
         for way in session.connectors:

@@ -41,6 +41,9 @@ class Shim:
         return is_alive(self.pid, self.start, self.boot)
 
 
+OWN = ".sublet"  # in the working directory: what a kind put there to run the executable
+
+
 def moment(seconds: float) -> datetime:
     """A point in time from its epoch seconds."""
     return datetime.fromtimestamp(seconds, UTC)
@@ -205,7 +208,7 @@ class SessionDir:
         """The files that it left in its working directory; links are not followed, and what was brought is not left."""
         brought = {self.work / mount["target"] for mount in (self.read("job.json") or {}).get("mounts", ())}
         for folder, folders, names in os.walk(self.work):
-            folders.sort()
+            folders[:] = sorted(name for name in folders if Path(folder, name) != self.work / OWN)
             for name in sorted(names):
                 path = Path(folder, name)
                 if path in brought:  # a file was mounted there; this is what it was mounted on
