@@ -318,6 +318,25 @@ def test_a_deleted_session_takes_its_events_and_the_last_one_its_set(store: Stor
     assert store.read_sync(lambda tx: tx.offersets.get(one.offerset)) is None
 
 
+def test_answers_that_came_to_nothing_are_forgotten_and_others_are_not(store: Store) -> None:
+    store.write_sync(define)
+    lapsed = store.write_sync(offer_some)
+    taken = store.write_sync(lambda tx: offer_some(tx, hold=(whole("n0"),)))
+    store.write_sync(lambda tx: accept(tx, taken[0].id, NOON, (whole("n0"),)))
+    refusal = store.write_sync(lambda tx: tx.offersets.add(replace(a_set(), result="NO")))
+    store.write_sync(lambda tx: tx.sessions.expire(NOON + HOUR))
+    recent = store.write_sync(lambda tx: offer_some(tx, created=NOON + HOUR))
+    offered = store.write_sync(offer_some)
+    assert store.write_sync(lambda tx: tx.offersets.forget(NOON + HOUR, limit=1)) == 1
+    assert store.write_sync(lambda tx: tx.offersets.forget(NOON + HOUR)) == 1
+    assert store.write_sync(lambda tx: tx.offersets.forget(NOON + HOUR)) == 0
+    left = {taken[0].offerset, recent[0].offerset, offered[0].offerset}
+    assert {s.offerset for s in store.read_sync(lambda tx: tx.sessions.list()).items} == left
+    gone = (lapsed[0].offerset, refusal.id)
+    assert [store.read_sync(lambda tx, id=id: tx.offersets.get(id)) for id in gone] == [None, None]
+    assert {event.session for event in store.read_sync(lambda tx: tx.events.after())} == left | {taken[0].id}
+
+
 def test_any_text_can_be_stored(store: Store) -> None:
     odd = "naïve; $(rm) 'x' \"y\" % :a \\ 日本 \0 \ud800"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError, StatementError
 
 from sublet.errors import BadRequest, BadSettings, BrokenStore, SubletError
 
@@ -48,13 +48,13 @@ class Database:
 
     def meaning(self, error: BaseException) -> BaseException:
         """What an error that came out of the database's driver is to a caller."""
-        orig = error.orig if isinstance(error, DBAPIError) else error
+        orig = (error.orig or error) if isinstance(error, StatementError) else error
         module: Any = self.writing.dialect.dbapi
         if isinstance(error, SubletError):
             return error
         if isinstance(orig, module.DataError | UnicodeEncodeError | OverflowError):
             return BadRequest(detail="it holds a character or a number that can't be stored")
-        if isinstance(error, DBAPIError) or isinstance(orig, module.Error):
+        if isinstance(error, SQLAlchemyError) or isinstance(orig, module.Error):
             return self.broken(str(orig).strip() or type(orig).__name__)
         return error
 

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import TypeAdapter
-from sqlalchemy import insert, select
+from sqlalchemy import delete, insert, select
 
 from sublet.core.offer import Reason
 from sublet.core.request import Request
-from sublet.core.session import OfferSet
+from sublet.core.session import OfferSet, Phase
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, dump, given, plain
-from sublet.store.tables import offersets
+from sublet.store.tables import events, offersets, sessions
 
 COLUMNS = tuple(offersets.c)
 ADD = insert(offersets)
 GET = select(*COLUMNS).where(offersets.c.id == given("set_id"))
 SAME = select(*COLUMNS).where(offersets.c.person == given("of_person"), offersets.c.key == given("of_key"))
+_came_to_something = select(sessions.c.id).where(
+    sessions.c.offerset == offersets.c.id, sessions.c.phase.not_in([Phase.REJECTED.value, Phase.EXPIRED.value])
+)
+IN_VAIN = (
+    select(offersets.c.id)
+    .where(offersets.c.created < given("before"), ~_came_to_something.exists())
+    .order_by(offersets.c.created)
+    .limit(given("most"))
+)
 
 REQUEST = TypeAdapter(Request)
 REASONS = TypeAdapter(tuple[Reason, ...])
@@ -60,6 +71,16 @@ class OfferSets:
         """What a person was answered under a key of their own."""
         row = self._sql.row(SAME, {"of_person": plain(person), "of_key": plain(key)})
         return None if row is None else _offerset(row)
+
+    def forget(self, before: datetime, limit: int = 100) -> int:
+        """Remove answers older than this of which nothing was accepted, with all that belongs to them; how many."""
+        ids = [row[0] for row in self._sql.rows(IN_VAIN, {"before": micros(before), "most": limit})]
+        if ids:
+            theirs = select(sessions.c.id).where(sessions.c.offerset.in_(ids))
+            self._sql.modify(delete(events).where(events.c.session.in_(theirs) | events.c.session.in_(ids)))
+            self._sql.modify(delete(sessions).where(sessions.c.offerset.in_(ids)))
+            self._sql.modify(delete(offersets).where(offersets.c.id.in_(ids)))
+        return len(ids)
 
 
 def _offerset(row: Row) -> OfferSet:

@@ -44,7 +44,8 @@ class Store:
     async def write(self, work: Callable[[Tx], T]) -> T:
         """Run a work in the writer's thread and return its result once that is committed.
 
-        What it raises undoes all that it did, and comes back here. If the database fails, BrokenStore.
+        What it raises undoes all that it did, and comes back here. If the database fails, BrokenStore. A caller that
+        is cancelled while the work still waits for its turn takes it back; once begun, it is done.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
