@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from sublet.client import Client
+from sublet.client.calls.platforms import calendar
 from sublet.errors import SubletError
 from sublet.service.faults import POINTS
 from tests.serving import Serving, eventually
@@ -31,7 +33,9 @@ def counted(witness: Path, seconds: float = 0.3) -> list[str]:
 
 
 def no_bookings(client: Client) -> bool:
-    return not any(take for node in client.calendar("here").nodes for take in node.busy)
+    now = datetime.now(UTC)
+    lanes = client.do(calendar("here", now, now + timedelta(days=1))).lanes
+    return not any(lane.busy for lane in lanes)
 
 
 @pytest.mark.parametrize("point", POINTS)
