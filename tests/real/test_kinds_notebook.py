@@ -58,6 +58,7 @@ def test_parameters_go_in_and_the_executed_notebook_and_its_page_come_out(place:
     assert any("42" in str(cell.get("outputs")) for cell in executed["cells"])
     assert "product 42" in (place.work / "executed.html").read_text()
     assert (place.work / "made.txt").read_text() == "made"
+    assert "not a writable location" not in err
 
 
 def test_a_notebook_that_raises_ends_with_its_last_words_and_is_kept(place: Place) -> None:

@@ -204,11 +204,20 @@ def stop(plan: Plan, process: subprocess.Popen[bytes]) -> None:
         process.kill()
 
 
+def wait_for_monitor(plan: Plan) -> None:
+    """Podman's monitor tidies up after the container: it should not be cut off at that."""
+    monitor = read(f"{plan['private']}/monitor")
+    deadline = time.monotonic() + STOP_SECONDS
+    while monitor and os.path.exists(f"/proc/{monitor}") and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
 def clean(plan: Plan, image: Image) -> None:
     """Leave neither container nor image nor secrets behind."""
     if plan["tool"] in ("podman", "docker"):
         tool = plan["paths"][plan["tool"]]
         remove(tool, plan["name"])
+        wait_for_monitor(plan)
         if image.temporary and image.reference:
             quietly(tool, "rmi", image.reference)
         if plan["tool"] == "podman" and os.geteuid() and tools.owner_differs(image):

@@ -82,7 +82,7 @@ def podman(plan: Plan, image: Image, machine: Machine, environment_file: str) ->
     argv = [plan["paths"]["podman"]]
     argv += ["--runtime", machine.runtime] if machine.runtime else []
     argv += ["--hooks-dir", machine.hooks] if machine.hooks else []
-    argv += ["run", "--pull=never", "--log-driver=none"]
+    argv += ["run", "--pull=never", "--log-driver=none", f"--conmon-pidfile={plan['private']}/monitor"]
     if not machine.runtime:
         argv += ["--cgroups=disabled"]  # it stays in the job's own control group, with its limits
     elif machine.root:

@@ -145,7 +145,9 @@ def main() -> int:
     if sys.executable != python and "SUBLET_AGAIN" not in os.environ:
         os.execve(python, [python, sys.argv[0]], {**os.environ, "SUBLET_AGAIN": "1"})  # noqa: S606 (as meant)
     os.environ.pop("SUBLET_AGAIN", None)
-    os.environ.update(JUPYTER_RUNTIME_DIR=f"{plan['own']}/runtime", IPYTHONDIR=f"{plan['own']}/ipython")
+    for name, folder in (("JUPYTER_RUNTIME_DIR", "runtime"), ("IPYTHONDIR", "ipython")):
+        os.environ[name] = f"{plan['own']}/{folder}"  # what they leave goes with the session
+        os.makedirs(os.environ[name], exist_ok=True)
     try:
         if plan["requirements"]:
             offer_kernel(install(plan["requirements"], plan["environment"]), plan["own"])
