@@ -37,6 +37,7 @@ async def overview(request: Request) -> Response:
         more=active.next is not None,
         recent=recent.items,
         platforms=platforms,
+        drawn=[(state.name, picture) for state, picture in platforms if picture],
     )
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from sublet.core.amounts import duration_text
-from sublet.core.offer import Node, Offer, Quote, Shape
+from sublet.core.offer import Node, Offer, Quote, Shape, Take
 from sublet.core.session import Phase
 from sublet.core.windows import zone_of
 from sublet.errors import BadAmount
@@ -127,7 +127,7 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def has(thing: Shape | Node) -> str:
+def has(thing: Shape | Node | Take) -> str:
     """What a node has, or what is taken of it: `4 cores · 8 GiB · 1 GPU`."""
     gpus = f" · {counted(thing.gpus, 'GPU')}" if thing.gpus else ""
     return f"{counted(thing.cores, 'core')} · {memory_about(thing.memory)}{gpus}"
