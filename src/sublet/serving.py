@@ -35,12 +35,13 @@ class Serving:
 
 
 def process_start(pid: int) -> int | None:
-    """When a process began, in the kernel's clock ticks; None when there is no such process."""
+    """When a process began, in the kernel's clock ticks; None when there is no such process, or only its remains."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return int(file.read().rpartition(")")[2].split()[19])
+            state, *rest = file.read().rpartition(")")[2].split()
     except OSError:
         return None
+    return None if state in ("Z", "X") else int(rest[18])
 
 
 def record_serving(home: Home, url: str, socket: str) -> None:
