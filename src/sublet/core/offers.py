@@ -218,13 +218,13 @@ class _Search:
         return found._replace(latest=min(most, found.latest + low * SECOND))
 
     def _slot(self, shape: Shape, nodes: int, length: timedelta, windows: Sequence[Window]) -> Slot | None:
-        """The earliest start in the windows: on a whole second, if there is one."""
+        """The earliest start in the windows; on the whole second after it, if that is free too."""
         slot = self._earliest(shape, nodes, length, windows)
         if slot is None or not slot.start.microsecond:
             return slot
         second = _whole_second(slot.start)
-        rest = [Window(max(window.start, second), window.end) for window in windows if window.end > second]
-        return (self._earliest(shape, nodes, length, rest) if rest else None) or slot
+        inside = any(window.start <= second < window.end for window in windows)
+        return (self._earliest(shape, nodes, length, [Window(second, second)]) if inside else None) or slot
 
     def _earliest(self, shape: Shape, nodes: int, length: timedelta, windows: Sequence[Window]) -> Slot | None:
         return self.terms.calendar.earliest(
