@@ -230,6 +230,19 @@ def test_a_second_service_in_the_same_home_is_refused(person: Person) -> None:
     assert "already serves" in second.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a machine another name")
+def test_a_login_node_is_refused_with_a_place_to_go(person: Person, tmp_path: Path) -> None:
+    (tmp_path / "sbatch").touch(mode=0o755)
+    environment = {**person.environment, "SUBLET_HOME": str(tmp_path / "home")}
+    environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
+    line = 'hostname login1 && exec "$@"'
+    words = ["unshare", "--uts", "--pid", "--fork", "--mount-proc", "sh", "-c", line, "sh", *SUBLET, "ps"]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "login1 looks like a login node" in done.stderr
+    assert "hint: Run Sublet on your own machine" in done.stderr
+
+
 def test_down_stops_the_service_and_what_runs_goes_on(person: Person) -> None:
     words = ("run", "--detach", "--quiet", "--time", "5m", "--", "sh", "-c", "sleep 2; echo done > done.txt")
     session = person.types(*words).stdout.strip()

@@ -77,9 +77,11 @@ def converse(socket: ClientConnection) -> bool:
 
 
 def _type(socket: ClientConnection, left: threading.Event) -> None:
+    from websockets.exceptions import ConnectionClosed  # loaded by now
+
     while typed := os.read(sys.stdin.fileno(), PIECE):
         before, away, _ = typed.partition(AWAY)
-        with suppress(Exception):  # the shell may just have ended
+        with suppress(ConnectionClosed):  # the shell may just have ended
             socket.send(before)
         if away:
             break

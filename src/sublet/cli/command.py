@@ -23,8 +23,8 @@ class Example(str):
         return super().__new__(cls, "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines))
 
 
-def MANNERS() -> list[click.Option]:  # noqa: N802 - a table, made anew for each command because click keeps state in it
-    """The options that every command takes."""
+def common_options() -> list[click.Option]:
+    """The options that every command takes, anew for each."""
     return [
         click.Option(["--json"], is_flag=True, help="Print JSON."),
         click.Option(["--quiet", "-q"], is_flag=True, help="Print only what a script needs."),
@@ -45,7 +45,7 @@ class Word(click.Command):
     def __init__(self, *args: Any, **settings: Any) -> None:
         """Like any other, with the common options at the end."""
         super().__init__(*args, **settings)
-        self.params += MANNERS()
+        self.params += common_options()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Remember how much stands after --, which click would forget."""
@@ -66,7 +66,7 @@ class Group(click.Group):
         """Like any other, with the common options at the end."""
         settings.setdefault("context_settings", SETTINGS)
         super().__init__(*args, **settings)
-        self.params += MANNERS()
+        self.params += common_options()
 
     def invoke(self, ctx: click.Context) -> Any:
         """Make the output that was asked for, and run."""
