@@ -231,3 +231,10 @@ class DiskFull(PlatformRefused):
     """The platform {platform} has no room left on its disk: {why}"""
 
     hint = "Remove old sessions with `sublet rm`, or ask the operator for room."
+
+
+class Forged(SubletError):
+    """This form did not come from a page of this service, or the page is too old."""
+
+    hint = "Go back, load the page again, and send it once more."
+    status = 403

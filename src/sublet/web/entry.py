@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from starlette.requests import Request
 
 from sublet.api.people import on_socket, service_of
-from sublet.errors import NotSignedIn, SubletError
+from sublet.errors import Forged, NotSignedIn
 from sublet.service.desk import Desk, Person
 
 COOKIE = "sublet_web"
@@ -22,13 +22,6 @@ STAY = timedelta(hours=12)
 CODE_LASTS = timedelta(minutes=5)
 MOST_SEALED = 2048
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1", "sublet", "")
-
-
-class Forged(SubletError):
-    """This form did not come from a page of this service, or the page is too old."""
-
-    hint = "Go back, load the page again, and send it once more."
-    status = 403
 
 
 @dataclass(frozen=True, slots=True)

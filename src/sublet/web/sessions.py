@@ -27,6 +27,7 @@ EXTENDABLE = ACTIVE - {Phase.RELEASING}
 NOT_OFFERS = tuple(phase for phase in Phase if phase not in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED))
 WAY = (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING, Phase.RUNNING, Phase.RELEASING)
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+ADDRESS = re.compile(r": \S*/connect/\S+")  # has the session's secret in it; the button leads there without showing it
 OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")
 
 
@@ -100,7 +101,8 @@ async def _session(
         who,
         wrong.status if wrong else 200,
         session=session,
-        sentences=sentences,
+        sentences=[ADDRESS.sub(".", sentence) for sentence in sentences],
+        ways_in=[] if session.phase in OVER else _ways_in(service, session),
         stages=stages(session),
         streams=streams,
         files=await _files(service, session, person),
@@ -198,6 +200,11 @@ def stages(session: Session) -> list[Stage]:
 
 
 ENDS: dict[Phase, Literal["good", "bad", "idle"]] = {Phase.COMPLETED: "good", Phase.FAILED: "bad"}
+
+
+def _ways_in(service: Service, session: Session) -> list[str]:
+    """Where the session can be connected to, by the same address as this page: others may know us by another name."""
+    return [one.location.removeprefix(service.base_url) for one in session.connectors if one.status == "AVAILABLE"]
 
 
 async def _files(service: Service, session: Session, person: Person) -> list[object]:
