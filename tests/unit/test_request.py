@@ -249,6 +249,8 @@ def test_a_name_is_data_whatever_is_in_it() -> None:
         ({"compute": {"cores": {"min": 4, "max": 2}}}, "compute.cores", "min"),
         ({"compute": {"memory": -4}}, "compute.memory.max", ""),
         ({"compute": {"memory": 10**12}}, "compute.memory.max", ""),
+        ({"compute": {"memory": 10**5000}}, "compute.memory.max", ""),
+        ({"costs": [{"type": "x", "max": 10**5000}]}, "costs[0].max", ""),
         ({"compute": {"memory": []}}, "compute.memory.max", "GiB"),
         ({"compute": [{}, {}]}, "compute", "exactly one"),
         ({"compute": {"volumes": {}}}, "compute.volumes", ""),
@@ -307,6 +309,7 @@ leaves = (
     st.none()
     | st.booleans()
     | st.integers()
+    | st.sampled_from([10**400, -(10**400)])
     | st.floats()
     | st.text(max_size=8)
     | st.sampled_from(["4GiB", "2-8", "PT2H", "now", "2026-12-01T09:00:00Z/PT3H", "mon 09:00-12:00", "command", "a"])

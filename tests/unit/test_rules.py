@@ -32,6 +32,14 @@ def test_a_value_that_matches_a_pattern_is_refused_with_the_operators_reason() -
     assert "use our own registry" in reasons[0].message
 
 
+def test_a_rule_that_only_says_why_refuses_whatever_is_there() -> None:
+    ports = {"executable": {"kind": "docker-container", "network": {"ports": []}, "privileged": True}}
+    rules = [Rule("executable.network", refuse="no ports"), Rule("executable.privileged", "true")]
+    reasons = apply_rules(rules, full_document(ports), "ann").reasons
+    assert [reason.field for reason in reasons] == ["executable.network", "executable.privileged"]
+    assert not apply_rules(rules, DOCUMENT, "ann").reasons
+
+
 def test_a_path_reaches_into_every_item_of_a_list() -> None:
     reasons = apply_rules([Rule("data.location", "http:*")], DOCUMENT, "ann").reasons
     assert [reason.field for reason in reasons] == ["data[1].location"]

@@ -40,6 +40,8 @@ _A_MEMORY = "an amount of memory"
 
 def shown(value: object) -> str:
     """A value as an error quotes it: short, and on one line."""
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return "so large a number"  # Python itself refuses to print the largest
     text = value if isinstance(value, str) and value.isprintable() and value else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
@@ -60,7 +62,7 @@ def parse_memory(text: str) -> int:
 
 def gib(number: float) -> int:
     """The bytes in a number of GiB, as the IVOA documents count them."""
-    if isinstance(number, bool) or not math.isfinite(number) or number < 0 or number > MOST_MEMORY // GIB:
+    if isinstance(number, bool) or not 0 <= number <= MOST_MEMORY // GIB:
         raise BadAmount(text=shown(number), what="a number of GiB", example="a number from 0 to 1073741824")
     return math.ceil(number * GIB)
 

@@ -18,7 +18,7 @@ from sublet.core.limits import LIMIT, check_costs, check_limits, has, storage_of
 from sublet.core.offer import Answer, Node, Offer, Quote, Reason, Shape
 from sublet.core.prices import Prices
 from sublet.core.request import Request, Window
-from sublet.core.starts import DAY, HOUR, MINUTE, QUARTER, Opening, named_time, parts
+from sublet.core.starts import DAY, HOUR, MINUTE, QUARTER, Opening, named_time, parts, time_in_words
 from sublet.core.windows import SECOND, last_start, windows_of, zone_of
 
 __all__ = ["WayFacts", "expiry_of", "find_offers", "hold_of", "takes_of"]
@@ -266,8 +266,7 @@ class _Search:
             tries -= 1
             other = self._at_a_named_time(part, len(earliest.nodes))
             if other and other.start not in starts:
-                local = other.start.astimezone(zone)
-                found.append((other, f"{local:%H:%M} on {local:%A} {local.day} {local:%B}, {zone.key}"))
+                found.append((other, f"{time_in_words(other.start.astimezone(zone))}, {zone.key}"))
                 starts.add(other.start)
         return found
 

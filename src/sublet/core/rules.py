@@ -36,10 +36,15 @@ class Rule:
         """A rule that could never do anything is a mistake."""
         if not self.field or not all(self.field.split(".")):
             raise ValueError("a rule's field is a path like compute.cores.max")
-        if not (self.pattern or self.only or self.cap is not None):
-            raise ValueError("a rule needs a pattern to refuse, a list of what only is allowed, or a cap")
+        if not (self.pattern or self.only or self.refuse or self.cap is not None):
+            raise ValueError("a rule needs something to refuse, a list of what only is allowed, or a cap")
         if self.cap is not None and _amount(self.cap, self.field, self.cap) is None:
             raise ValueError(f"{self.cap} is not an amount of {self.field}")
+
+    @property
+    def refused(self) -> str | tuple[str, ...]:
+        """The patterns that it refuses: everything, if it only says why."""
+        return self.pattern or ("*" if self.refuse and not self.only and self.cap is None else ())
 
 
 class Ruled(NamedTuple):
@@ -93,6 +98,8 @@ class _Change:
     def __call__(self, value: Any, path: str, within: Any) -> Any:
         """The value to put there; `within` is the map that it is in."""
         if isinstance(value, Mapping):
+            if "*" in self.rule.refused:
+                self.reasons.append(_refused(path, "", self.rule.refuse))
             return self._cap_range(value, path)
         if value is None:
             return value
@@ -101,7 +108,7 @@ class _Change:
 
     def _refuse(self, text: str, path: str) -> None:
         rule = self.rule
-        if rule.pattern and _matches(text, rule.pattern):
+        if rule.refused and _matches(text, rule.refused):
             self.reasons.append(_refused(path, text, rule.refuse or f"the operator refuses {shown(text)} here"))
         if rule.only and not _matches(text, rule.only):
             allowed = ", ".join(_each(rule.only))
@@ -134,8 +141,9 @@ class _Change:
 
 
 def _refused(path: str, wanted: str, why: str, limit: str = "", nearest: str = "") -> Reason:
-    sentence = f"{path} {shown(wanted)} is refused: {why.rstrip('.')}."
-    return Reason(REFUSED, path, sentence, wanted=shown(wanted), limit=limit, nearest=nearest)
+    asked = shown(wanted) if wanted else ""
+    sentence = f"{f'{path} {asked}'.strip()} is refused: {why.rstrip('.') or 'the operator refuses it'}."
+    return Reason(REFUSED, path, sentence, wanted=asked, limit=limit, nearest=nearest)
 
 
 def _above(value: Any, path: str, cap: Any) -> bool:

@@ -10,6 +10,12 @@ MINUTE, QUARTER, HOUR, DAY = timedelta(minutes=1), timedelta(minutes=15), timede
 SPREAD = 7 * DAY  # start times are spread over so much of a long window
 STEPS = (QUARTER, QUARTER * 2, HOUR, HOUR * 2, HOUR * 3, HOUR * 4, HOUR * 6, HOUR * 12, DAY, DAY * 2)
 
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Opening:
@@ -39,3 +45,9 @@ def named_time(time: datetime, step: timedelta) -> datetime:
     """The time that is one step after the last quarter of an hour."""
     midnight = time.replace(hour=0, minute=0, second=0, microsecond=0)
     return time + step - (time - midnight) % QUARTER
+
+
+def time_in_words(time: datetime) -> str:
+    """`09:00 on Monday 16 November`, whatever language the machine speaks."""
+    day = f"{DAYS[time.weekday()]} {time.day} {MONTHS[time.month - 1]}"
+    return f"{time.hour:02}:{time.minute:02} on {day}"

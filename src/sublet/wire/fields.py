@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
@@ -14,6 +13,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 MOST_TEXT = 1024
 MOST_ITEMS = 1000
+MOST_NUMBER = 1e300
 
 
 def refuse(path: str, detail: str, hint: str = "") -> NoReturn:
@@ -75,7 +75,7 @@ def a_number(value: Any, path: str) -> float:
             number = float(value)
         except ValueError:
             number = None
-    if not isinstance(number, int | float) or isinstance(number, bool) or not math.isfinite(number):
+    if not isinstance(number, int | float) or isinstance(number, bool) or not -MOST_NUMBER < number < MOST_NUMBER:
         refuse(path, f"{shown(value)} is not a number")
     return float(number)
 
