@@ -12,10 +12,11 @@ from sublet.core.ladder import bits
 from sublet.core.offer import Node, Shape, Take
 from sublet.core.request import Window
 from sublet.core.search import Search
-from sublet.core.timeline import MOST, Timeline, micros, moment, pack, span_of, unpack
+from sublet.core.timeline import BEGINNING, BITS, Timeline, micros, moment, pack, span_of, unpack
 from sublet.errors import NoRoom, NotBookable, NotFound
 
 NOTHING: Mapping[str, int] = MappingProxyType({})
+Pairs = list[tuple[int, int]]  # a node's place in the index, and a packed amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Calendar:
         """Whether all of them could be booked together."""
         wanted = tuple(takes)
         if _apart(wanted):
-            return all(map(self._has_room, wanted))
+            return self._has_room(wanted)
         if not self._book(wanted):
             return False
         self._add(wanted, -1)
@@ -133,9 +134,10 @@ class Calendar:
         sizes = {name: pack(size) for name, size in storage.items() if size > 0}
         if not search.possible or not sizes.keys() <= self._pools.keys():
             return None
+        end = BEGINNING
         for window in sorted(windows, key=lambda window: window.start):
             start = micros(window.start)
-            end = max(micros(window.end), start + 1)
+            start, end = max(start, end), max(start + 1, micros(window.end), end)  # what was searched isn't again
             while start < end:
                 for name, size in sizes.items():
                     first = self._pools[name].first(start - ahead, extent, size, end - ahead)
@@ -177,36 +179,52 @@ class Calendar:
         place = self._places.get(take.where)
         return None if place is None else self._index.lines[place]
 
-    def _has_room(self, take: Take) -> bool:
-        line = self._line(take)
-        return line is not None and not _absurd(take) and line.fits(micros(take.start), micros(take.end), _amount(take))
-
     def _book(self, takes: Sequence[Take]) -> bool:
         """Add them if all have room, counted against each other; else leave all as it was."""
-        if _apart(takes):
-            if not all(map(self._has_room, takes)):
+        parts = [takes] if _apart(takes) else [(take,) for take in takes]
+        for at, part in enumerate(parts):
+            if not self._has_room(part):
+                for added in parts[:at]:
+                    self._add(added, -1)
                 return False
-            self._add(takes)
-            return True
-        for at, take in enumerate(takes):
-            if not self._has_room(take):
-                self._add(takes[:at], -1)
-                return False
-            self._add((take,))
+            self._add(part)
         return True
 
+    def _has_room(self, takes: Sequence[Take]) -> bool:
+        """Whether there is room for takes that are all of different nodes and pools."""
+        if any((take.cores | take.memory | take.gpus | take.size) >> BITS for take in takes):
+            return False  # less than nothing, or absurdly much
+        nodes, pools = self._read(takes)
+        if len(pools) + sum(map(len, nodes.values())) < len(takes):
+            return False  # one that isn't known here
+        lines = self._index.lines
+        return all(line.fits(start, end, amount) for line, start, end, amount in pools) and all(
+            lines[place].fits(start, end, amount) for (start, end), pairs in nodes.items() for place, amount in pairs
+        )
+
     def _add(self, takes: Sequence[Take], sign: int = 1) -> None:
-        """Add what is of known nodes and pools, those of the same time together."""
-        together: dict[tuple[datetime, datetime], list[tuple[int, int]]] = {}
+        """Add what is of known nodes and pools, or take it away."""
+        nodes, pools = self._read(takes)
+        for line, start, end, amount in pools:
+            line.add(start, end, sign * amount)
+        for (start, end), pairs in nodes.items():
+            self._index.add(start, end, pairs if sign > 0 else [(place, -amount) for place, amount in pairs])
+
+    def _read(self, takes: Sequence[Take]) -> tuple[dict[tuple[int, int], Pairs], list[tuple[Timeline, int, int, int]]]:
+        """The takes in integers: of nodes, those of the same time together; of pools, each with its line."""
+        nodes: dict[tuple[int, int], Pairs] = {}
+        pools: list[tuple[Timeline, int, int, int]] = []
+        last: Take | None = None
         for take in takes:
+            if last is None or take.start is not last.start or take.end is not last.end:
+                start, end, last = micros(take.start), micros(take.end), take
+                pairs = nodes.setdefault((start, end), [])
             if take.pool:
                 if take.where in self._pools:
-                    self._pools[take.where].add(micros(take.start), micros(take.end), sign * _amount(take))
+                    pools.append((self._pools[take.where], start, end, pack(take.size)))
             elif take.where in self._places:
-                place = self._places[take.where]
-                together.setdefault((take.start, take.end), []).append((place, sign * _amount(take)))
-        for (start, end), amounts in together.items():
-            self._index.add(micros(start), micros(end), amounts)
+                pairs.append((self._places[take.where], pack(take.cores, take.memory, take.gpus)))
+        return nodes, pools
 
     def _remember(self, key: str, takes: tuple[Take, ...]) -> None:
         self._takes[key] = self._takes.get(key, ()) + takes
@@ -219,8 +237,3 @@ def _apart(takes: Sequence[Take]) -> bool:
 
 def _amount(take: Take) -> int:
     return pack(take.size) if take.pool else pack(take.cores, take.memory, take.gpus)
-
-
-def _absurd(take: Take) -> bool:
-    amounts = (take.cores, take.memory, take.gpus, take.size)
-    return min(amounts) < 0 or max(amounts) > MOST

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from functools import reduce
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, reduce
 from itertools import repeat
-from operator import and_, xor
+from operator import and_, or_, xor
 
 from sublet.core.ladder import Ladder, Standing, bits
 from sublet.core.timeline import BEGINNING, END, Timeline
 
 CHUNK = 64  # changes of any node inside one chunk of time, before it is cut in two
 BLOCK = 64  # chunks in one block, before it is cut in two
+ALL = -1  # in the place of a last chunk: the whole block, in which the nodes don't change
+
+Spot = tuple[int, int]  # a block, and a chunk in it
+Spot3 = tuple[int, int, int]  # a block, a chunk in it, and the chunk to stop before
+Flips = dict[tuple[int, int, int, int], int]  # block, first chunk, last chunk, rows → nodes
+
+
+@lru_cache(maxsize=4096)
+def _places(rows: int) -> tuple[int, ...]:
+    return tuple(bits(rows))
 
 
 class Block:
     """Neighbouring chunks of time, and for each row the nodes that stand on it throughout each chunk."""
 
-    __slots__ = ("changes", "edges", "inside", "least", "pending", "rows", "starts", "touched")
+    __slots__ = ("changes", "edges", "inside", "least", "peaks", "pending", "rows", "starts", "touched")
 
     def __init__(self, starts: list[int], rows: list[list[int]]) -> None:
         """Chunks that begin at these times, without any change in them yet."""
@@ -29,6 +39,7 @@ class Block:
         self.rows = rows
         self.pending = [0] * len(rows)  # nodes to be flipped in every chunk of a row, once somebody looks
         self.least: list[int | None] = [None] * len(rows)  # nodes that stand on the row throughout the block
+        self.peaks: list[int | None] = [None] * len(rows)  # the most nodes that may stand on the row at any one time
         self.touched = 0  # nodes that may change after the start of the block, and before its end
 
     def row(self, at: int) -> list[int]:
@@ -45,22 +56,29 @@ class Block:
             least = self.least[at] = reduce(and_, self.row(at))
         return least
 
-    def flip(self, first: int, last: int, rows: int, nodes: int) -> None:
-        """Flip nodes in some rows, from one chunk until before another."""
-        if first == 0 and last == len(self.starts):
-            for at in bits(rows):
-                self.pending[at] ^= nodes
-                self.least[at] = None
-            return
-        for at in bits(rows):
-            row = self.row(at)
-            row[first:last] = map(xor, row[first:last], repeat(nodes))
-            self.least[at] = None
+    def most(self, at: int) -> int:
+        """The most nodes that may stand on a row at any one time of the block."""
+        peak = self.peaks[at]
+        if peak is None:
+            masks = map(or_, self.row(at), self.inside)
+            peak = self.peaks[at] = max(map(int.bit_count, masks))
+        return peak
 
-    def flip_all(self, rows: int, nodes: int) -> None:
+    def flip(self, first: int, last: int, rows: Sequence[int], nodes: int) -> None:
+        """Flip nodes in some rows, from one chunk until before another."""
+        for at in rows:
+            self.least[at] = self.peaks[at] = None
+            row = self.row(at) if self.pending[at] else self.rows[at]
+            if last == first + 1:
+                row[first] ^= nodes
+            else:
+                row[first:last] = map(xor, row[first:last], repeat(nodes))
+
+    def flip_all(self, rows: Sequence[int], nodes: int) -> None:
         """Flip nodes that don't change inside the block, in some rows, throughout."""
-        for at in bits(rows):
+        for at in rows:
             self.pending[at] ^= nodes
+            self.peaks[at] = None
             least = self.least[at]
             if least is not None:
                 self.least[at] = least ^ nodes
@@ -82,7 +100,7 @@ class Index:
         kinds = {capacity: Standing(self.ladder, capacity) for capacity in set(capacities)}
         self.standing = [kinds[capacity] for capacity in capacities]
         self.all = (1 << len(self.lines)) - 1
-        idle = [0] * self.ladder.count
+        self.idle = idle = [0] * self.ladder.count  # the nodes on each row while nothing is taken
         for node, standing in enumerate(self.standing):
             for at in bits(standing[0]):
                 idle[at] |= 1 << node
@@ -111,55 +129,99 @@ class Index:
         """Take (node, packed amount) pairs more, or less when negative, over [start, end)."""
         if start >= end:
             return
-        flips: dict[tuple[int, int, int, int], int] = {}
+        ends = (self.chunk(start), self.chunk(end))
+        flips: Flips = {}
+        alike: dict[int, int] = {}  # rows → nodes that are flipped in them throughout
         for node, amount in amounts:
             if amount:
-                self._add(node, start, end, amount, flips)
+                self._add(node, start, end, amount, ends, flips, alike)
+        for block, first, last in self._between(start, *ends) if alike else ():
+            for rows, nodes in alike.items():
+                spot = (block, first, last, rows)
+                flips[spot] = flips.get(spot, 0) ^ nodes
         for (block, first, last, rows), nodes in flips.items():
-            if last:
-                self.blocks[block].flip(first, last, rows, nodes)
+            if last == ALL:
+                self.blocks[block].flip_all(_places(rows), nodes)
             else:
-                self.blocks[block].flip_all(rows, nodes)
+                self.blocks[block].flip(first, last, _places(rows), nodes)
         for time in (start, end):
             self._tidy(time)
 
-    def _add(self, node: int, start: int, end: int, amount: int, flips: dict[tuple[int, int, int, int], int]) -> None:
-        line = self.lines[node]
-        first, last, new_start, new_end = line.raise_by(start, end, amount)
-        self._collect(node, start, end, amount, first, last, flips)
-        used = line.used
-        starts, ends = used[first - 1] != used[first], used[last - 1] != used[last]
-        line.join(first, last)
-        if starts == new_start:  # a change that is new and stays, or was there and is gone
-            self._mark(node, start, starts)
-        if ends == new_end:
-            self._mark(node, end, ends)
-
-    def _collect(
+    def _add(
         self,
         node: int,
         start: int,
         end: int,
         amount: int,
-        first: int,
-        last: int,
-        flips: dict[tuple[int, int, int, int], int],
+        ends: tuple[Spot, Spot],
+        flips: Flips,
+        alike: dict[int, int],
     ) -> None:
-        """Find the chunks in which the node now stands on other rows."""
+        line, standing = self.lines[node], self.standing[node]
+        used = line.used
+        first, last, new_start, new_end = line.raise_by(start, end, amount)
+        if last == first + 1:  # most often: one step, so that all is the same for all the chunks in between
+            rows = standing[used[first]] ^ standing[used[first] - amount]
+            if rows:
+                alike[rows] = alike.get(rows, 0) ^ 1 << node
+                self._collect_ends(node, start, end, amount, first, ends, flips)
+        else:
+            self._collect(node, start, end, amount, first, last, ends[0], flips)
+        starts, stops = used[first - 1] != used[first], used[last - 1] != used[last]
+        line.join(first, last)
+        if starts == new_start:  # a change that is new and stays, or was there and is gone
+            self._mark(node, start, starts, ends[0])
+        if stops == new_end:
+            self._mark(node, end, stops, ends[1])
+
+    def _between(self, start: int, head: Spot, tail: Spot) -> Iterator[Spot3]:
+        """The runs of chunks that lie wholly between the chunks of a start and of an end."""
+        block, chunk = head
+        if self.blocks[block].starts[chunk] < start:
+            chunk += 1
+        last, upto = tail
+        while block < last:
+            count = len(self.blocks[block].starts)
+            if chunk == 0:
+                yield block, 0, ALL
+            elif chunk < count:
+                yield block, chunk, count
+            block, chunk = block + 1, 0
+        if chunk < upto:
+            yield block, chunk, upto
+
+    def _collect_ends(
+        self, node: int, start: int, end: int, amount: int, step: int, ends: tuple[Spot, Spot], flips: Flips
+    ) -> None:
+        """Find how a node stands in the chunks that one raised step covers in part."""
+        line, standing, (head, tail) = self.lines[node], self.standing[node], ends
+        for at, chunk in ends if head != tail else (head,):
+            begin = self.blocks[at].starts[chunk]
+            if begin < (start if (at, chunk) != tail else end):
+                until = self.end(at, chunk)
+                rows = _difference(line, standing, begin, until, step, step + 1, amount)
+                if rows:
+                    spot = (at, chunk, chunk + 1, rows)
+                    flips[spot] = flips.get(spot, 0) ^ 1 << node
+
+    def _collect(
+        self, node: int, start: int, end: int, amount: int, first: int, last: int, head: Spot, flips: Flips
+    ) -> None:
+        """Find the chunks in which a node of which several steps were raised now stands on other rows."""
         line, standing, bit = self.lines[node], self.standing[node], 1 << node
         times, used = line.times, line.used
         step = first
-        block, chunk = self.chunk(start)
+        block, chunk = head
         while True:
             home = self.blocks[block]
             starts = home.starts
             over = self.block_end(block)
             if start <= starts[0] and over <= end and not home.touched & bit:
-                while step + 1 < len(times) and times[step + 1] <= starts[0]:
+                while times[step + 1] <= starts[0]:
                     step += 1
                 rows = standing[used[step]] ^ standing[used[step] - amount]
                 if rows:
-                    spot = (block, 0, 0, rows)
+                    spot = (block, 0, ALL, rows)
                     flips[spot] = flips.get(spot, 0) ^ bit
             else:
                 count = len(starts)
@@ -184,11 +246,12 @@ class Index:
             block += 1
             chunk = 0
 
-    def _mark(self, node: int, time: int, changes: bool) -> None:
-        """Note that a node now changes at a time, or no longer."""
-        at, chunk = self.chunk(time)
+    def _mark(self, node: int, time: int, changes: bool, spot: Spot) -> None:
+        """Note that a node now changes at a time, which lies in that chunk, or no longer."""
+        at, chunk = spot
         block, bit = self.blocks[at], 1 << node
         begin = block.starts[chunk]
+        block.peaks = [None] * len(block.rows)
         if changes and time > block.starts[0]:
             block.touched |= bit
         if time == begin:
@@ -226,37 +289,43 @@ class Index:
     def _cut(self, block: Block, chunk: int, end: int) -> None:
         """Make two chunks of one, with as many changes in the one as in the other."""
         begin, inside = block.starts[chunk], block.inside[chunk]
-        found: list[tuple[int, list[int]]] = []  # nodes and the times of their changes in this chunk
+        found: list[tuple[int, int, int]] = []  # nodes, and which of their steps begin inside this chunk
+        moments: list[int] = []
         for node in bits(inside):
             times = self.lines[node].times
-            found.append((node, times[bisect_right(times, begin) : bisect_left(times, end)]))
-        middle = sorted(time for _, times in found for time in times)[block.changes[chunk] // 2]
-        left: dict[int, int] = {}  # rows → nodes that stand on them
-        right: dict[int, int] = {}
+            first = bisect_right(times, begin)
+            stop = bisect_left(times, end, first)
+            found.append((node, first, stop))
+            moments += times[first:stop]
+        moments.sort()
+        middle = moments[len(moments) // 2]
+        left, right = [0] * len(block.rows), [0] * len(block.rows)
         before = after = edge = changes = 0
-        for node, times in found:
-            bit = 1 << node
-            line, standing = self.lines[node], self.standing[node]
-            if times[0] < middle:
+        for node, first, stop in found:
+            line, standing, bit = self.lines[node], self.standing[node], 1 << node
+            cut = bisect_left(line.times, middle, first, stop)
+            at_middle = cut < stop and line.times[cut] == middle
+            if cut > first:
                 before |= bit
-                changes += bisect_left(times, middle)
-            if times[-1] > middle:
+                changes += cut - first
+            if cut + at_middle < stop:
                 after |= bit
-            if line.changes_at(middle):
+            if at_middle:
                 edge |= bit
-            for half, rows in (
-                (left, line.rows(begin, middle, standing)),
-                (right, line.rows(middle, end, standing)),
-            ):
-                half[rows] = half.get(rows, 0) | bit
+            masks = [standing[used] for used in line.used[first - 1 : stop]]
+            cut -= first - 1
+            for at in _places(reduce(and_, masks[:cut])):
+                left[at] |= bit
+            for at in _places(reduce(and_, masks[cut if at_middle else cut - 1 :])):
+                right[at] |= bit
         for at in range(len(block.rows)):
             row = block.row(at)
             kept = row[chunk] & ~inside
-            row[chunk : chunk + 1] = (_with(kept, left, at), _with(kept, right, at))
+            row[chunk : chunk + 1] = (kept | left[at], kept | right[at])
         block.starts.insert(chunk + 1, middle)
         block.inside[chunk : chunk + 1] = (before, after)
         block.edges.insert(chunk + 1, edge)
-        block.changes[chunk : chunk + 1] = (changes, block.changes[chunk] - changes - edge.bit_count())
+        block.changes[chunk : chunk + 1] = (changes, len(moments) - changes - edge.bit_count())
 
     def _cut_block(self, at: int) -> None:
         block = self.blocks[at]
@@ -266,7 +335,7 @@ class Index:
         new.inside, new.edges, new.changes = block.inside[middle:], block.edges[middle:], block.changes[middle:]
         for column in (block.starts, block.inside, block.edges, block.changes, *rows):
             del column[middle:]
-        block.least = [None] * len(rows)
+        block.least, block.peaks = [None] * len(rows), [None] * len(rows)
         block.retouch()
         new.retouch()
         self.blocks.insert(at + 1, new)
@@ -281,7 +350,7 @@ class Index:
         block.inside += other.inside
         block.edges += other.edges
         block.changes += other.changes
-        block.least = [None] * len(block.rows)
+        block.least, block.peaks = [None] * len(block.rows), [None] * len(block.rows)
         block.retouch()
 
 
@@ -298,17 +367,10 @@ def _difference(line: Timeline, standing: Standing, begin: int, until: int, firs
     return old ^ new
 
 
-def _with(kept: int, groups: dict[int, int], at: int) -> int:
-    row = 1 << at
-    for rows, nodes in groups.items():
-        if rows & row:
-            kept |= nodes
-    return kept
-
-
 def _join(block: Block, left: int) -> None:
     """Make one chunk of two neighbours."""
     right = left + 1
+    block.peaks = [None] * len(block.rows)
     for at in range(len(block.rows)):
         row = block.row(at)
         row[left : right + 1] = (row[left] & row[right],)

@@ -10,6 +10,7 @@ from operator import and_
 
 from sublet.core.index import Index
 from sublet.core.ladder import bits
+from sublet.core.timeline import BEGINNING, END
 
 
 class Search:
@@ -24,30 +25,58 @@ class Search:
         rows = index.ladder.rows(need) if count <= len(index.lines) else None
         self.possible = rows is not None
         self._may, self._sure = rows or ([], [])
+        self._able = reduce(and_, (index.idle[at] for at in self._may), index.all)  # nodes that are large enough
+        self._known: dict[int, int] = {}  # node → it has no room before then
+        self._vague: set[int] = set()  # nodes that may have none then either
+        self._out = 0  # nodes that are known to have no room yet
+        self._soonest = END  # when the first of those may have
 
     def find(self, start: int, end: int) -> tuple[int, int] | None:
-        """The earliest time in [start, end) and the nodes, as a mask."""
+        """The earliest time in [start, end) and the nodes, as a mask; no call may start earlier than one before."""
         index, count = self._index, self._count
         low = start
+        if start < end:
+            sure = self._surely(start)
+            if sure.bit_count() >= count:
+                return start, self._best(sure, start)
         while low < end:
             block, chunk = index.chunk(low)
+            high = min(index.end(block, chunk), end)
+            if self._soonest < high:
+                self._recall(high)
             stop = index.chunk(low + self._span)
             after = (block, chunk + 1)
-            core = self._over(self._may, after, stop)
+            core = self._over(self._may, after, stop) & self._able & ~self._out
             if core.bit_count() < count:
-                at, chunk = self._last_obstacle(after, stop)
-                low = index.blocks[at].starts[chunk]
+                low = min(self._past_obstacle(after, stop), self._soonest)
                 continue
-            high = min(index.end(block, chunk), end)
-            may = core & (self._over(self._may, (block, chunk), after) | index.blocks[block].inside[chunk])
+            may = core & self._at_times(block, chunk)
+            if stop != (block, chunk):
+                may &= self._at_times(*index.chunk(low + self._span - 1))
             if may.bit_count() >= count:
-                last, upto = index.chunk(low + self._span - 1)
-                sure = self._over(self._sure, (block, chunk), (last, upto + 1))
-                found = self._within(low, high, may, sure)
+                found = self._within(low, high, may, self._surely(low))
                 if found is not None:
                     return found
             low = high
         return None
+
+    def _surely(self, time: int) -> int:
+        """The nodes that the index alone knows to have room from a time on."""
+        last, upto = self._index.chunk(time + self._span - 1)
+        return self._over(self._sure, self._index.chunk(time), (last, upto + 1))
+
+    def _at_times(self, block: int, chunk: int) -> int:
+        """The nodes that may stand on the rows at some moment of a chunk."""
+        home = self._index.blocks[block]
+        return reduce(and_, (home.row(at)[chunk] for at in self._may), self._index.all) | home.inside[chunk]
+
+    def _recall(self, time: int) -> None:
+        """Keep out only those nodes that have no room before a time."""
+        self._out, self._soonest = 0, END
+        for node, first in self._known.items():
+            if first >= time:
+                self._out |= 1 << node
+                self._soonest = min(self._soonest, first)
 
     def _over(self, rows: list[int], first: tuple[int, int], stop: tuple[int, int]) -> int:
         """The nodes that stand on all the rows in every chunk from the first until before the last."""
@@ -66,22 +95,33 @@ class Search:
             found = reduce(and_, blocks[last].row(at)[:upto], found)
         return found
 
-    def _last_obstacle(self, first: tuple[int, int], stop: tuple[int, int]) -> tuple[int, int]:
-        """The last chunk from which on, until `stop`, there are too few nodes: no start before it will do."""
-        found = self._index.all
+    def _past_obstacle(self, first: tuple[int, int], stop: tuple[int, int]) -> int:
+        """The start of the last chunk from which on, until `stop`, there are too few nodes: no earlier start will do."""
+        found = self._able & ~self._out
+        if found.bit_count() < self._count:
+            return END
         block, upto = stop
         while True:
             home = self._index.blocks[block]
             chunk = first[1] if block == first[0] else 0
             rows = [reversed(home.row(at)[chunk:upto]) for at in self._may]
-            together = reduce(lambda one, other: map(and_, one, other), rows)
+            together = reduce(lambda one, other: map(and_, one, other), rows) if rows else ()
             masks = list(accumulate(together, and_, initial=found))
             found = masks[-1]
             if found.bit_count() < self._count:
                 back = bisect_left(masks, True, key=lambda mask: mask.bit_count() < self._count)
-                return block, upto - back
+                return self._past_full_blocks(block, upto - back)
             block -= 1
             upto = len(self._index.blocks[block].starts)
+
+    def _past_full_blocks(self, block: int, chunk: int) -> int:
+        """The start of a chunk, or of the next block in which there may be enough nodes at any one time."""
+        blocks = self._index.blocks
+        while any(blocks[block].most(at) < self._count for at in self._may):
+            block, chunk = block + 1, 0
+            if block == len(blocks):
+                return END
+        return blocks[block].starts[chunk]
 
     def _within(self, low: int, high: int, may: int, sure: int) -> tuple[int, int] | None:
         """The earliest time in [low, high), all in one chunk, at which enough of the nodes have room."""
@@ -96,21 +136,36 @@ class Search:
                 missing -= 1
                 if not missing:
                     return low, sure
-            elif first is not None:
+            elif first < high:
                 firsts.append((first, node))
         firsts += [(low, node) for node in bits(sure)]
         while len(firsts) >= self._count:
             firsts.sort()
             low = firsts[self._count - 1][0]
             again = [(first if first >= low else self._first(node, low, high), node) for first, node in firsts]
-            firsts = [(first, node) for first, node in again if first is not None]
+            firsts = [(first, node) for first, node in again if first < high]
             ready = [node for first, node in firsts if first == low]
             if len(ready) >= self._count:
                 return low, sum(1 << node for node in ready[: self._count])
         return None
 
-    def _first(self, node: int, low: int, high: int) -> int | None:
-        return self._index.lines[node].first(low, self._span, self._need, high)
+    def _first(self, node: int, low: int, high: int) -> int:
+        """A time before which a node has no room, exact below `high`; looked for once, and remembered."""
+        first = self._known.get(node, BEGINNING)
+        if first < low or (first < high and node in self._vague):
+            limit = high + self._span
+            found = self._index.lines[node].first(max(low, first), self._span, self._need, limit)
+            if found is None:
+                first = limit
+                self._vague.add(node)
+            else:
+                first = found
+                self._vague.discard(node)
+            self._known[node] = first
+            if first >= high:
+                self._out |= 1 << node
+                self._soonest = min(self._soonest, first)
+        return first
 
     def _best(self, nodes: int, time: int) -> int:
         """As many as are wanted: those with the least to spare around a time, GPUs before cores; then the smallest."""

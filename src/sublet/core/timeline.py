@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BEGINNING = -(10**18)  # microseconds; before any datetime
@@ -12,7 +13,8 @@ END = 10**18  # microseconds; after any datetime
 
 # Several amounts travel in one integer, each in a field with a guard bit on top: one subtraction compares them all.
 FIELD = 80
-MOST = (1 << 62) - 1  # of one amount; thousands of them can be added up below the guard
+BITS = 62  # of one amount; thousands of them can be added up below the guard
+MOST = (1 << BITS) - 1
 _LOW = (1 << FIELD) - 1
 GUARD = sum(1 << (field * FIELD + FIELD - 1) for field in range(3))
 
@@ -32,6 +34,7 @@ def moment(time: int) -> datetime:
     return EPOCH + timedelta(microseconds=time)
 
 
+@lru_cache(maxsize=1024)  # the takes of one booking are alike
 def pack(first: int, second: int = 0, third: int = 0) -> int:
     """Up to three amounts in one integer; what is below nothing or absurdly large is cut."""
     return min(max(first, 0), MOST) | min(max(second, 0), MOST) << FIELD | min(max(third, 0), MOST) << 2 * FIELD
