@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -18,7 +17,6 @@ from sublet.kinds.port import Kind, Setting, Way
 from sublet.kinds.travel import PROGRAM, packed
 
 PARTS = tuple(f"kinds/inside/{name}.py" for name in ("container_images", "container_tools", "image_files", "gate"))
-FETCH = timedelta(minutes=2)  # a guess at how long an image of a few hundred MB takes
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 ARCHITECTURES = {"amd64", "x86_64"}
 KINDS = "https://www.purl.org/ivoa.net/Calycopis-openapi/schema/v1.0/kinds/executable"
@@ -206,7 +204,6 @@ def _ways(
             tool,
             contained=TOOLS[tool][1] and not any(images.is_ours(source) for source in sources),
             program=_program_of(executable, tool, sources, digest),
-            prepare=FETCH if any(source["how"] == "registry" for source in sources) else timedelta(0),
             interactive=reached,
         )
         for tool in there

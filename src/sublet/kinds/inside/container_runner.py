@@ -61,7 +61,25 @@ def machine_of(plan: Plan) -> Machine:
         runtime=runtime,
         hooks=make_hook(plan["private"]) if runtime and root else "",
         root=root,
+        init=bool(found("catatonit")),
+        network=other_network(root) if plan["tool"] == "podman" else "",
     )
+
+
+def found(*programs: str) -> str:
+    """The first of these programs that is there, also where only Podman and root look."""
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:/usr/lib/podman:/usr/libexec/podman:/usr/local/libexec/podman"
+    return next((where for program in programs if (where := shutil.which(program, path=path))), "")
+
+
+def other_network(root: bool) -> str:
+    """Nothing if Podman's usual network can be made here, else the next best."""
+    if root and (found("netavark") or os.path.isdir("/usr/lib/cni")) and found("iptables"):
+        return ""
+    if found("slirp4netns", "pasta"):
+        return "slirp4netns" if root and found("slirp4netns") else ""
+    say("the container has no network: neither netavark with iptables nor slirp4netns is installed")
+    return "none"
 
 
 def read(path: str) -> str:
@@ -77,7 +95,7 @@ def other_runtime() -> str:
     """crun refuses a machine whose control groups are of both versions; runc doesn't mind."""
     if not read("/sys/fs/cgroup/unified/cgroup.controllers"):
         return ""
-    return shutil.which("runc", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or ""
+    return found("runc")
 
 
 def make_hook(folder: str) -> str:

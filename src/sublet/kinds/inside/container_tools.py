@@ -75,6 +75,8 @@ class Machine:
     runtime: str = ""  # another OCI runtime than the usual one
     hooks: str = ""  # a directory with a hook that keeps the container's memory in our control group
     root: bool = False
+    init: bool = True  # whether there is a first process for containers that passes signals on and buries the dead
+    network: str = ""  # another than the tool's usual one
 
 
 def podman(plan: Plan, image: Image, machine: Machine, environment_file: str) -> list[str]:
@@ -92,7 +94,9 @@ def podman(plan: Plan, image: Image, machine: Machine, environment_file: str) ->
     argv += ["--ulimit", f"nproc={machine.processes}:{machine.processes}"]
     if machine.gpus:
         argv += [f"--device=nvidia.com/gpu={number}" for number in machine.gpus.split(",")]
-    argv += ["--init", *_like_docker(plan, image, environment_file, ",U=true" if owner_differs(image) else "")]
+    argv += ["--init"] if machine.init else []
+    argv += [f"--network={machine.network}"] if machine.network else []
+    argv += [*_like_docker(plan, image, environment_file, ",U=true" if owner_differs(image) else "")]
     if image.directory:
         return [*argv, "--rootfs", f"{image.directory}:O", *words(plan, image)]
     return [*argv, image.reference, *_arguments(plan)]
