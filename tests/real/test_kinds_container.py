@@ -290,6 +290,9 @@ def other_user(tmp_path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         folder.mkdir(mode=0o700)
         os.chown(folder, 65534, 65534)
     yield 65534, {"HOME": str(home), "XDG_RUNTIME_DIR": str(home / "run"), "USER": "nobody"}
+    pause = home / "run" / "libpod" / "tmp" / "pause.pid"
+    if pause.exists():  # Podman keeps a process for each person without privileges
+        os.kill(int(pause.read_text()), signal.SIGTERM)
     shutil.rmtree(home)
 
 
