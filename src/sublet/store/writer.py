@@ -96,6 +96,7 @@ class Writer:
             why = str(meaning.values.get("why")) if isinstance(meaning, BrokenStore) else repr(error)
             for job in jobs:
                 job.error = self._database.broken(why)
+                job.error.__cause__ = error
             self._memory.clear()
             self._disconnect()
 
