@@ -19,6 +19,7 @@ from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside import gate
 from sublet.kinds.inside.container_images import have_image, say
 from sublet.kinds.inside.container_tools import Image, Machine, Plan
+from sublet.kinds.inside.image_files import inside
 
 NO_IMAGE = 125
 STOP_SECONDS = 3  # between SIGTERM and SIGKILL inside the container
@@ -143,11 +144,12 @@ def prepare_directory(plan: Plan, image: Image) -> None:
     """For Charliecloud: places to mount on, where the image is ours; and what is read-only is made so, for us alone."""
     mounts = tools.inner_mounts(plan)
     if image.temporary:
-        for part in ("bin", "dev", "etc", "home", "proc", "root", "sys", "tmp", "usr", *(m[1] for m in mounts)):
-            os.makedirs(f"{image.directory}/{part.lstrip('/')}", exist_ok=True)
+        for folder in ("bin", "dev", "etc", "home", "proc", "root", "sys", "tmp", "usr"):
+            make_place(image.directory, folder, "folder")
         for name in ("passwd", "group", "hosts", "resolv.conf"):
-            with open(f"{image.directory}/etc/{name}", "a", encoding="utf-8"):
-                pass  # Charliecloud mounts the machine's own on these
+            make_place(image.directory, f"etc/{name}", "file")  # Charliecloud mounts the machine's own on these
+        for source, target, _ in mounts:
+            make_place(image.directory, target, "file" if os.path.isfile(source) else "folder")
     sources = [source for source, _, read_only in mounts if read_only]
     if sources:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -156,6 +158,15 @@ def prepare_directory(plan: Plan, image: Image) -> None:
         for source in map(os.fsencode, sources):
             call(libc.mount(source, source, None, MS_BIND | MS_REC, None))
             call(libc.mount(None, source, None, MS_BIND | MS_REMOUNT | MS_RDONLY, None))
+
+
+def make_place(root: str, target: str, what: str) -> None:
+    """Something in an unpacked image to mount on; its links lead nowhere else."""
+    place = inside(root, [part for part in target.split("/") if part])
+    os.makedirs(place if what == "folder" else os.path.dirname(place), exist_ok=True)
+    if what == "file":
+        with open(place, "a", encoding="utf-8"):
+            pass
 
 
 def call(failed: int) -> None:
