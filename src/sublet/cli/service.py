@@ -10,6 +10,7 @@ from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.client.address import Address
 from sublet.client.calls.health import health
+from sublet.client.calls.people import entry
 from sublet.client.link import Link
 from sublet.errors import ServiceUnreachable
 from sublet.home import sublet_home
@@ -25,17 +26,19 @@ def up(out: Output) -> None:
     Commands start it by themselves when they need it; this also shows the address of its pages.
     """
     home = sublet_home()
-    found = Link(Address(socket=home.socket, home=home), note=out.note).do(health())
+    link = Link(Address(socket=home.socket, home=home), note=out.note)
+    found = link.do(health())
     serving = read_serving(home)
     url = serving.url if serving else ""
-    said = {"status": found.status, "version": found.version, "url": url, "socket": home.socket}
+    page = link.do(entry()) if url else ""
+    said = {"status": found.status, "version": found.version, "url": url, "page": page, "socket": home.socket}
     out.show(
         said | {"pid": serving.pid if serving else None},
-        lambda: [f"Your Sublet service is up: {url}/web" if url else f"Your Sublet service is up: {home.socket}"],
-        lambda: [url or home.socket],
+        lambda: [f"Your Sublet service is up: {page or home.socket}"],
+        lambda: [page or home.socket],
     )
-    if url and out.for_people:
-        out.note("Pages ask for a token: `sublet token` prints one. `sublet down` stops the service.")
+    if page and out.for_people:
+        out.note("The link signs you in once, within five minutes. `sublet down` stops the service.")
 
 
 @command("down", "sublet down")

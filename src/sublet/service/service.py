@@ -38,7 +38,8 @@ class Service(Platforms):
         platforms, bad = load_platforms(settings)
         roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()
         movers = survey_movers(roots, public_only=settings.mode == "gateway" and not settings.private_data)
-        broken = {**kinds.broken, **movers.broken, **bad}
+        broken = {f"kind {name}": why for name, why in kinds.broken.items()}
+        broken |= {f"mover {name}": why for name, why in movers.broken.items()} | bad
         service = cls(settings, store, platforms, kinds.by_name, movers.found, broken, now)
         try:
             for name, platform in platforms.items():

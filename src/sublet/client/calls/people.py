@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sublet.client.call import Call, as_view, body_of, nothing, path_of
+import json
+
+from sublet.client.call import Answer, Call, as_view, body_of, nothing, path_of
 from sublet.wire.v1.people import TokenList, TokenView, WhoView
 
 
@@ -20,6 +22,15 @@ def tokens() -> Call[TokenList]:
 def revoke(id: str) -> Call[None]:
     """Make a token worthless."""
     return Call("DELETE", path_of("tokens", id), nothing)
+
+
+def entry() -> Call[str]:
+    """A link to the pages that lets its owner in once; only the service's own socket gives it."""
+    return Call("POST", "/web/code", _url)
+
+
+def _url(answer: Answer) -> str:
+    return str(json.loads(answer.body)["url"])
 
 
 def whoami() -> Call[WhoView]:
