@@ -155,9 +155,9 @@ def prepare_directory(plan: Plan, image: Image) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         call(libc.unshare(CLONE_NEWNS | (0 if os.geteuid() == 0 else CLONE_NEWUSER)))
         call(libc.mount(b"none", b"/", None, MS_REC | MS_SLAVE, None))
-        for source in map(os.fsencode, sources):
-            call(libc.mount(source, source, None, MS_BIND | MS_REC, None))
-            call(libc.mount(None, source, None, MS_BIND | MS_REMOUNT | MS_RDONLY, None))
+        for path in map(os.fsencode, sources):
+            call(libc.mount(path, path, None, MS_BIND | MS_REC, None))
+            call(libc.mount(None, path, None, MS_BIND | MS_REMOUNT | MS_RDONLY, None))
 
 
 def make_place(root: str, target: str, what: str) -> None:
