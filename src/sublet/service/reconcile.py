@@ -35,6 +35,7 @@ BATCH = 500
 LISTEN = 0.1  # seconds between two looks at what platforms have to tell, while something runs
 IDLE = 1.0  # seconds between two looks at the database: another process may have written there
 AGAIN = timedelta(seconds=10)  # after a step that failed for the moment
+FORGET = timedelta(hours=1)  # how long an answer that led to nothing is kept, and how often that is looked at
 SWEEP = timedelta(minutes=1)  # how often all running jobs are asked after, whatever the news say
 
 
@@ -82,7 +83,7 @@ class Loop:
         self.tasks: dict[str, tuple[asyncio.Task[None], str]] = {}  # session → its task and the claim's token
         self.running: set[str] = set()  # sessions with a job that this process listens for
         self.swept: dict[str, datetime] = {}
-        self.renewed = desk.now()
+        self.renewed = self.forgot = desk.now()
 
     async def run(self) -> None:
         """Turn after turn."""
@@ -114,6 +115,7 @@ class Loop:
         heard = await self._hear(now)
         await self._renew(now)
         await self._heed(now)
+        await self._forget(now)
         due = await self.desk.store.read(lambda tx: tx.sessions.next_due())
         if due is None or due > now:
             return heard
@@ -265,6 +267,12 @@ class Loop:
                     tx.sessions.change(id, now=now, due=now)
 
                 await self.desk.store.write(give_back)
+
+    async def _forget(self, now: datetime) -> None:
+        """Forget offers that nobody took, a while after they expired."""
+        if now - self.forgot >= FORGET:
+            self.forgot = now
+            await self.desk.store.write(lambda tx: tx.offersets.forget(now - FORGET, BATCH))
 
     async def _take_over(self) -> None:
         """What a process that died on this host had claimed is free at once."""
