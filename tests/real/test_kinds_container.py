@@ -308,7 +308,10 @@ def test_somebody_without_privileges_can_run_it_too(name: str, other_user: tuple
     (home / "session").mkdir()
     place = Place(home / "session")
     images.docker_archive(home / "image.tar")
-    program = place.program(DOCKER, sh(f"docker-archive:{home}/image.tar", "id -u; echo mine > out.txt"), tools)
+    (place.directory / "data" / "cube").mkdir(parents=True)
+    script = "touch /input/b || echo refused; id -u; echo mine > out.txt"
+    mounts = (Mount("data/cube", "/input"),)
+    program = place.program(DOCKER, sh(f"docker-archive:{home}/image.tar", script), tools, mounts=mounts)
     for path in (home / "session", *home.rglob("session/**/*"), home / "image.tar"):
         os.chown(path, uid, uid)
     become = ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups")
@@ -319,4 +322,5 @@ def test_somebody_without_privileges_can_run_it_too(name: str, other_user: tuple
         argv, cwd=place.work, env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True
     )
     assert said.returncode == 0, said.stderr
+    assert said.stdout.startswith("refused\n")
     assert (place.work / "out.txt").stat().st_uid == uid

@@ -28,7 +28,8 @@ HOOK = """#!/bin/sh
 sed 's/.*"pid": *\\([0-9]*\\).*/\\1/' > "$1/cgroup.procs"
 """
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
-MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE = 1, 32, 4096, 16384, 1 << 19
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE, MS_RELATIME = 1, 32, 4096, 16384, 1 << 19, 1 << 21
+KEPT, ST_RELATIME = 2 | 4 | 8 | 1024 | 2048, 4096  # nosuid, nodev, noexec, noatime, nodiratime: statvfs and mount agree
 
 
 def quietly(*argv: str) -> bool:
@@ -150,14 +151,24 @@ def prepare_directory(plan: Plan, image: Image) -> None:
             make_place(image.directory, f"etc/{name}", "file")  # Charliecloud mounts the machine's own on these
         for source, target, _ in mounts:
             make_place(image.directory, target, "file" if os.path.isfile(source) else "folder")
-    sources = [source for source, _, read_only in mounts if read_only]
-    if sources:
-        libc = ctypes.CDLL(None, use_errno=True)
-        call(libc.unshare(CLONE_NEWNS | (0 if os.geteuid() == 0 else CLONE_NEWUSER)))
-        call(libc.mount(b"none", b"/", None, MS_REC | MS_SLAVE, None))
-        for path in map(os.fsencode, sources):
-            call(libc.mount(path, path, None, MS_BIND | MS_REC, None))
-            call(libc.mount(None, path, None, MS_BIND | MS_REMOUNT | MS_RDONLY, None))
+    if sources := [os.fsencode(source) for source, _, read_only in mounts if read_only]:
+        make_read_only(sources)
+
+
+def make_read_only(paths: list[bytes]) -> None:
+    """From here on this process and its children see these read-only; without root, by way of a user namespace."""
+    libc, uid, gid = ctypes.CDLL(None, use_errno=True), os.geteuid(), os.getegid()
+    call(libc.unshare(CLONE_NEWNS | (CLONE_NEWUSER if uid else 0)))
+    if uid:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
+    call(libc.mount(b"none", b"/", None, MS_REC | MS_SLAVE, None))
+    for path in paths:
+        call(libc.mount(path, path, None, MS_BIND | MS_REC, None))
+        flags = os.statvfs(path).f_flag
+        kept = (flags & KEPT) | (MS_RELATIME if flags & ST_RELATIME else 0)  # a namespace may not drop these
+        call(libc.mount(None, path, None, MS_BIND | MS_REMOUNT | MS_RDONLY | kept, None))
 
 
 def make_place(root: str, target: str, what: str) -> None:
