@@ -93,9 +93,9 @@ class Asking(Desk):
             why = f"No kind of executable called {executable.kind} is known here; these are: {known}."
             reasons.append(Reason("urn:unknown-kind", "executable.kind", why, executable.kind, known, "command"))
             return [], reasons
-        reasons += kind.check(executable, request)
-        prepare, data_reasons = self._bringing(request)
-        reasons += data_reasons
+        wrong = kind.check(executable, request)
+        prepare, data_reasons = self._bringing(None if wrong else executable, request)
+        reasons += [*wrong, *data_reasons]
         if reasons:
             return [], reasons
         candidates: list[Candidate] = []
@@ -128,11 +128,11 @@ class Asking(Desk):
             "urn:not-supported", "executable.kind", why, executable.kind, needs, f"a platform with {needs}", name
         )
 
-    def _bringing(self, request: Request) -> tuple[timedelta, list[Reason]]:
-        """How long the data takes to be there, and what can't be brought."""
+    def _bringing(self, executable: Executable | None, request: Request) -> tuple[timedelta, list[Reason]]:
+        """How long the data, and an executable that makes sense, take to be there; and what can't be brought."""
         longest = timedelta(0)
         reasons: list[Reason] = []
-        for data in self.brings(request.executable, request.data):
+        for data in self.brings(executable, request.data):
             mover = self.mover_for(data)
             if isinstance(mover, Reason):
                 reasons.append(mover)
