@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+from importlib import metadata
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.routing import Mount
@@ -39,23 +41,33 @@ NOUNS = (broker, offersets, sessions, logs, results, events, platforms, calendar
 
 def make_app(service: Service, owner: str = "") -> FastAPI:
     """The application that serves this service; `owner` is who comes by the Unix socket."""
-    app = FastAPI(
-        title="Sublet",
-        version=service.version,
-        description=DESCRIPTION,
-        docs_url=None,  # its pages would come from elsewhere
-        redoc_url=None,
-        redirect_slashes=False,
-    )
+    app = _routed()
     app.state.service = service
     app.state.remembered = Remembered()
     app.state.owner = Person(owner or getpass.getuser(), operator=True)
-    for noun in NOUNS:
-        app.include_router(noun.router)
     app.state.connect = Connect(service)
     app.router.routes.append(Mount("/connect", app=app.state.connect))
     pages.mount(app)
     app.add_middleware(Counted)
     add_problems(app)
+    return app
+
+
+def openapi_document() -> dict[str, Any]:
+    """What /openapi.json says, without a service."""
+    return _routed().openapi()
+
+
+def _routed() -> FastAPI:
+    app = FastAPI(
+        title="Sublet",
+        version=metadata.version("sublet"),
+        description=DESCRIPTION,
+        docs_url=None,  # its pages would load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    for noun in NOUNS:
+        app.include_router(noun.router)
     app.openapi = lambda: described.openapi(app)  # type: ignore[method-assign]
     return app

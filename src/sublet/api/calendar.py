@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, BeforeValidator
 from starlette.responses import Response
 
 from sublet.api import described
@@ -18,6 +18,13 @@ from sublet.wire.views import CalendarView
 
 router = APIRouter(prefix="/v1/calendar", tags=["Platforms"])
 
+
+def _written(value: object) -> datetime:
+    """An instant as it is written; numbers are not taken for seconds since 1970."""
+    return datetime.fromisoformat(str(value))
+
+
+Instant = Annotated[AwareDatetime, BeforeValidator(_written)]
 WEEK = timedelta(days=7)
 LONGEST = timedelta(days=400)
 
@@ -26,8 +33,8 @@ LONGEST = timedelta(days=400)
 async def calendar(
     request: Request,
     platform: Annotated[str | None, Query(description="The platform's name; the first one if not said.")] = None,
-    start: Annotated[AwareDatetime | None, Query(description="With a zone; now if not said.")] = None,
-    end: Annotated[AwareDatetime | None, Query(description="With a zone; a week after the start if not said.")] = None,
+    start: Annotated[Instant | None, Query(description="With a zone; now if not said.")] = None,
+    end: Annotated[Instant | None, Query(description="With a zone; a week after the start if not said.")] = None,
 ) -> Response:
     """What is booked and held, node by node; nothing says by whom."""
     await person_of(request)

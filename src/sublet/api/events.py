@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic_core import to_json
 from starlette.responses import Response, StreamingResponse
 
@@ -29,9 +29,11 @@ async def events(
     session: Annotated[str | None, Query(description="Only of this session.")] = None,
     after: Annotated[int, Query(ge=0, le=LAST, description="Only those with a higher id.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    last_event_id: Annotated[int | None, Header(ge=0, le=LAST, description="Where a stream broke off.")] = None,
 ) -> Response:
-    """Events of the asker's sessions, oldest first; with `Accept: text/event-stream` they go on coming."""
+    """Events of the asker's sessions, oldest first; with `Accept: text/event-stream` they go on coming.
+
+    A stream that broke off is taken up after the event that the header `Last-Event-ID` names.
+    """
     person = await person_of(request)
     service = service_of(request)
     if STREAM not in request.headers.get("accept", ""):
@@ -39,8 +41,14 @@ async def events(
         views = tuple(event_view(event) for event in found)
         return json_response(EventPage(items=views, next=views[-1].id if len(views) == limit else None))
     of = (await service.session(session, person)).id if session else None
-    coming = service.watch(person, after=after if last_event_id is None else last_event_id, session=of)
+    coming = service.watch(person, after=_last(request) or after, session=of)
     return StreamingResponse(_lines(coming), media_type=STREAM, headers={"cache-control": "no-store"})
+
+
+def _last(request: Request) -> int:
+    """Where a stream broke off, if this one takes it up."""
+    said = request.headers.get("last-event-id", "")
+    return min(int(said), LAST) if said.isascii() and said.isdigit() else 0
 
 
 async def _lines(events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:

@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import compile_path
 
 from sublet.errors import BadRequest, SubletError, TooLarge
 
@@ -50,12 +51,24 @@ async def _ours(_: Request, error: Exception) -> Response:
     return problem_response(error)
 
 
-async def _http(_: Request, error: Exception) -> Response:
+def methods(app: FastAPI, path: str) -> list[str]:
+    """All that can be done at a path: each route knows only its own method."""
+    found: set[str] = set()
+    for template, operations in app.openapi()["paths"].items():
+        if compile_path(template)[0].fullmatch(path):
+            found.update(method.upper() for method in operations)
+    return sorted(found)
+
+
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - this is what it is registered for
     status = HTTPStatus(error.status_code)
     code = status.phrase.lower().replace(" ", "-")
+    headers = dict(error.headers or {})
+    if status == HTTPStatus.METHOD_NOT_ALLOWED and (allowed := methods(request.app, request.scope["path"])):
+        headers["Allow"] = ", ".join(allowed)
     said = problem(status, code, f"{error.detail.rstrip('.')}.", HINTS.get(status, ""))
-    return Response(to_json(said), status, dict(error.headers or {}), media_type=MEDIA_TYPE)
+    return Response(to_json(said), status, headers, media_type=MEDIA_TYPE)
 
 
 async def _invalid(_: Request, error: Exception) -> Response:

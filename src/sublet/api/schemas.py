@@ -36,15 +36,25 @@ def _list(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
+def _or_null(schema: Schema) -> Schema:
+    """In what is received, null is the same as nothing."""
+    return schema | {"type": [*_types(schema), "null"]} if "type" in schema else {"anyOf": [schema, {"type": "null"}]}
+
+
+def _types(schema: Schema) -> list[str]:
+    return schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+
+
 TEXT: Schema = {"type": "string"}
 UUID: Schema = {"type": "string", "format": "uuid"}
 INSTANT: Schema = {"type": "string", "format": "date-time"}
 DURATION: Schema = {"type": "string", "format": "duration", "examples": ["PT2H"]}
-INTERVAL: Schema = {"type": "string", "examples": ["2026-12-01T09:00:00Z/PT3H", "2026-12-01/2026-12-02"]}
+INTERVALS: Schema = {"examples": ["2026-12-01T09:00:00Z/PT3H", "2026-12-01/2026-12-02"]}
+INTERVAL: Schema = {"type": "string", **INTERVALS}
 NUMBER: Schema = {"type": "number"}
+NUMBER_OR_TEXT: Schema = {"type": ["number", "string", "null"]}
 KIND: Schema = {"type": "string", "minLength": 1, "description": "A URI that names the kind."}
-AMOUNT = _object({"min": NUMBER, "max": NUMBER})
-NAME: Schema = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": 200}, {"type": "integer"}]}
+NAME: Schema = {"type": ["string", "number"]}  # YAML may take a name for a number
 
 MESSAGE = _object(
     {
@@ -130,17 +140,21 @@ OFFERSET = _object(
     description="IVOA's OfferSetResponse: YES with offers, or NO with `meta.messages` that say why.",
 )
 
-ASKED_META = _object({"name": NAME, "description": TEXT, "uuid": TEXT})
-ASKED = {"type": "object", "required": ["kind"], "properties": {"kind": KIND, "meta": ASKED_META}}
+CALLED = _or_null(_object({"name": _or_null(NAME)}))
+EXECUTABLE = _object({"kind": KIND, "meta": CALLED}, ("kind",))
+ASKED = _object({"kind": _or_null(KIND), "meta": CALLED})  # where there is only one kind, it need not be said
+LIMIT = _object({"type": KIND, "min": NUMBER_OR_TEXT, "max": NUMBER_OR_TEXT}, ("type",))
+WHEN = _object({"duration": _or_null(DURATION), "start": {"type": ["string", "array", "null"], **INTERVALS}})
 REQUEST = _object(
     {
-        "executable": ASKED | {"description": "What is to run; its other fields are those of its kind."},
-        "compute": ASKED | {"description": "cores, memory (GiB); with Sublet's own kind also nodes and gpus."},
-        "storage": _list(ASKED),
-        "data": _list(ASKED),
-        "schedule": _object({"requested": _object({"duration": DURATION, "start": INTERVAL})}),
-        "costs": _list(ASKED),
-        "metrics": _list(ASKED),
+        "executable": _or_null(EXECUTABLE) | {"description": "What is to run; its other fields are those of its kind."},
+        "compute": _or_null(ASKED)
+        | {"description": "cores, memory (GiB); with Sublet's own kind also nodes and gpus."},
+        "storage": _or_null(_list(ASKED)),
+        "data": _or_null(_list(ASKED)),
+        "schedule": _or_null(_object({"requested": _or_null(WHEN)})),
+        "costs": _or_null(_list(LIMIT)),
+        "metrics": _or_null(_list(LIMIT)),
     },
     description="IVOA's ExecutionRequest. Older shapes of it are read too.",
 )
@@ -152,15 +166,14 @@ UPDATE = _object(
         },
         "path": {"type": "string", "minLength": 1, "examples": ["phase", "schedule.available.duration"]},
         "value": {"examples": ["ACCEPTED", "REJECTED", "CANCELLED"]},
-        "delta": {"type": "integer", "format": "int64"},
-        "units": {"type": "string", "examples": ["seconds", "minutes", "hours", "days"]},
+        "delta": _or_null({"type": "integer"}),
+        "units": _or_null({"type": "string", "examples": ["seconds", "minutes", "hours", "days"]}),
     },
     ("kind", "path"),
     description="IVOA's AbstractUpdate: one of the changes that `meta.options` lists.",
 )
 SHORT = {
     "type": "object",
-    "minProperties": 1,
     "description": "The short form that a person would write (docs/reference/request.md), or the full document.",
     "examples": [{"run": ["python", "sim.py"], "cores": 4, "memory": "8GiB", "time": "2h"}],
 }

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha1
 from typing import Any
-from uuid import UUID
 
 from sublet.core import amounts
 from sublet.core.offer import Quote, Reason
@@ -130,7 +129,7 @@ class _Names:
     """The uuids of a session's components: the same each time, because they come from the session's own."""
 
     def __init__(self, session: str) -> None:
-        self._space = UUID(session).bytes
+        self._space = bytes.fromhex(session.replace("-", ""))
 
     def uuid(self, family: str, name: str) -> str:
         """What `uuid.uuid5` makes of them, in a third of its time: an offer set needs dozens."""
@@ -177,7 +176,7 @@ def _messages(session: Session) -> list[Document]:
 
 def _schedule(session: Session) -> Document:
     offer = session.offer
-    start = session.started or session.start or offer.start
+    start = _start(session)
     slide = offer.latest_start - offer.start if session.start is None else timedelta(0)
     end = session.until or start + offer.duration
     return {
@@ -188,6 +187,11 @@ def _schedule(session: Session) -> Document:
         },
         "releasing": {"start": instant(end), "duration": duration_iso(offer.release)},
     }
+
+
+def _start(session: Session) -> datetime:
+    """When it did start, is to start, or would start; to the second, as it was booked."""
+    return session.started.replace(microsecond=0) if session.started else session.start or session.offer.start
 
 
 def _compute(session: Session, request: Request, names: _Names, phase: str, schedule: Document) -> Document:
@@ -243,8 +247,7 @@ def _data(data: Data, session: Session, names: _Names, phase: str) -> Document:
     if data.storage:
         document["storage"] = names.uuid("storage", data.storage)
     if data.prepare is not None:
-        start = session.started or session.start or session.offer.start
-        begins = start - max(session.offer.prepare, data.prepare)
+        begins = _start(session) - max(session.offer.prepare, data.prepare)
         document["schedule"] = {"preparing": {"start": instant(begins), "duration": duration_iso(data.prepare)}}
     return document
 

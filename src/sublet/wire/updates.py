@@ -42,12 +42,13 @@ def read_update(document: Mapping[str, Any]) -> Update:
     kind = _text(inner, "kind" if "kind" in inner else "type")
     path = _text(inner, "path").strip("/").replace("/", ".")
     name = kind.rsplit(":", 1)[-1].rsplit("/", 1)[-1]
+    delta, units = _delta(inner), _units(inner)
     if name not in KINDS:
         raise BadRequest(detail=f"`kind` is {kind[:80]!r}, which is no kind of update.")
     if path in PHASE_PATHS and name in {"enum-value-update", "string-value-update"}:
         return PhaseUpdate(_phase(_text(inner, "value")))
     if name == "integer-delta-update" and path == DURATION_PATH:
-        return LongerUpdate(_longer(inner))
+        return LongerUpdate(_longer(delta, units))
     raise NotChangeable(path=path[:80] or "(nothing)", kind=name)
 
 
@@ -65,13 +66,24 @@ def _phase(value: str) -> Phase:
         raise BadRequest(detail=f"`value` is {value[:80]!r}, which is no phase.") from None
 
 
-def _longer(document: Mapping[str, Any]) -> timedelta:
-    delta, units = document.get("delta"), document.get("units", "")
-    if not isinstance(delta, int) or isinstance(delta, bool):
+def _delta(document: Mapping[str, Any]) -> int | None:
+    delta = document.get("delta")
+    if delta is not None and (not isinstance(delta, int) or isinstance(delta, bool)):
         raise BadRequest(detail="`delta` of an update must be a whole number.")
-    if not isinstance(units, str) or units not in UNITS:
+    return delta
+
+
+def _units(document: Mapping[str, Any]) -> str:
+    units = document.get("units")
+    if units is not None and not isinstance(units, str):
+        raise BadRequest(detail="`units` of an update must be text.")
+    return units or ""
+
+
+def _longer(delta: int | None, units: str) -> timedelta:
+    if units not in UNITS:
         raise BadRequest(detail=f"`units` must be one of {', '.join(unit for unit in UNITS if unit)}.")
-    seconds = delta * UNITS[units]
+    seconds = (delta or 0) * UNITS[units]
     if not 0 < seconds <= LONGEST:
         raise BadRequest(detail="`delta` must be more than nothing and at most 400 days: a session only gets longer.")
     return timedelta(seconds=seconds)
