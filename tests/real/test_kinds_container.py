@@ -49,13 +49,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def archive(made: Path) -> Iterator[tuple[str, str]]:
+def archive(made: Path) -> tuple[str, str]:
     """The location and id of an image that `docker save` could have written."""
     path = made / "docker.tar"
-    digest = images.docker_archive(path)
-    yield f"docker-archive:{path}", digest
-    if shutil.which("podman"):  # the test of a crash leaves it in Podman's store
-        subprocess.run(["podman", "rmi", "--force", digest.removeprefix("sha256:")], capture_output=True)
+    return f"docker-archive:{path}", images.docker_archive(path)
 
 
 @pytest.fixture
@@ -82,12 +79,18 @@ def sh(location: str, script: str, *words: str, **fields: Any) -> Executable:
 def nothing_is_left(place: Place) -> bool:
     """Beside the session's own directories there is nothing, and Podman knows no container of it."""
     only_its_own = {path.name for path in place.directory.iterdir()} <= {"work", "data"}
-    return place.directory.name not in containers() and only_its_own
+    return only_its_own and place.directory.name not in containers() + images_kept()
 
 
 def containers() -> str:
     """The names that Podman knows."""
     return subprocess.run(["podman", "ps", "-a", "--format", "{{.Names}}"], capture_output=True, text=True).stdout
+
+
+def images_kept() -> str:
+    """The names of the images that Podman has."""
+    argv = ["podman", "images", "--format", "{{.Repository}}"]
+    return subprocess.run(argv, capture_output=True, text=True).stdout
 
 
 def test_an_image_runs_its_own_command_unless_another_is_given(
@@ -240,7 +243,22 @@ def test_what_a_crash_left_is_removed_by_the_next_container(
     assert not nothing_is_left(place)
     (place.directory / "next").mkdir()
     assert run(Place(place.directory / "next"), podman, sh(archive[0], "true"))[0] == 0
-    assert place.directory.name not in containers()
+    assert place.directory.name not in containers() + images_kept()
+
+
+def test_sessions_with_the_same_archive_do_not_take_it_from_each_other(
+    tmp_path: Path, podman: dict[str, str], archive: tuple[str, str]
+) -> None:
+    programs = []
+    for number in range(4):
+        directory = tmp_path / f"kinds-{os.getpid()}-{time.monotonic_ns()}"
+        directory.mkdir()
+        place = Place(directory)
+        programs.append((place, place.program(DOCKER, docker(archive[0], command=[str(number)]), podman)))
+    started = [place.start(program) for place, program in programs]
+    said = [process.communicate(timeout=60) for process in started]
+    assert [out for out, _ in said] == [f"entry {number}\n".encode() for number in range(4)], said
+    assert all(nothing_is_left(place) for place, _ in programs)
 
 
 def children(pid: int) -> list[int]:

@@ -5,12 +5,14 @@ Travels with the job: Python alone.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from sublet.kinds.inside import image_files as files
@@ -115,14 +117,38 @@ def with_podman_or_docker(source: dict[str, str], plan: Plan) -> Image:
         return Image(inspected["Id"], config=inspected.get("Config") or {})
     archive = opened(path_of(source), digest)
     archive.close()
-    name = archive.id
-    known = here(tool, name, "")
-    if plan["tool"] == "docker":
-        ask(tool, "load", "--quiet", "--input", archive.path)
-    else:
-        form = "oci-archive" if archive.digests else "docker-archive"
-        name = ask(tool, "pull", "--quiet", f"{form}:{archive.path}").splitlines()[-1]
-    return Image(name, config=archive.config.get("config") or {}, temporary=known is None)
+    return Image(loaded(archive, plan), config=archive.config.get("config") or {}, temporary=True)
+
+
+def loaded(archive: files.Archive, plan: Plan) -> str:
+    """The archive's image in the tool's store, under a name of the session's own.
+
+    The name keeps it there while this session needs it; when the last name is taken away, the image goes too.
+    """
+    tool, name = plan["paths"][plan["tool"]], own_name(plan["name"])
+    form = "oci-archive" if archive.digests else "docker-archive"
+    fetch = ["load", "--input", archive.path] if plan["tool"] == "docker" else ["pull", f"{form}:{archive.path}"]
+    with alone(plan):
+        ask(tool, fetch[0], "--quiet", *fetch[1:])
+        ask(tool, "tag", archive.id.removeprefix("sha256:"), name)
+    return name
+
+
+@contextmanager
+def alone(plan: Plan) -> Iterator[None]:
+    """One session at a time: a store forgets names that are given while it takes others away."""
+    sessions = os.open(os.path.dirname(os.path.dirname(plan["private"])), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(sessions, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(sessions)
+
+
+def own_name(container: str) -> str:
+    """What the image of a session is called, after its container."""
+    return f"localhost/{container.lower()}:session"
 
 
 def here(tool: str, reference: str, digest: str) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ import time
 
 from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside import gate
-from sublet.kinds.inside.container_images import have_image, say
+from sublet.kinds.inside.container_images import alone, have_image, own_name, say
 from sublet.kinds.inside.container_tools import Image, Machine, Plan
 from sublet.kinds.inside.image_files import inside
 
@@ -222,7 +222,6 @@ def run(plan: Plan, image: Image) -> int:
     secret = os.environ.pop("SUBLET_SECRET", "")
     process = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL)
     try:
-        signal.signal(signal.SIGTERM, on_term)
         if plan["port"]:
             threading.Thread(target=open_gate, args=(plan, process, secret), daemon=True).start()
         code = process.wait()
@@ -259,7 +258,8 @@ def clean(plan: Plan, image: Image) -> None:
         remove(tool, plan["name"])
         wait_for_monitor(plan)
         if image.temporary and image.reference:
-            quietly(tool, "rmi", image.reference)
+            with alone(plan):
+                quietly(tool, "rmi", image.reference)
         if plan["tool"] == "podman" and os.geteuid() and tools.owner_differs(image):
             ours = [source for source, _, read_only in tools.inner_mounts(plan) if not read_only]
             quietly(tool, "unshare", "chown", "-hR", "0:0", *ours)
@@ -278,17 +278,23 @@ def sweep(podman: str) -> None:
         pid, _, name = line.partition(" ")
         if pid.isdigit() and pid != "0" and not os.path.exists(f"/proc/{pid}"):
             remove(podman, name)
+            quietly(podman, "rmi", own_name(name))
 
 
 def main() -> int:
     """Run the container that `.sublet/container.json` describes."""
     with open(".sublet/container.json", encoding="utf-8") as file:
         plan = json.load(file)
-    image = have_image(plan)
-    if image is None:
-        return NO_IMAGE
+    image = Image(own_name(plan["name"]), temporary=True)  # what may be half there if it is stopped early
+    signal.signal(signal.SIGTERM, on_term)
     try:
+        found_image = have_image(plan)
+        if found_image is None:
+            return NO_IMAGE
+        image = found_image
         return run(plan, image)
+    except Stopped:
+        return 128 + signal.SIGTERM
     except OSError as why:
         say(f"the container could not be started: {why}")
         return NO_IMAGE
