@@ -11,8 +11,8 @@ from operator import and_, or_, xor
 from sublet.core.ladder import Ladder, Standing, bits
 from sublet.core.timeline import BEGINNING, END, Timeline
 
-CHUNK = 64  # changes of any node inside one chunk of time, before it is cut in two
-BLOCK = 64  # chunks in one block, before it is cut in two
+CHUNK = 256  # changes of any node inside one chunk of time, before it is cut in two
+BLOCK = 32  # chunks in one block, before it is cut in two
 ALL = -1  # in the place of a last chunk: the whole block, in which the nodes don't change
 
 Spot = tuple[int, int]  # a block, and a chunk in it
@@ -39,7 +39,7 @@ class Block:
         self.rows = rows
         self.pending = [0] * len(rows)  # nodes to be flipped in every chunk of a row, once somebody looks
         self.least: list[int | None] = [None] * len(rows)  # nodes that stand on the row throughout the block
-        self.peaks: list[int | None] = [None] * len(rows)  # the most nodes that may stand on the row at any one time
+        self.peaks: dict[int, int] = {}  # row → the most nodes that may stand on the row at any one time
         self.touched = 0  # nodes that may change after the start of the block, and before its end
 
     def row(self, at: int) -> list[int]:
@@ -58,7 +58,7 @@ class Block:
 
     def most(self, at: int) -> int:
         """The most nodes that may stand on a row at any one time of the block."""
-        peak = self.peaks[at]
+        peak = self.peaks.get(at)
         if peak is None:
             masks = map(or_, self.row(at), self.inside)
             peak = self.peaks[at] = max(map(int.bit_count, masks))
@@ -67,7 +67,7 @@ class Block:
     def flip(self, first: int, last: int, rows: Sequence[int], nodes: int) -> None:
         """Flip nodes in some rows, from one chunk until before another."""
         for at in rows:
-            self.least[at] = self.peaks[at] = None
+            self.least[at] = None
             row = self.row(at) if self.pending[at] else self.rows[at]
             if last == first + 1:
                 row[first] ^= nodes
@@ -78,7 +78,6 @@ class Block:
         """Flip nodes that don't change inside the block, in some rows, throughout."""
         for at in rows:
             self.pending[at] ^= nodes
-            self.peaks[at] = None
             least = self.least[at]
             if least is not None:
                 self.least[at] = least ^ nodes
@@ -144,6 +143,8 @@ class Index:
                 self.blocks[block].flip_all(_places(rows), nodes)
             else:
                 self.blocks[block].flip(first, last, _places(rows), nodes)
+        for block in {ends[0][0], ends[1][0], *(spot[0] for spot in flips)}:
+            self.blocks[block].peaks.clear()
         for time in (start, end):
             self._tidy(time)
 
@@ -195,14 +196,19 @@ class Index:
     ) -> None:
         """Find how a node stands in the chunks that one raised step covers in part."""
         line, standing, (head, tail) = self.lines[node], self.standing[node], ends
-        for at, chunk in ends if head != tail else (head,):
-            begin = self.blocks[at].starts[chunk]
-            if begin < (start if (at, chunk) != tail else end):
-                until = self.end(at, chunk)
-                rows = _difference(line, standing, begin, until, step, step + 1, amount)
+        for spot in ends if head != tail else (head,):
+            at, chunk = spot
+            block = self.blocks[at]
+            begin = block.starts[chunk]
+            if begin < (start if spot != tail else end):
+                if block.inside[chunk] >> node & 1 or amount < 0:
+                    rows = _difference(line, standing, begin, self.end(at, chunk), step, step + 1, amount, step)
+                else:  # all else is as before the step was raised
+                    rows = standing[line.used[step] - amount]
+                    rows &= ~standing[line.used[step]]
                 if rows:
-                    spot = (at, chunk, chunk + 1, rows)
-                    flips[spot] = flips.get(spot, 0) ^ 1 << node
+                    flip = (at, chunk, chunk + 1, rows)
+                    flips[flip] = flips.get(flip, 0) ^ 1 << node
 
     def _collect(
         self, node: int, start: int, end: int, amount: int, first: int, last: int, head: Spot, flips: Flips
@@ -210,6 +216,8 @@ class Index:
         """Find the chunks in which a node of which several steps were raised now stands on other rows."""
         line, standing, bit = self.lines[node], self.standing[node], 1 << node
         times, used = line.times, line.used
+        if all(standing[now] == standing[now - amount] for now in used[first:last]):
+            return
         step = first
         block, chunk = head
         while True:
@@ -224,34 +232,43 @@ class Index:
                     spot = (block, 0, ALL, rows)
                     flips[spot] = flips.get(spot, 0) ^ bit
             else:
-                count = len(starts)
-                while chunk < count and starts[chunk] < end:
-                    begin = starts[chunk]
-                    until = starts[chunk + 1] if chunk + 1 < count else over
-                    while step < last - 1 and times[step + 1] <= begin:
-                        step += 1
-                    after = times[step + 1]
-                    if times[step] <= begin and until <= after:
-                        upto = count if over <= after else bisect_right(starts, after, chunk + 1) - 1
-                        rows = standing[used[step]] ^ standing[used[step] - amount]
-                    else:
-                        upto = chunk + 1
-                        rows = _difference(line, standing, begin, until, first, last, amount)
-                    if rows:
-                        spot = (block, chunk, upto, rows)
-                        flips[spot] = flips.get(spot, 0) ^ bit
-                    chunk = upto
+                step = self._collect_chunks(node, block, chunk, end, amount, (first, last, step), flips)
             if over >= end:
                 return
             block += 1
             chunk = 0
+
+    def _collect_chunks(
+        self, node: int, block: int, chunk: int, end: int, amount: int, steps: Spot3, flips: Flips
+    ) -> int:
+        """The same inside one block, from a chunk and a step on; say which step was reached."""
+        line, standing, bit = self.lines[node], self.standing[node], 1 << node
+        times, used = line.times, line.used
+        starts, over = self.blocks[block].starts, self.block_end(block)
+        first, last, step = steps
+        count = len(starts)
+        while chunk < count and (begin := starts[chunk]) < end:
+            while step < last - 1 and times[step + 1] <= begin:
+                step += 1
+            after = times[step + 1]
+            upto = chunk + 1
+            until = starts[upto] if upto < count else over
+            if until <= after and times[step] <= begin:  # some chunks inside one step
+                rows = standing[used[step]] ^ standing[used[step] - amount]
+                upto = count if over <= after else bisect_right(starts, after, upto) - 1
+            else:
+                rows = _difference(line, standing, begin, until, first, last, amount, step)
+            if rows:
+                spot = (block, chunk, upto, rows)
+                flips[spot] = flips.get(spot, 0) ^ bit
+            chunk = upto
+        return step
 
     def _mark(self, node: int, time: int, changes: bool, spot: Spot) -> None:
         """Note that a node now changes at a time, which lies in that chunk, or no longer."""
         at, chunk = spot
         block, bit = self.blocks[at], 1 << node
         begin = block.starts[chunk]
-        block.peaks = [None] * len(block.rows)
         if changes and time > block.starts[0]:
             block.touched |= bit
         if time == begin:
@@ -288,10 +305,10 @@ class Index:
 
     def _cut(self, block: Block, chunk: int, end: int) -> None:
         """Make two chunks of one, with as many changes in the one as in the other."""
-        begin, inside = block.starts[chunk], block.inside[chunk]
+        begin = block.starts[chunk]
         found: list[tuple[int, int, int]] = []  # nodes, and which of their steps begin inside this chunk
         moments: list[int] = []
-        for node in bits(inside):
+        for node in bits(block.inside[chunk]):
             times = self.lines[node].times
             first = bisect_right(times, begin)
             stop = bisect_left(times, end, first)
@@ -299,30 +316,34 @@ class Index:
             moments += times[first:stop]
         moments.sort()
         middle = moments[len(moments) // 2]
-        left, right = [0] * len(block.rows), [0] * len(block.rows)
-        before = after = edge = changes = 0
+        for at in range(len(block.rows)):
+            row = block.row(at)
+            row.insert(chunk, row[chunk])
+        block.starts.insert(chunk + 1, middle)
+        flips: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows that a node stands on in one half only → nodes
+        before = after = edge = 0
         for node, first, stop in found:
             line, standing, bit = self.lines[node], self.standing[node], 1 << node
             cut = bisect_left(line.times, middle, first, stop)
             at_middle = cut < stop and line.times[cut] == middle
             if cut > first:
                 before |= bit
-                changes += cut - first
             if cut + at_middle < stop:
                 after |= bit
             if at_middle:
                 edge |= bit
-            masks = [standing[used] for used in line.used[first - 1 : stop]]
-            cut -= first - 1
-            for at in _places(reduce(and_, masks[:cut])):
-                left[at] |= bit
-            for at in _places(reduce(and_, masks[cut if at_middle else cut - 1 :])):
-                right[at] |= bit
-        for at in range(len(block.rows)):
-            row = block.row(at)
-            kept = row[chunk] & ~inside
-            row[chunk : chunk + 1] = (kept | left[at], kept | right[at])
-        block.starts.insert(chunk + 1, middle)
+            left = right = -1
+            for used in line.used[first - 1 : cut]:
+                left &= standing[used]
+            for used in line.used[cut if at_middle else cut - 1 : stop]:
+                right &= standing[used]
+            for half, rows in zip(flips, (left & ~right, right & ~left), strict=True):
+                if rows:
+                    half[rows] = half.get(rows, 0) | bit
+        for half, at in zip(flips, (chunk, chunk + 1), strict=True):
+            for rows, nodes in half.items():
+                block.flip(at, at + 1, _places(rows), nodes)
+        changes = bisect_left(moments, middle)
         block.inside[chunk : chunk + 1] = (before, after)
         block.edges.insert(chunk + 1, edge)
         block.changes[chunk : chunk + 1] = (changes, len(moments) - changes - edge.bit_count())
@@ -335,7 +356,8 @@ class Index:
         new.inside, new.edges, new.changes = block.inside[middle:], block.edges[middle:], block.changes[middle:]
         for column in (block.starts, block.inside, block.edges, block.changes, *rows):
             del column[middle:]
-        block.least, block.peaks = [None] * len(rows), [None] * len(rows)
+        block.least = [None] * len(rows)
+        block.peaks.clear()
         block.retouch()
         new.retouch()
         self.blocks.insert(at + 1, new)
@@ -350,16 +372,23 @@ class Index:
         block.inside += other.inside
         block.edges += other.edges
         block.changes += other.changes
-        block.least, block.peaks = [None] * len(block.rows), [None] * len(block.rows)
+        block.least = [None] * len(block.rows)
+        block.peaks.clear()
         block.retouch()
 
 
-def _difference(line: Timeline, standing: Standing, begin: int, until: int, first: int, last: int, amount: int) -> int:
+def _difference(
+    line: Timeline, standing: Standing, begin: int, until: int, first: int, last: int, amount: int, step: int
+) -> int:
     """The rows on which a node stands throughout a chunk only before, or only after, those steps were raised."""
     times, used = line.times, line.used
-    step = bisect_right(times, begin) - 1
+    while times[step] > begin:
+        step -= 1
+    while step < last and times[step + 1] <= begin:
+        step += 1
     old = new = -1
-    while step < len(times) and times[step] < until:
+    count = len(times)
+    while step < count and times[step] < until:
         now = standing[used[step]]
         new &= now
         old &= standing[used[step] - amount] if first <= step < last else now
@@ -370,7 +399,7 @@ def _difference(line: Timeline, standing: Standing, begin: int, until: int, firs
 def _join(block: Block, left: int) -> None:
     """Make one chunk of two neighbours."""
     right = left + 1
-    block.peaks = [None] * len(block.rows)
+    block.peaks.clear()
     for at in range(len(block.rows)):
         row = block.row(at)
         row[left : right + 1] = (row[left] & row[right],)

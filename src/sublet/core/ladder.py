@@ -70,5 +70,5 @@ class Standing(dict[int, int]):
 
 def _rungs(sizes: set[int]) -> list[int]:
     top = max(sizes, default=0)
-    powers = {1 << power for power in range(max(0, top.bit_length() - 10), top.bit_length())}
+    powers = {1 << power for power in range(max(0, top.bit_length() - 7), top.bit_length())}
     return sorted(powers | set(sorted(sizes - {0})[-8:]))

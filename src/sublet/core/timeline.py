@@ -63,23 +63,22 @@ class Timeline:
         self.times = [BEGINNING]  # step i lasts from times[i] until times[i + 1]
         self.used = [0]
 
-    def _cut(self, time: int) -> tuple[int, bool]:
-        """Make a step begin at this time; say which, and whether it is new."""
-        at = bisect_left(self.times, time)
-        if at < len(self.times) and self.times[at] == time:
-            return at, False
-        self.times.insert(at, time)
-        self.used.insert(at, self.used[at - 1])
-        return at, True
-
     def raise_by(self, start: int, end: int, amount: int) -> tuple[int, int, bool, bool]:
         """Take `amount` more over [start, end), as steps first until before last; say those, and which ends are new.
 
         Steps at the ends may now equal their neighbours: `join` puts that right.
         """
-        first, new_start = self._cut(start)
-        last, new_end = self._cut(end)
-        used = self.used
+        times, used = self.times, self.used
+        first = bisect_left(times, start)
+        new_start = first == len(times) or times[first] != start
+        if new_start:
+            times.insert(first, start)
+            used.insert(first, used[first - 1])
+        last = bisect_left(times, end, first)
+        new_end = last == len(times) or times[last] != end
+        if new_end:
+            times.insert(last, end)
+            used.insert(last, used[last - 1])
         for at in range(first, last):
             used[at] += amount
         return first, last, new_start, new_end
@@ -95,11 +94,6 @@ class Timeline:
         if start < end and amount:
             first, last, _, _ = self.raise_by(start, end, amount)
             self.join(first, last)
-
-    def changes_at(self, time: int) -> bool:
-        """Whether a step begins at this time."""
-        at = bisect_left(self.times, time)
-        return at < len(self.times) and self.times[at] == time
 
     def rows(self, start: int, end: int, standing: Mapping[int, int]) -> int:
         """What `standing` has in common for all the steps in [start, end)."""
