@@ -23,7 +23,7 @@ from sublet.service.service import Service
 from sublet.settings import Settings
 from sublet.store.tokens import Token
 
-EXAMPLES = 12  # of each address
+EXAMPLES = 10  # of each address
 # What a document means (intervals, names that refer to one another) is more than a schema can say.
 LEFT_OUT = [positive_data_acceptance]
 

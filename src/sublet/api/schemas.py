@@ -54,7 +54,6 @@ INTERVAL: Schema = {"type": "string", **INTERVALS}
 NUMBER: Schema = {"type": "number"}
 NUMBER_OR_TEXT: Schema = {"type": ["number", "string", "null"]}
 KIND: Schema = {"type": "string", "minLength": 1, "description": "A URI that names the kind."}
-NAME: Schema = {"type": ["string", "number"]}  # YAML may take a name for a number
 
 MESSAGE = _object(
     {
@@ -140,7 +139,7 @@ OFFERSET = _object(
     description="IVOA's OfferSetResponse: YES with offers, or NO with `meta.messages` that say why.",
 )
 
-CALLED = _or_null(_object({"name": _or_null(NAME)}))
+CALLED = _or_null(_object({"name": {"description": "A name, by which other parts refer to this one."}}))
 EXECUTABLE = _object({"kind": KIND, "meta": CALLED}, ("kind",))
 ASKED = _object({"kind": _or_null(KIND), "meta": CALLED})  # where there is only one kind, it need not be said
 LIMIT = _object({"type": KIND, "min": NUMBER_OR_TEXT, "max": NUMBER_OR_TEXT}, ("type",))
