@@ -104,7 +104,7 @@ def raw_terminal(resized: Callable[[], None]) -> Iterator[None]:
     before = termios.tcgetattr(sys.stdin)
     handler: Any = signal.signal(signal.SIGWINCH, lambda *_: resized())
     try:
-        tty.setraw(sys.stdin)
+        tty.setraw(sys.stdin, termios.TCSADRAIN)  # keeps what was typed while it connected
         yield
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

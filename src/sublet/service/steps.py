@@ -128,7 +128,7 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
         shape=session.offer.shape,
         nodes=session.offer.nodes,
         until=session.until or desk.now() + session.offer.duration,
-        warn=desk.settings.warn,
+        warn=_warning(desk, session),
         mounts=setting.mounts,
         person=session.person,
         name=session.name,
@@ -179,7 +179,7 @@ async def running(desk: Desk, session: Session) -> Step:
         return Step(due=now + RETRY, changes={"condition": "its time is over; it is being stopped"})
     if session.until:
         await platform.extend(session.job, session.until)  # after `extend`; else it changes nothing
-    warned = bool(session.until and now >= session.until - desk.settings.warn)
+    warned = bool(session.until and now >= session.until - _warning(desk, session))
     words = f"ends soon, at {session.until:%H:%M:%S} UTC" if warned else state.condition
     event = "session.warned" if warned and session.condition != words else ""
     connectors = _connectors(desk, session, state) or session.connectors
@@ -245,10 +245,15 @@ def _prepare_at(session: Session) -> datetime:
     return session.start - session.offer.prepare
 
 
+def _warning(desk: Desk, session: Session) -> timedelta:
+    """How long before the end it is warned: a short session not for most of its time."""
+    return min(desk.settings.warn, session.offer.duration / 4)
+
+
 def _look_again(desk: Desk, session: Session) -> datetime:
     """News bring most ends; the clock brings the warning and the end of the time."""
     until = session.until or desk.now() + session.offer.duration
-    warn = until - desk.settings.warn
+    warn = until - _warning(desk, session)
     return warn if desk.now() < warn else until + GRACE
 
 
