@@ -83,7 +83,7 @@ def bare(directory: str, listener: socket.socket) -> None:
 @contextmanager
 def bare_server(directory: str) -> Iterator[tuple[int, str]]:
     """The bare thing, in a process of its own."""
-    with socket.socket() as listener:
+    with socket.socket(proto=socket.IPPROTO_TCP) as listener:  # so that asyncio sets TCP_NODELAY
         listener.bind(("127.0.0.1", 0))
         listener.listen(1024)
         process = multiprocessing.get_context("spawn").Process(target=bare, args=(directory, listener), daemon=True)

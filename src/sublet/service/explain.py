@@ -6,9 +6,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from sublet.core.amounts import duration_text
-from sublet.core.session import End, EndKind, Phase, Session
+from sublet.core.session import Phase, Session
 from sublet.service.desk import Person
 from sublet.service.tokens import Tokens
+from sublet.wire.ends import end_sentence
 
 P = Phase
 
@@ -51,27 +52,6 @@ SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
     P.FAILED: lambda s, now: [f"It failed at {_moment(s.ended, now)}."],
     P.CANCELLED: lambda s, now: [f"It was cancelled at {_moment(s.ended, now)}."],
 }
-
-ENDS: dict[EndKind, str] = {
-    EndKind.EXITED: "It exited with code {code}.",
-    EndKind.SIGNALLED: "It was ended by signal {signal}, which Sublet did not send.",
-    EndKind.TIMEOUT: "Its booked time was over. Ask for more time, or extend it while it runs.",
-    EndKind.OUT_OF_MEMORY: "It used more memory than was booked for it. Ask for more.",
-    EndKind.CANCELLED: "It was cancelled by {by}.",
-    EndKind.STAGING_FAILED: "Its data could not be brought.",
-    EndKind.NOT_STARTED: "It could not be started.",
-    EndKind.NODE_LOST: "The machine it ran on went away or was restarted.",
-    EndKind.PREEMPTED: "The platform took its nodes for something else.",
-    EndKind.WINDOW_PASSED: "It could not start before its time was over.",
-    EndKind.DISK_FULL: "The disk was full.",
-    EndKind.UNKNOWN: "There is no record of how it ended.",
-}
-
-
-def end_sentence(end: End) -> str:
-    """How it ended, in words."""
-    said = ENDS[end.kind].format(code=end.code, signal=end.signal, by=end.by or "someone")
-    return f"{said} {end.detail}".strip()
 
 
 class Explain(Tokens):

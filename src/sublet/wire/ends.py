@@ -8,15 +8,15 @@ from sublet.core.session import End, EndKind
 
 SENTENCES: dict[EndKind, str] = {
     EndKind.EXITED: "It exited with code {code}.",
-    EndKind.SIGNALLED: "It was ended by the signal {signal}.",
-    EndKind.TIMEOUT: "Its booked time was over.",
-    EndKind.OUT_OF_MEMORY: "It needed more memory than was booked.",
+    EndKind.SIGNALLED: "It was ended by the signal {signal}, which Sublet did not send.",
+    EndKind.TIMEOUT: "Its booked time was over. Ask for more time, or extend it while it runs.",
+    EndKind.OUT_OF_MEMORY: "It used more memory than was booked for it. Ask for more.",
     EndKind.CANCELLED: "It was cancelled by {by}.",
     EndKind.STAGING_FAILED: "Its data could not be brought.",
     EndKind.NOT_STARTED: "It could not be started.",
-    EndKind.NODE_LOST: "Its machine went away or was restarted.",
-    EndKind.PREEMPTED: "It had to give way to other work.",
-    EndKind.WINDOW_PASSED: "It could not start in time.",
+    EndKind.NODE_LOST: "The machine it ran on went away or was restarted.",
+    EndKind.PREEMPTED: "The platform took its nodes for something else.",
+    EndKind.WINDOW_PASSED: "It could not start before its time was over.",
     EndKind.DISK_FULL: "The disk was full.",
     EndKind.UNKNOWN: "There is no record of how it ended.",
 }
