@@ -67,8 +67,6 @@ class Calendar:
     def fits(self, takes: Iterable[Take]) -> bool:
         """Whether all of them could be booked together."""
         wanted = tuple(takes)
-        if _apart(wanted):
-            return self._has_room(wanted)
         if not self._book(wanted):
             return False
         self._add(wanted, -1)
@@ -181,34 +179,26 @@ class Calendar:
 
     def _book(self, takes: Sequence[Take]) -> bool:
         """Add them if all have room, counted against each other; else leave all as it was."""
-        parts = [takes] if _apart(takes) else [(take,) for take in takes]
-        for at, part in enumerate(parts):
-            if not self._has_room(part):
-                for added in parts[:at]:
-                    self._add(added, -1)
-                return False
-            self._add(part)
-        return True
-
-    def _has_room(self, takes: Sequence[Take]) -> bool:
-        """Whether there is room for takes that are all of different nodes and pools."""
         if any((take.cores | take.memory | take.gpus | take.size) >> BITS for take in takes):
             return False  # less than nothing, or absurdly much
-        nodes, pools = self._read(takes)
-        if len(pools) + sum(map(len, nodes.values())) < len(takes):
-            return False  # one that isn't known here
-        lines = self._index.lines
-        return all(line.fits(start, end, amount) for line, start, end, amount in pools) and all(
-            lines[place].fits(start, end, amount) for (start, end), pairs in nodes.items() for place, amount in pairs
-        )
+        if any(take.where not in (self._pools if take.pool else self._places) for take in takes):
+            return False
+        if self._add(takes):
+            return True
+        self._add(takes, -1)
+        return False
 
-    def _add(self, takes: Sequence[Take], sign: int = 1) -> None:
-        """Add what is of known nodes and pools, or take it away."""
+    def _add(self, takes: Sequence[Take], sign: int = 1) -> bool:
+        """Add what is of known nodes and pools, or take it away; say whether there is room for it all."""
         nodes, pools = self._read(takes)
+        room = True
         for line, start, end, amount in pools:
+            room &= line.fits(start, end, amount)
             line.add(start, end, sign * amount)
         for (start, end), pairs in nodes.items():
-            self._index.add(start, end, pairs if sign > 0 else [(place, -amount) for place, amount in pairs])
+            signed = pairs if sign > 0 else [(place, -amount) for place, amount in pairs]
+            room &= self._index.add(start, end, signed)
+        return room
 
     def _read(self, takes: Sequence[Take]) -> tuple[dict[tuple[int, int], Pairs], list[tuple[Timeline, int, int, int]]]:
         """The takes in integers: of nodes, those of the same time together; of pools, each with its line."""
@@ -228,11 +218,6 @@ class Calendar:
 
     def _remember(self, key: str, takes: tuple[Take, ...]) -> None:
         self._takes[key] = self._takes.get(key, ()) + takes
-
-
-def _apart(takes: Sequence[Take]) -> bool:
-    """Whether no two are of the same node or pool."""
-    return len({(take.where, take.pool) for take in takes}) == len(takes)
 
 
 def _amount(take: Take) -> int:

@@ -9,7 +9,7 @@ from itertools import repeat
 from operator import and_, or_, xor
 
 from sublet.core.ladder import Ladder, Standing, bits
-from sublet.core.timeline import BEGINNING, END, Timeline
+from sublet.core.timeline import BEGINNING, END, Raised, Timeline
 
 CHUNK = 256  # changes of any node inside one chunk of time, before it is cut in two
 BLOCK = 32  # chunks in one block, before it is cut in two
@@ -28,7 +28,7 @@ def _places(rows: int) -> tuple[int, ...]:
 class Block:
     """Neighbouring chunks of time, and for each row the nodes that stand on it throughout each chunk."""
 
-    __slots__ = ("changes", "edges", "inside", "least", "peaks", "pending", "rows", "starts", "touched")
+    __slots__ = ("changes", "edges", "inside", "least", "peaks", "pending", "rows", "starts")
 
     def __init__(self, starts: list[int], rows: list[list[int]]) -> None:
         """Chunks that begin at these times, without any change in them yet."""
@@ -40,7 +40,6 @@ class Block:
         self.pending = [0] * len(rows)  # nodes to be flipped in every chunk of a row, once somebody looks
         self.least: list[int | None] = [None] * len(rows)  # nodes that stand on the row throughout the block
         self.peaks: dict[int, int] = {}  # row → the most nodes that may stand on the row at any one time
-        self.touched = 0  # nodes that may change after the start of the block, and before its end
 
     def row(self, at: int) -> list[int]:
         """A row as it is now, chunk by chunk."""
@@ -82,26 +81,19 @@ class Block:
             if least is not None:
                 self.least[at] = least ^ nodes
 
-    def retouch(self) -> None:
-        """Work out anew which nodes change inside the block."""
-        self.touched = 0
-        for mask in (*self.inside, *self.edges[1:]):
-            self.touched |= mask
-
 
 class Index:
     """The nodes' timelines, and blocks of chunks of time over them that are always true to those."""
 
     def __init__(self, capacities: Sequence[int]) -> None:
         """Nodes of these packed capacities, with nothing taken."""
-        self.lines = [Timeline(capacity) for capacity in capacities]
         self.ladder = Ladder(capacities)
         kinds = {capacity: Standing(self.ladder, capacity) for capacity in set(capacities)}
-        self.standing = [kinds[capacity] for capacity in capacities]
+        self.lines = [Timeline(capacity, kinds[capacity]) for capacity in capacities]  # ranked by the rows stood on
         self.all = (1 << len(self.lines)) - 1
         self.idle = idle = [0] * self.ladder.count  # the nodes on each row while nothing is taken
-        for node, standing in enumerate(self.standing):
-            for at in bits(standing[0]):
+        for node, line in enumerate(self.lines):
+            for at in bits(line.ranks[0]):
                 idle[at] |= 1 << node
         self.blocks = [Block([BEGINNING], [[mask] for mask in idle])]
         self.firsts = [BEGINNING]  # when each block begins
@@ -124,16 +116,17 @@ class Index:
 
     # -- changing ------------------------------------------------------------------------------------------------
 
-    def add(self, start: int, end: int, amounts: Iterable[tuple[int, int]]) -> None:
-        """Take (node, packed amount) pairs more, or less when negative, over [start, end)."""
+    def add(self, start: int, end: int, amounts: Iterable[tuple[int, int]]) -> bool:
+        """Take (node, packed amount) pairs more, or less when negative, over [start, end); say whether there is room."""
         if start >= end:
-            return
+            return True
         ends = (self.chunk(start), self.chunk(end))
         flips: Flips = {}
         alike: dict[int, int] = {}  # rows → nodes that are flipped in them throughout
+        sound = True
         for node, amount in amounts:
             if amount:
-                self._add(node, start, end, amount, ends, flips, alike)
+                sound &= self._add(node, start, end, amount, ends, flips, alike)
         for block, first, last in self._between(start, *ends) if alike else ():
             for rows, nodes in alike.items():
                 spot = (block, first, last, rows)
@@ -147,33 +140,45 @@ class Index:
             self.blocks[block].peaks.clear()
         for time in (start, end):
             self._tidy(time)
+        return sound
 
     def _add(
-        self,
-        node: int,
-        start: int,
-        end: int,
-        amount: int,
-        ends: tuple[Spot, Spot],
-        flips: Flips,
-        alike: dict[int, int],
-    ) -> None:
-        line, standing = self.lines[node], self.standing[node]
-        used = line.used
-        first, last, new_start, new_end = line.raise_by(start, end, amount)
-        if last == first + 1:  # most often: one step, so that all is the same for all the chunks in between
-            rows = standing[used[first]] ^ standing[used[first] - amount]
-            if rows:
-                alike[rows] = alike.get(rows, 0) ^ 1 << node
-                self._collect_ends(node, start, end, amount, first, ends, flips)
-        else:
-            self._collect(node, start, end, amount, first, last, ends[0], flips)
+        self, node: int, start: int, end: int, amount: int, ends: tuple[Spot, Spot], flips: Flips, alike: dict[int, int]
+    ) -> bool:
+        line, bit = self.lines[node], 1 << node
+        raised = line.raise_by(start, end, amount)
+        first, last, new_start, new_end, before = raised
+        times, used = line.times, line.used
+        sound = min(line.ranks[first:last]) >= self.ladder.sound
+        seen: Spot | None = None
+        for step in range(first, last):
+            rows = before[step - first] ^ line.ranks[step]
+            if not rows:
+                continue
+            head = ends[0] if step == first else self.chunk(times[step])
+            tail = ends[1] if step + 1 == last else self.chunk(times[step + 1])
+            if last == first + 1:  # most often; then the chunks in between are the same for all such nodes
+                alike[rows] = alike.get(rows, 0) ^ bit
+            elif head != tail:
+                for block, chunk, upto in self._between(times[step], head, tail):
+                    flip = (block, chunk, upto, rows)
+                    flips[flip] = flips.get(flip, 0) ^ bit
+            for spot in (head, tail):  # chunks that the step covers in part; two steps may meet in one
+                block, chunk = spot
+                begin = self.blocks[block].starts[chunk]
+                if spot != seen and begin < times[step + (spot == tail)]:
+                    seen = spot
+                    rows = _difference(line, raised, step, begin, self.end(block, chunk))
+                    if rows:
+                        flip = (block, chunk, chunk + 1, rows)
+                        flips[flip] = flips.get(flip, 0) ^ bit
         starts, stops = used[first - 1] != used[first], used[last - 1] != used[last]
         line.join(first, last)
         if starts == new_start:  # a change that is new and stays, or was there and is gone
             self._mark(node, start, starts, ends[0])
         if stops == new_end:
             self._mark(node, end, stops, ends[1])
+        return sound
 
     def _between(self, start: int, head: Spot, tail: Spot) -> Iterator[Spot3]:
         """The runs of chunks that lie wholly between the chunks of a start and of an end."""
@@ -191,86 +196,11 @@ class Index:
         if chunk < upto:
             yield block, chunk, upto
 
-    def _collect_ends(
-        self, node: int, start: int, end: int, amount: int, step: int, ends: tuple[Spot, Spot], flips: Flips
-    ) -> None:
-        """Find how a node stands in the chunks that one raised step covers in part."""
-        line, standing, (head, tail) = self.lines[node], self.standing[node], ends
-        for spot in ends if head != tail else (head,):
-            at, chunk = spot
-            block = self.blocks[at]
-            begin = block.starts[chunk]
-            if begin < (start if spot != tail else end):
-                if block.inside[chunk] >> node & 1 or amount < 0:
-                    rows = _difference(line, standing, begin, self.end(at, chunk), step, step + 1, amount, step)
-                else:  # all else is as before the step was raised
-                    rows = standing[line.used[step] - amount]
-                    rows &= ~standing[line.used[step]]
-                if rows:
-                    flip = (at, chunk, chunk + 1, rows)
-                    flips[flip] = flips.get(flip, 0) ^ 1 << node
-
-    def _collect(
-        self, node: int, start: int, end: int, amount: int, first: int, last: int, head: Spot, flips: Flips
-    ) -> None:
-        """Find the chunks in which a node of which several steps were raised now stands on other rows."""
-        line, standing, bit = self.lines[node], self.standing[node], 1 << node
-        times, used = line.times, line.used
-        if all(standing[now] == standing[now - amount] for now in used[first:last]):
-            return
-        step = first
-        block, chunk = head
-        while True:
-            home = self.blocks[block]
-            starts = home.starts
-            over = self.block_end(block)
-            if start <= starts[0] and over <= end and not home.touched & bit:
-                while times[step + 1] <= starts[0]:
-                    step += 1
-                rows = standing[used[step]] ^ standing[used[step] - amount]
-                if rows:
-                    spot = (block, 0, ALL, rows)
-                    flips[spot] = flips.get(spot, 0) ^ bit
-            else:
-                step = self._collect_chunks(node, block, chunk, end, amount, (first, last, step), flips)
-            if over >= end:
-                return
-            block += 1
-            chunk = 0
-
-    def _collect_chunks(
-        self, node: int, block: int, chunk: int, end: int, amount: int, steps: Spot3, flips: Flips
-    ) -> int:
-        """The same inside one block, from a chunk and a step on; say which step was reached."""
-        line, standing, bit = self.lines[node], self.standing[node], 1 << node
-        times, used = line.times, line.used
-        starts, over = self.blocks[block].starts, self.block_end(block)
-        first, last, step = steps
-        count = len(starts)
-        while chunk < count and (begin := starts[chunk]) < end:
-            while step < last - 1 and times[step + 1] <= begin:
-                step += 1
-            after = times[step + 1]
-            upto = chunk + 1
-            until = starts[upto] if upto < count else over
-            if until <= after and times[step] <= begin:  # some chunks inside one step
-                rows = standing[used[step]] ^ standing[used[step] - amount]
-                upto = count if over <= after else bisect_right(starts, after, upto) - 1
-            else:
-                rows = _difference(line, standing, begin, until, first, last, amount, step)
-            if rows:
-                spot = (block, chunk, upto, rows)
-                flips[spot] = flips.get(spot, 0) ^ bit
-            chunk = upto
-        return step
-
     def _mark(self, node: int, time: int, changes: bool, spot: Spot) -> None:
         """Note that a node now changes at a time, which lies in that chunk, or no longer."""
         at, chunk = spot
         block, bit = self.blocks[at], 1 << node
         begin = block.starts[chunk]
-        if changes and time > block.starts[0]:
-            block.touched |= bit
         if time == begin:
             block.edges[chunk] ^= bit
         elif changes:
@@ -323,20 +253,14 @@ class Index:
         flips: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows that a node stands on in one half only → nodes
         before = after = edge = 0
         for node, first, stop in found:
-            line, standing, bit = self.lines[node], self.standing[node], 1 << node
+            line, bit = self.lines[node], 1 << node
             cut = bisect_left(line.times, middle, first, stop)
             at_middle = cut < stop and line.times[cut] == middle
-            if cut > first:
-                before |= bit
-            if cut + at_middle < stop:
-                after |= bit
-            if at_middle:
-                edge |= bit
-            left = right = -1
-            for used in line.used[first - 1 : cut]:
-                left &= standing[used]
-            for used in line.used[cut if at_middle else cut - 1 : stop]:
-                right &= standing[used]
+            before |= bit * (cut > first)
+            after |= bit * (cut + at_middle < stop)
+            edge |= bit * at_middle
+            left = reduce(and_, line.ranks[first - 1 : cut])
+            right = reduce(and_, line.ranks[cut if at_middle else cut - 1 : stop])
             for half, rows in zip(flips, (left & ~right, right & ~left), strict=True):
                 if rows:
                     half[rows] = half.get(rows, 0) | bit
@@ -358,8 +282,6 @@ class Index:
             del column[middle:]
         block.least = [None] * len(rows)
         block.peaks.clear()
-        block.retouch()
-        new.retouch()
         self.blocks.insert(at + 1, new)
         self.firsts.insert(at + 1, new.starts[0])
 
@@ -374,14 +296,12 @@ class Index:
         block.changes += other.changes
         block.least = [None] * len(block.rows)
         block.peaks.clear()
-        block.retouch()
 
 
-def _difference(
-    line: Timeline, standing: Standing, begin: int, until: int, first: int, last: int, amount: int, step: int
-) -> int:
-    """The rows on which a node stands throughout a chunk only before, or only after, those steps were raised."""
-    times, used = line.times, line.used
+def _difference(line: Timeline, raised: Raised, step: int, begin: int, until: int) -> int:
+    """The rows on which a node stands throughout a chunk only before, or only after, some steps were raised."""
+    times, ranks = line.times, line.ranks
+    first, last, _, _, before = raised
     while times[step] > begin:
         step -= 1
     while step < last and times[step + 1] <= begin:
@@ -389,9 +309,8 @@ def _difference(
     old = new = -1
     count = len(times)
     while step < count and times[step] < until:
-        now = standing[used[step]]
-        new &= now
-        old &= standing[used[step] - amount] if first <= step < last else now
+        new &= ranks[step]
+        old &= before[step - first] if first <= step < last else ranks[step]
         step += 1
     return old ^ new
 

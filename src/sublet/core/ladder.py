@@ -26,7 +26,8 @@ class Ladder:
         """Rungs for the packed capacities that there are."""
         self.rungs = [_rungs({unpack(capacity)[field] for capacity in capacities}) for field in range(3)]
         self.offsets = [0, len(self.rungs[0]), len(self.rungs[0]) + len(self.rungs[1])]
-        self.count = sum(len(rungs) for rungs in self.rungs)
+        self.count = sum(len(rungs) for rungs in self.rungs) + 1
+        self.sound = 1 << self.count - 1  # the last row, above all others: of no resource is more booked than there is
 
     def rows(self, need: int) -> tuple[list[int], list[int]] | None:
         """The rows whose nodes may have the need free, and those whose nodes surely have; None if no node ever has."""
@@ -62,6 +63,7 @@ class Standing(dict[int, int]):
         free = [has - taken for has, taken in zip(self._capacity, unpack(used), strict=True)]
         rows = 0
         if min(free) >= 0:  # of a node that has more booked than it has, nothing is free
+            rows = self._ladder.sound
             for rungs, offset, amount in zip(self._ladder.rungs, self._ladder.offsets, free, strict=True):
                 rows |= ((1 << bisect_right(rungs, amount)) - 1) << offset
         self[used] = rows

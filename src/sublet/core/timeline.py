@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import NamedTuple
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BEGINNING = -(10**18)  # microseconds; before any datetime
@@ -52,59 +53,72 @@ def largest(one: int, other: int) -> int:
     return max(a, d) | max(b, e) << FIELD | max(c, f) << 2 * FIELD
 
 
+class Unranked(dict[int, int]):
+    """What a timeline that is in no index has for its ranks: nothing."""
+
+    def __missing__(self, used: int) -> int:
+        """No rank."""
+        return 0
+
+
+class Raised(NamedTuple):
+    """Which steps of a timeline were raised."""
+
+    first: int
+    last: int  # the step after them
+    new_start: bool  # whether no step began there before
+    new_end: bool
+    before: list[int]  # the ranks that they had
+
+
 class Timeline:
-    """What is taken of one thing over time; neighbouring steps always differ."""
+    """What is taken of one thing over time; neighbouring steps always differ.
 
-    __slots__ = ("capacity", "times", "used")
+    Each step has a rank, looked up by what is taken in it, for whoever keeps an index.
+    """
 
-    def __init__(self, capacity: int) -> None:
+    __slots__ = ("_ranking", "capacity", "ranks", "times", "used")
+
+    def __init__(self, capacity: int, ranking: dict[int, int] | None = None) -> None:
         """Nothing is taken of a packed capacity."""
         self.capacity = capacity
+        self._ranking = Unranked() if ranking is None else ranking
         self.times = [BEGINNING]  # step i lasts from times[i] until times[i + 1]
         self.used = [0]
+        self.ranks = [self._ranking[0]]
 
-    def raise_by(self, start: int, end: int, amount: int) -> tuple[int, int, bool, bool]:
-        """Take `amount` more over [start, end), as steps first until before last; say those, and which ends are new.
-
-        Steps at the ends may now equal their neighbours: `join` puts that right.
-        """
-        times, used = self.times, self.used
+    def raise_by(self, start: int, end: int, amount: int) -> Raised:
+        """Take `amount` more over [start, end); steps at its ends may then equal neighbours: `join` puts that right."""
+        times, used, ranks, ranking = self.times, self.used, self.ranks, self._ranking
         first = bisect_left(times, start)
         new_start = first == len(times) or times[first] != start
         if new_start:
             times.insert(first, start)
             used.insert(first, used[first - 1])
+            ranks.insert(first, ranks[first - 1])
         last = bisect_left(times, end, first)
         new_end = last == len(times) or times[last] != end
         if new_end:
             times.insert(last, end)
             used.insert(last, used[last - 1])
+            ranks.insert(last, ranks[last - 1])
+        before = ranks[first:last]
         for at in range(first, last):
-            used[at] += amount
-        return first, last, new_start, new_end
+            used[at] = now = used[at] + amount
+            ranks[at] = ranking[now]
+        return Raised(first, last, new_start, new_end, before)
 
     def join(self, first: int, last: int) -> None:
         """Make one step of two neighbours that are equal, where steps first until before last were raised."""
         for at in (last, first):
             if self.used[at] == self.used[at - 1]:
-                del self.used[at], self.times[at]
+                del self.used[at], self.times[at], self.ranks[at]
 
     def add(self, start: int, end: int, amount: int) -> None:
         """Take `amount` more, or less when negative, over [start, end)."""
         if start < end and amount:
-            first, last, _, _ = self.raise_by(start, end, amount)
-            self.join(first, last)
-
-    def rows(self, start: int, end: int, standing: Mapping[int, int]) -> int:
-        """What `standing` has in common for all the steps in [start, end)."""
-        times, used = self.times, self.used
-        at = bisect_right(times, start) - 1
-        rows = standing[used[at]]
-        at += 1
-        while at < len(times) and times[at] < end:
-            rows &= standing[used[at]]
-            at += 1
-        return rows
+            raised = self.raise_by(start, end, amount)
+            self.join(raised.first, raised.last)
 
     def fits(self, start: int, end: int, need: int) -> bool:
         """Whether `need` is free for the whole of [start, end)."""
