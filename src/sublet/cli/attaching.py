@@ -12,7 +12,7 @@ import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import click
 
@@ -58,7 +58,8 @@ def terminal_of(view: SessionView) -> str:
         place = urlsplit(way.location)
         if way.kind == SHELL and place.netloc:
             scheme = "wss" if place.scheme == "https" else "ws"
-            return f"{scheme}://{place.netloc}{place.path.rstrip('/')}/ws?{place.query}"
+            term = quote(os.environ.get("TERM") or "dumb")
+            return f"{scheme}://{place.netloc}{place.path.rstrip('/')}/ws?{place.query}&term={term}"
     hint = "; ".join(way.location for way in view.connectors)
     raise SubletError(f"{view.short} has no shell.", hint=f"Open it in a browser: {hint}" if hint else "")
 

@@ -100,6 +100,7 @@ class Offer:
     costs: tuple[Quote, ...] = ()
     metrics: tuple[Quote, ...] = ()
     terms: Terms = field(default_factory=Booked)
+    interactive: bool = False  # it will be AVAILABLE to connect to, instead of RUNNING
     why: str = ""  # why this offer is in the set: "earliest", "largest", "cheapest", "09:00 on Monday"
 
     @property

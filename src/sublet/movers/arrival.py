@@ -45,7 +45,7 @@ def guess(data: Data, bytes_per_second: int) -> timedelta:
     """How long it is going to take: the asker's own estimate, else by its size, else half a minute."""
     if data.prepare is not None:
         return data.prepare
-    seconds = 30 if data.size is None else 2 + data.size // bytes_per_second
+    seconds = 30 if data.size is None else data.size // bytes_per_second
     return timedelta(seconds=seconds)
 
 

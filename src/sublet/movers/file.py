@@ -8,7 +8,7 @@ import shutil
 import stat
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -62,11 +62,15 @@ class FileMover:
     def _allowed(self, path: Path) -> bool:
         return self.roots is None or any(path.is_relative_to(root) for root in self.roots)
 
+    async def measure(self, data: Data) -> int | None:
+        """The size of a file; a directory would take too long to add up."""
+        return await asyncio.to_thread(self._size, self.path(data))
+
+    def _size(self, path: Path) -> int | None:
+        return path.stat().st_size if self._allowed(path) and path.is_file() else None
+
     def estimate(self, data: Data) -> timedelta:
-        """How long the copy is going to take; a file's own size counts when the asker doesn't say."""
-        path = self.path(data)
-        if data.size is None and self._allowed(path) and os.path.isfile(path):
-            return guess(replace(data, size=os.path.getsize(path)), SPEED)
+        """How long the copy is going to take."""
         return guess(data, SPEED)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:

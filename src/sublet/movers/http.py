@@ -24,6 +24,7 @@ SPEED = 10_000_000  # bytes a second, for a guess
 REDIRECTS = 5
 LONGEST_PAUSE = 30.0  # seconds
 TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+MOMENT = 2.0  # seconds that an asker waits for a size
 WAITS = httpx2.Timeout(60.0, connect=20.0)
 
 
@@ -58,9 +59,24 @@ class HttpMover:
             reasons.append(refused(data, "The address names no host.", nearest="https://example.org/cube.fits"))
         return reasons
 
+    async def measure(self, data: Data) -> int | None:
+        """The length that the server names."""
+        if self.check(data):
+            return None
+        with suppress(httpx2.HTTPError, OSError, ValueError):
+            async with asyncio.timeout(MOMENT), self._client() as client:
+                answer = await client.head(data.location, headers={"accept-encoding": "identity"})
+                length = answer.headers.get("content-length", "")
+                return int(length) if answer.is_success and length.isdecimal() else None
+        return None
+
     def estimate(self, data: Data) -> timedelta:
         """How long the download is going to take."""
         return guess(data, SPEED)
+
+    def _client(self) -> httpx2.AsyncClient:
+        transport = PublicOnly() if self.public_only else None
+        return httpx2.AsyncClient(transport=transport, follow_redirects=True, max_redirects=REDIRECTS, timeout=WAITS)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Download it into the directory, under the name at the end of its address."""
@@ -72,10 +88,7 @@ class HttpMover:
             await asyncio.to_thread(check_arrived, data, file)
             return
         part = Part(file)
-        transport = PublicOnly() if self.public_only else None
-        async with httpx2.AsyncClient(
-            transport=transport, follow_redirects=True, max_redirects=REDIRECTS, timeout=WAITS
-        ) as client:
+        async with self._client() as client:
             await self._persist(client, data, part, progress)
         try:
             await asyncio.to_thread(check_arrived, data, part.path)

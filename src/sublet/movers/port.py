@@ -23,6 +23,10 @@ class Mover(Protocol):
         """What is wrong with it, without touching the network."""
         ...
 
+    async def measure(self, data: Data) -> int | None:
+        """Its size in bytes if that can be found out in a moment, else None; failures are told when it is brought."""
+        ...
+
     def estimate(self, data: Data) -> timedelta:
         """How long it is going to take: the asker's own estimate first, else from its size, else a guess."""
         ...

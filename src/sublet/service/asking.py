@@ -17,6 +17,7 @@ from sublet.errors import NotFound, NotYours, PlatformUnreachable, SubletError
 from sublet.platforms.port import Survey
 from sublet.service import metrics
 from sublet.service.desk import Desk, Person, log
+from sublet.service.staging import bringing
 from sublet.store.tx import Tx
 from sublet.wire.document import parse_document
 from sublet.wire.request import read_request
@@ -42,6 +43,7 @@ class Candidate:
     survey: Survey
     ways: tuple[WayFacts, ...]
     prepare: timedelta
+    interactive: frozenset[str]  # the ways that someone can connect to
 
 
 class Asking(Desk):
@@ -94,7 +96,7 @@ class Asking(Desk):
             reasons.append(Reason("urn:unknown-kind", "executable.kind", why, executable.kind, known, "command"))
             return [], reasons
         wrong = kind.check(executable, request)
-        prepare, data_reasons = self._bringing(None if wrong else executable, request)
+        prepare, data_reasons = await bringing(self, None if wrong else executable, request)
         reasons += [*wrong, *data_reasons]
         if reasons:
             return [], reasons
@@ -120,26 +122,14 @@ class Asking(Desk):
         ways = self.ways(executable, survey.tools)
         if ways:
             facts = tuple(WayFacts(way.name, way.prepare) for way in ways)
-            return Candidate(name, survey, facts, prepare)
+            interactive = frozenset(way.name for way in ways if way.interactive)
+            return Candidate(name, survey, facts, prepare, interactive)
         needs = self.kinds[executable.kind].needs(executable)
         contained = " in a container (this is a gateway)" if self.settings.mode == "gateway" else ""
         why = f"{name} has no way to run a {executable.kind}{contained}; it needs {needs}."
         return Reason(
             "urn:not-supported", "executable.kind", why, executable.kind, needs, f"a platform with {needs}", name
         )
-
-    def _bringing(self, executable: Executable | None, request: Request) -> tuple[timedelta, list[Reason]]:
-        """How long the data, and an executable that makes sense, take to be there; and what can't be brought."""
-        longest = timedelta(0)
-        reasons: list[Reason] = []
-        for data in self.brings(executable, request.data):
-            mover = self.mover_for(data)
-            if isinstance(mover, Reason):
-                reasons.append(mover)
-                continue
-            reasons += mover.check(data)
-            longest = max(longest, mover.estimate(data))
-        return longest, reasons
 
     async def _shared(self, request: Request, candidates: Sequence[Candidate]) -> dict[str, Answer]:
         """What platforms that we don't own answer, before anything is locked."""
@@ -177,10 +167,11 @@ class Asking(Desk):
         booked: dict[str, list[Offer]] = {}
         for candidate in sorted(candidates, key=lambda c: c.platform):  # always in one order: no deadlocks
             answer = shared.get(candidate.platform) or self._look(tx, candidate, asked.request, now)
-            offers += answer.offers
+            found = [_marked(offer, candidate.interactive) for offer in answer.offers]
+            offers += found
             no += answer.reasons
-            if candidate.platform not in shared and answer.offers:
-                booked[candidate.platform] = list(answer.offers)
+            if candidate.platform not in shared and found:
+                booked[candidate.platform] = found
         offers.sort(key=_rank)
         expires = expiry_of(offers, now, self.settings.hold) if offers else now + self.settings.hold
         id = str(uuid4())
@@ -248,6 +239,10 @@ def _whole(tx: Tx, found: OfferSet | None) -> OfferSet | None:
         return None
     offers = sorted(tx.sessions.of_set(found.id), key=lambda session: _rank(session.offer))
     return replace(found, offers=tuple(offers))
+
+
+def _marked(offer: Offer, interactive: frozenset[str]) -> Offer:
+    return replace(offer, interactive=True) if offer.way in interactive else offer
 
 
 def _rank(offer: Offer) -> tuple[datetime, float, int, int]:

@@ -6,12 +6,15 @@ import asyncio
 import os
 import re
 import shutil
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 from sublet.core.job import Mount
 from sublet.core.offer import Reason
-from sublet.core.request import Data, Request
+from sublet.core.request import Data, Executable, Request
 from sublet.errors import DataNotThere
+from sublet.movers.port import Mover
 from sublet.service.desk import Desk, log
 
 STAGED = "staged"  # this file in a session's directory says that all its data is there
@@ -45,6 +48,30 @@ def _file_or_all(source: str, target: str, place: Path | None) -> str:
     if place and name and (place / source / name).is_file() and os.listdir(place / source) == [name]:
         return f"{source}/{name}"
     return source
+
+
+async def bringing(desk: Desk, executable: Executable | None, request: Request) -> tuple[timedelta, list[Reason]]:
+    """How long the data, and an executable that makes sense, take to be there; or what can't be brought."""
+    reasons: list[Reason] = []
+    moves: list[tuple[Mover, Data]] = []
+    for data in desk.brings(executable, request.data):
+        mover = desk.mover_for(data)
+        if isinstance(mover, Reason):
+            reasons.append(mover)
+        else:
+            reasons += mover.check(data)
+            moves.append((mover, data))
+    if reasons or not moves:
+        return timedelta(0), reasons
+    really = any(not platform.plays for platform in desk.platforms_by_name.values())
+    return max(await asyncio.gather(*(_estimate(mover, data, really) for mover, data in moves))), []
+
+
+async def _estimate(mover: Mover, data: Data, look: bool) -> timedelta:
+    """By the asker's word, else by its size, which is looked up where it is really going to be brought."""
+    if look and data.size is None and data.prepare is None:
+        data = replace(data, size=await mover.measure(data))
+    return mover.estimate(data)
 
 
 async def stage(desk: Desk, request: Request, place: Path, session: str) -> None:

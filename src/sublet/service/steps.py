@@ -152,7 +152,7 @@ async def _queued(desk: Desk, session: Session, platform: Platform) -> Step:
     if state.state is State.QUEUED:
         words = state.condition or f"in the queue of {session.offer.platform}"
         return Step(due=desk.now() + RETRY, changes={"condition": words})
-    if session.kind == "interactive" and state.connector is None:
+    if session.offer.interactive and state.connector is None:
         return Step(due=desk.now() + timedelta(milliseconds=300), changes={"condition": "starting to listen"})
     now = desk.now()
     connectors = _connectors(desk, session, state)

@@ -99,13 +99,14 @@ def execute(plan: dict[str, Any]) -> int:
     )
 
     path = notebook_in(plan["notebook"])
+    kernel = kernel_for(path)
     try:
         papermill.execute_notebook(
             path,
             EXECUTED,
             parameters=plan["parameters"],
-            kernel_name=kernel_for(path),
-            language=None,
+            kernel_name=kernel,
+            language="python" if kernel == KERNEL else None,  # notebooks made by hand often don't name one
             progress_bar=False,
             stdout_file=sys.stdout,
             stderr_file=sys.stderr,
