@@ -36,7 +36,7 @@ The IVOA Execution Broker 1.0.7 is at the root, in JSON and YAML: `Accept` decid
 answer has the type of the body that was sent, else it is JSON. Sublet's own resources are under `/v1`, in JSON.
 Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise none of these addresses."""
 
-NOUNS = (broker, offersets, sessions, logs, results, events, platforms, calendar, tokens, health)
+NOUNS = (offersets, sessions, logs, results, events, platforms, calendar, tokens, health)
 
 
 def make_app(service: Service, owner: str = "") -> FastAPI:
@@ -67,6 +67,7 @@ def _routed() -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
+    app.router.routes.extend(broker.ROUTES)
     for noun in NOUNS:
         app.include_router(noun.router)
     app.openapi = lambda: described.openapi(app)  # type: ignore[method-assign]

@@ -1,14 +1,18 @@
-"""The IVOA Execution Broker 1.0.7, at the root."""
+"""The IVOA Execution Broker 1.0.7, at the root.
+
+These are plain routes: a document comes in and a document goes out, and FastAPI would only add its own time.
+What OpenAPI says of them is in `described.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
-from sublet.api import described
 from sublet.api.bodies import document_response, preferred, read_body
 from sublet.api.people import base_of, person_of, service_of
 from sublet.core.offer import Reason
@@ -20,8 +24,6 @@ from sublet.wire.document import parse_document
 from sublet.wire.offersets import offerset_document
 from sublet.wire.sessions import failed_document, session_document
 from sublet.wire.updates import LongerUpdate, read_update
-
-router = APIRouter(tags=["IVOA Execution Broker"])
 
 Move = Callable[[Service, str, Person], Awaitable[Session]]
 MOVES: dict[Phase, Move] = {
@@ -41,21 +43,6 @@ async def ask(request: Request) -> Response:
     return document_response(offerset_document(found, base, asked.notes), kind, 303, f"{base}/offersets/{found.id}")
 
 
-router.add_api_route(
-    "/requests", ask, methods=["POST"], operation_id="ExecutionRequest", status_code=303, **described.ASK
-)
-router.add_api_route(
-    "/offersets",
-    ask,
-    methods=["POST"],
-    operation_id="ExecutionRequestOlder",
-    summary="Ask, at the older address",
-    status_code=303,
-    **described.ASK,
-)
-
-
-@router.post("/direct", operation_id="DirectExecution", status_code=303, **described.DIRECT)
 async def direct(request: Request) -> Response:
     """Ask, and accept the best offer at once; what can't be run is answered with a FAILED session and the reasons."""
     person = await person_of(request)
@@ -70,26 +57,23 @@ async def direct(request: Request) -> Response:
     return document_response(document, kind, 303, f"{base}/sessions/{session.id}")
 
 
-@router.get("/offersets/{uuid}", operation_id="OfferSetSelect", **described.OFFERSET)
-async def offerset(request: Request, uuid: str) -> Response:
+async def offerset(request: Request) -> Response:
     """An offer set, with its offers as they are now."""
     person = await person_of(request)
     kind = preferred(request)
-    found = await service_of(request).offerset(_uuid(uuid, "offer set"), person)
+    found = await service_of(request).offerset(_uuid(request, "offer set"), person)
     return document_response(offerset_document(found, base_of(request)), kind)
 
 
-@router.get("/sessions/{uuid}", operation_id="SessionSelect", **described.SESSION)
-async def session(request: Request, uuid: str) -> Response:
+async def session(request: Request) -> Response:
     """A session, or an offer."""
     person = await person_of(request)
     kind = preferred(request)
-    found = await service_of(request).session(_uuid(uuid, "session"), person)
+    found = await service_of(request).session(_uuid(request, "session"), person)
     return await _answer(request, found, kind)
 
 
-@router.post("/sessions/{uuid}", operation_id="SessionUpdate", **described.UPDATE)
-async def update(request: Request, uuid: str) -> Response:
+async def update(request: Request) -> Response:
     """Accept, reject or cancel it by moving its `phase`; or make it last longer.
 
     What can be changed is listed in `meta.options`. A change that can't be made is a 409 that says why:
@@ -97,7 +81,7 @@ async def update(request: Request, uuid: str) -> Response:
     """
     person = await person_of(request)
     kind = preferred(request)
-    service, name = service_of(request), _uuid(uuid, "session")
+    service, name = service_of(request), _uuid(request, "session")
     found = await service.session(name, person)
     wanted = read_update(parse_document(await read_body(request), request.headers.get("content-type", "")))
     if isinstance(wanted, LongerUpdate):
@@ -114,8 +98,9 @@ async def _answer(request: Request, session: Session, kind: str) -> Response:
     return document_response(session_document(session, offerset.request, base_of(request)), kind)
 
 
-def _uuid(text: str, noun: str) -> str:
-    """The uuid as it is stored; what is no uuid names nothing."""
+def _uuid(request: Request, noun: str) -> str:
+    """The uuid in the path as it is stored; what is no uuid names nothing."""
+    text: str = request.path_params["uuid"]
     try:
         return str(UUID(text))
     except ValueError:
@@ -125,3 +110,13 @@ def _uuid(text: str, noun: str) -> str:
 def _reasons(error: NoOffers) -> tuple[Reason, ...]:
     reasons = error.values.get("reasons")
     return reasons if isinstance(reasons, tuple) else ()
+
+
+ROUTES = (
+    Route("/requests", ask, methods=["POST"]),
+    Route("/offersets", ask, methods=["POST"]),
+    Route("/direct", direct, methods=["POST"]),
+    Route("/offersets/{uuid}", offerset, methods=["GET"]),
+    Route("/sessions/{uuid}", session, methods=["GET"]),
+    Route("/sessions/{uuid}", update, methods=["POST"]),
+)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from inspect import getdoc
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from sublet.api import broker
 from sublet.api.bodies import JSON, YAML
 from sublet.api.problems import MEDIA_TYPE
 from sublet.api.schemas import COMPONENTS, Schema, ref
@@ -67,35 +69,67 @@ UPDATES = {
     },
 }
 
-ASK: Route = {
+_UUID = {"name": "uuid", "in": "path", "required": True, "schema": {"type": "string", "format": "uuid"}}
+_FAILED = _document("ExecutionSession", "It can't be run: a FAILED session with the reasons; or a problem.")
+_ASK = {
     "responses": {
         303: _document("OfferSetResponse", "The offers, and where to look at them again.") | {"headers": LOCATION},
         **problems(400, 401, 406, 413, 415),
     },
-    "openapi_extra": _body("ExecutionRequest", REQUESTS),
+    **_body("ExecutionRequest", REQUESTS),
 }
-_FAILED = _document("ExecutionSession", "It can't be run: a FAILED session with the reasons; or a problem.")
-DIRECT: Route = {
-    "responses": {
-        303: _document("ExecutionSession", "It is accepted.") | {"headers": LOCATION},
-        **problems(401, 406, 409, 413, 415),
-        400: _FAILED | {"content": _FAILED["content"] | {MEDIA_TYPE: {"schema": ref("Problem")}}},
+# IVOA's own names of the operations, and what each takes and answers.
+BROKER: dict[tuple[str, str], dict[str, Any]] = {
+    ("POST", "/requests"): {"operationId": "ExecutionRequest", **_ASK},
+    ("POST", "/offersets"): {"operationId": "ExecutionRequestOlder", "deprecated": True, **_ASK},
+    ("POST", "/direct"): {
+        "operationId": "DirectExecution",
+        "responses": {
+            303: _document("ExecutionSession", "It is accepted.") | {"headers": LOCATION},
+            400: _FAILED | {"content": _FAILED["content"] | {MEDIA_TYPE: {"schema": ref("Problem")}}},
+            **problems(401, 406, 409, 413, 415),
+        },
+        **_body("ExecutionRequest", REQUESTS),
     },
-    "openapi_extra": _body("ExecutionRequest", REQUESTS),
-}
-OFFERSET: Route = {
-    "responses": {200: _document("OfferSetResponse", "The offer set."), **problems(401, 403, 404, 406)},
-}
-SESSION: Route = {
-    "responses": {200: _document("ExecutionSession", "The session."), **problems(401, 403, 404, 406)},
-}
-UPDATE: Route = {
-    "responses": {
-        200: _document("ExecutionSession", "The session, changed."),
-        **problems(400, 401, 403, 404, 406, 409, 413, 415, 503),
+    ("GET", "/offersets/{uuid}"): {
+        "operationId": "OfferSetSelect",
+        "parameters": [_UUID],
+        "responses": {200: _document("OfferSetResponse", "The offer set."), **problems(401, 403, 404, 406)},
     },
-    "openapi_extra": _body("Update", UPDATES),
+    ("GET", "/sessions/{uuid}"): {
+        "operationId": "SessionSelect",
+        "parameters": [_UUID],
+        "responses": {200: _document("ExecutionSession", "The session."), **problems(401, 403, 404, 406)},
+    },
+    ("POST", "/sessions/{uuid}"): {
+        "operationId": "SessionUpdate",
+        "parameters": [_UUID],
+        "responses": {
+            200: _document("ExecutionSession", "The session, changed."),
+            **problems(400, 401, 403, 404, 406, 409, 413, 415, 503),
+        },
+        **_body("Update", UPDATES),
+    },
 }
+
+
+def _broker() -> dict[str, dict[str, Any]]:
+    """The paths of the broker, in the order of its routes."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in broker.ROUTES:
+        (method,) = (route.methods or set()) - {"HEAD"}
+        operation = BROKER[method, route.path]
+        said = {str(code): answer for code, answer in operation["responses"].items()}
+        words = getdoc(route.endpoint) or ""
+        paths.setdefault(route.path, {})[method.lower()] = operation | {
+            "tags": ["IVOA Execution Broker"],
+            "summary": words.partition(":")[0].partition(".")[0].partition(";")[0],
+            "description": words,
+            "responses": said,
+        }
+    return paths
+
+
 ASK_SHORT: Route = {
     "responses": {201: {"headers": LOCATION}, **problems(400, 401, 413, 415)},
     "openapi_extra": _body("ShortRequest", SHORTS),
@@ -137,6 +171,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     """The whole description, made once."""
     if app.openapi_schema is None:
         made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        made["paths"] = _broker() | made["paths"]
         schemas = made["components"]["schemas"]
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)

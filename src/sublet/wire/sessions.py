@@ -42,6 +42,7 @@ LIFECYCLE: dict[Phase, str] = {
 EXTENDABLE = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING, P.AVAILABLE, P.RUNNING})
 
 
+@lru_cache(1024)  # the offers of a set share most of theirs
 def instant(time: datetime) -> str:
     """An ISO 8601 instant in UTC, to the second unless there is more to say."""
     utc = time if time.tzinfo is UTC else time.astimezone(UTC)
@@ -146,21 +147,23 @@ def _meta(session: Session, base: str) -> Document:
         "created": instant(session.created),
         "modified": instant(session.modified),
         "messages": _messages(session),
-        "options": options(session),
+        "options": OPTIONS[session.phase],
     }
     if session.offer.why:
         meta["description"] = session.offer.why
     return meta
 
 
-def options(session: Session) -> list[Document]:
-    """What its owner can change: the phase, and how long it lasts."""
+def _options(phase: Phase) -> list[Document]:
     offered: list[Document] = []
-    if moves := CLIENT_MOVES.get(session.phase):
+    if moves := CLIENT_MOVES.get(phase):
         offered.append({"kind": "uri:enum-value-option", "path": "phase", "values": [move.value for move in moves]})
-    if session.phase in EXTENDABLE:
+    if phase in EXTENDABLE:
         offered.append({"kind": "uri:integer-delta-option", "path": DURATION_PATH, "min": 1, "units": "seconds"})
     return offered
+
+
+OPTIONS = {phase: _options(phase) for phase in Phase}  # what its owner can change: the phase, and how long it lasts
 
 
 def _messages(session: Session) -> list[Document]:
