@@ -61,7 +61,10 @@ def when(instant: datetime | None, now: datetime, zone: tzinfo | None = None) ->
 
 def quoted(cost: QuoteView) -> str:
     """`0.12 EUR`, `3–5 kWh`: what something costs."""
-    least, most = (f"{number:.2f}".rstrip("0").rstrip(".") for number in (cost.min, cost.max))
+    least, most = (
+        f"{number:.2g}" if 0 < number < 1 else f"{number:.2f}".rstrip("0").rstrip(".")
+        for number in (cost.min, cost.max)
+    )
     unit = cost.description.removeprefix("in ")
     return f"{most} {unit}".rstrip() if least == most else f"{least}–{most} {unit}".rstrip()
 
