@@ -122,12 +122,13 @@ def endpoints_page() -> str:
     from sublet.api.app import openapi_document
 
     document = openapi_document()
-    lines = [NOTE, "# Endpoints\n", "The service describes itself at `/openapi.json` and `/docs`.\n"]
+    lines = [NOTE, "# Endpoints\n", "The service describes itself at `/openapi.json`.\n"]
     lines += ["| method and path | what | answers |", "| --- | --- | --- |"]
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             answers = ", ".join(operation.get("responses", {}))
-            lines.append(f"| `{method.upper()} {path}` | {operation.get('summary', '')} | {answers} |")
+            what = " ".join(operation.get("description", "").partition("\n\n")[0].split())
+            lines.append(f"| `{method.upper()} {path}` | {what} | {answers} |")
     return "\n".join(lines) + "\n"
 
 
