@@ -173,7 +173,7 @@ def test_a_terminated_service_ends_well_with_streams_open_and_the_next_one_takes
     live.process.send_signal(signal.SIGTERM)
     assert live.process.wait(PATIENCE) == 0
     assert not live.socket.exists()
-    (live.home / "run" / "service.json").unlink()
+    assert not (live.home / "run" / "service.json").exists()
     live.process = start(live.home)
     port_of(live.home, live.process)
     try:

@@ -61,6 +61,9 @@ async def _serve(options: ServeOptions, home: Home, path: str) -> None:
             log.info("service.listening", url=service.base_url, socket=path)
             await asyncio.gather(servers[0].serve([tcp]), servers[1].serve([unix]))
             await app.state.connect.close()
+    with contextlib.suppress(FileNotFoundError):
+        if path == home.socket:
+            os.unlink(home.state)
 
 
 def load_settings(options: ServeOptions, home: Home) -> Settings:
