@@ -33,7 +33,7 @@ PEERS: Mapping[str, Sequence[str]] = {
 def run() -> list[Row]:
     """Measure, with compiled bytecode as an installer leaves it, and a service that has something to list."""
     with service() as environment:
-        peers = {name: words for name, words in PEERS.items() if shutil.which(words[0])}
+        peers = {name: words for name, words in PEERS.items() if shutil.which(words[0]) and works(words)}
         seconds = measured({"bare": BARE, **COMMANDS, **peers}, environment)
     bare = seconds.pop("bare")
     rows = [Row("python -c pass", f"{bare * 1000:.1f} ms")]
@@ -42,6 +42,11 @@ def run() -> list[Row]:
         held = name in COMMANDS
         rows.append(Row(name, f"{ratio:.1f} ×", f"≤ {GOAL:.0f} ×" if held else "", ratio <= GOAL if held else None))
     return rows
+
+
+def works(words: Sequence[str]) -> bool:
+    """Whether a peer runs here at all: some need a configuration even to say their version."""
+    return subprocess.run(words, capture_output=True).returncode == 0
 
 
 def measured(commands: Mapping[str, Sequence[str]], environment: Mapping[str, str]) -> dict[str, float]:
