@@ -8,7 +8,7 @@ import random
 import sys
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from time import process_time
 
@@ -21,6 +21,7 @@ NAME = "find the earliest start on 1024 nodes (cores, memory, GPUs; exact nodes)
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 LOAD = 0.85  # work that arrives, as a part of what the nodes could do
+WARM_UP = 5000  # jobs
 LENGTHS = (300, 3 * 86400)  # seconds
 QUERIES = 2000
 SIZES = (1000, 10_000, 100_000)
@@ -66,35 +67,37 @@ def wish(dice: random.Random, start: datetime) -> Wish:
     return Wish(shape, count, timedelta(seconds=seconds), Window(start, start + timedelta(days=14)))
 
 
-def weight(job: Wish) -> float:
-    """The core-seconds that a job takes."""
-    return job.nodes * job.shape.cores * job.duration.total_seconds()
-
-
 def takes(job: Wish, slot: Slot) -> list[Take]:
     """What is booked for a job."""
     end, shape = slot.start + job.duration, job.shape
     return [Take(node, slot.start, end, shape.cores, shape.memory, shape.gpus) for node in slot.nodes]
 
 
-def build(count: int, calendar: Calendar) -> tuple[datetime, list[Take]]:
-    """Book so many jobs, each at its earliest as it arrives; up to when they arrived, and all that was booked."""
+def build(count: int, calendar: Calendar) -> tuple[datetime, datetime, list[Take]]:
+    """Book jobs, each at its earliest as it arrives, until so many are booked that end after the warm-up.
+
+    By then as many jobs end as arrive, and what is free is scattered over the nodes. Those that have ended are released.
+    Gives when the warm-up was over, when the last job arrived, and all that is booked.
+    """
     dice = random.Random(count)
     cores = sum(node.cores for node in calendar.nodes)
-    clock, booked, done, running = T0, list[Take](), 0, 0
-    while done < count:
+    begin = clock = T0
+    live: dict[str, list[Take]] = {}
+    number = 0
+    while len(live) < count or number < WARM_UP:
         job = wish(dice, clock)
-        if running < cores * LOAD:  # when the first job arrives the nodes are full: of long jobs more often than short
-            running += job.nodes * job.shape.cores
-            job = replace(job, duration=timedelta(seconds=round(dice.uniform(*LENGTHS) * dice.random()) + 1))
-        else:
-            clock += timedelta(seconds=weight(job) / cores / LOAD)
+        clock += timedelta(seconds=job.nodes * job.shape.cores * job.duration.total_seconds() / cores / LOAD)
         slot = calendar.earliest(job.shape, job.nodes, job.duration, [job.window])
         if slot is not None:
-            calendar.take(str(done), takes(job, slot))
-            booked += takes(job, slot)
-            done += 1
-    return clock, booked
+            live[str(number)] = takes(job, slot)
+            calendar.take(str(number), live[str(number)])
+        number += 1
+        if number == WARM_UP:
+            begin = clock
+            for key in [key for key, booked in live.items() if booked[0].end <= begin]:
+                calendar.release(key)
+                del live[key]
+    return begin, clock, [take for booked in live.values() for take in booked]
 
 
 class Pooled:
@@ -154,13 +157,13 @@ class Measured:
 def measure(count: int) -> Measured:
     """Build a calendar of so many bookings and ask it, take from it and release."""
     calendar = Calendar(cluster())
-    clock, booked = build(count, calendar)
+    begin, clock, booked = build(count, calendar)
     pooled = Pooled(calendar.nodes, booked)
-    span = clock - T0
+    span = clock - begin
     cores = sum(node.cores for node in calendar.nodes)
-    inside = sum((min(t.end, clock) - t.start).total_seconds() * t.cores for t in booked if t.start < clock)
+    inside = sum((min(t.end, clock) - max(t.start, begin)).total_seconds() * t.cores for t in booked if t.start < clock)
     dice = random.Random(1)
-    jobs = [wish(dice, T0 + span * dice.random()) for _ in range(QUERIES)]
+    jobs = [wish(dice, begin + span * dice.random()) for _ in range(QUERIES)]
     gc.collect()
     gc.disable()
     began = process_time()

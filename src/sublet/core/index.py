@@ -9,7 +9,7 @@ from itertools import repeat
 from operator import and_, or_, xor
 
 from sublet.core.ladder import Ladder, Standing, bits
-from sublet.core.timeline import BEGINNING, END, Raised, Timeline
+from sublet.core.timeline import BEGINNING, END, Timeline
 
 CHUNK = 256  # changes of any node inside one chunk of time, before it is cut in two
 BLOCK = 32  # chunks in one block, before it is cut in two
@@ -55,7 +55,7 @@ class Block:
             least = self.least[at] = reduce(and_, self.row(at))
         return least
 
-    def most(self, at: int) -> int:
+    def peak(self, at: int) -> int:
         """The most nodes that may stand on a row at any one time of the block."""
         peak = self.peaks.get(at)
         if peak is None:
@@ -146,8 +146,7 @@ class Index:
         self, node: int, start: int, end: int, amount: int, ends: tuple[Spot, Spot], flips: Flips, alike: dict[int, int]
     ) -> bool:
         line, bit = self.lines[node], 1 << node
-        raised = line.raise_by(start, end, amount)
-        first, last, new_start, new_end, before = raised
+        first, last, new_start, new_end, before = line.raise_by(start, end, amount)
         times, used = line.times, line.used
         sound = min(line.ranks[first:last]) >= self.ladder.sound
         seen: Spot | None = None
@@ -168,7 +167,7 @@ class Index:
                 begin = self.blocks[block].starts[chunk]
                 if spot != seen and begin < times[step + (spot == tail)]:
                     seen = spot
-                    rows = _difference(line, raised, step, begin, self.end(block, chunk))
+                    rows = _difference(line, first, before, step, begin, self.end(block, chunk))
                     if rows:
                         flip = (block, chunk, chunk + 1, rows)
                         flips[flip] = flips.get(flip, 0) ^ bit
@@ -246,6 +245,7 @@ class Index:
             moments += times[first:stop]
         moments.sort()
         middle = moments[len(moments) // 2]
+        block.peaks.clear()
         for at in range(len(block.rows)):
             row = block.row(at)
             row.insert(chunk, row[chunk])
@@ -298,10 +298,9 @@ class Index:
         block.peaks.clear()
 
 
-def _difference(line: Timeline, raised: Raised, step: int, begin: int, until: int) -> int:
+def _difference(line: Timeline, first: int, before: list[int], step: int, begin: int, until: int) -> int:
     """The rows on which a node stands throughout a chunk only before, or only after, some steps were raised."""
-    times, ranks = line.times, line.ranks
-    first, last, _, _, before = raised
+    times, ranks, last = line.times, line.ranks, first + len(before)
     while times[step] > begin:
         step -= 1
     while step < last and times[step + 1] <= begin:

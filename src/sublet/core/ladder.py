@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
-from sublet.core.timeline import unpack
+from sublet.core.timeline import Ranking, unpack
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -50,8 +50,8 @@ class Ladder:
         return range(offset + bisect_right(rungs, unpack(need)[field]), offset + len(rungs))
 
 
-class Standing(dict[int, int]):
-    """What is taken of a node → a mask of the rows that it stands on, worked out once for each amount."""
+class Standing(Ranking):
+    """The rank of a node's step is a mask of the rows that the node stands on."""
 
     def __init__(self, ladder: Ladder, capacity: int) -> None:
         """For nodes of one capacity."""
@@ -59,18 +59,19 @@ class Standing(dict[int, int]):
         self._ladder = ladder
         self._capacity = unpack(capacity)
 
-    def __missing__(self, used: int) -> int:
+    def rank(self, used: int) -> int:
+        """The rows on which there is still as much free; of a node that has more booked than it has, nothing is."""
         free = [has - taken for has, taken in zip(self._capacity, unpack(used), strict=True)]
-        rows = 0
-        if min(free) >= 0:  # of a node that has more booked than it has, nothing is free
-            rows = self._ladder.sound
-            for rungs, offset, amount in zip(self._ladder.rungs, self._ladder.offsets, free, strict=True):
-                rows |= ((1 << bisect_right(rungs, amount)) - 1) << offset
-        self[used] = rows
+        if min(free) < 0:
+            return 0
+        rows = self._ladder.sound
+        for rungs, offset, amount in zip(self._ladder.rungs, self._ladder.offsets, free, strict=True):
+            rows |= ((1 << bisect_right(rungs, amount)) - 1) << offset
         return rows
 
 
 def _rungs(sizes: set[int]) -> list[int]:
-    top = max(sizes, default=0)
-    powers = {1 << power for power in range(max(0, top.bit_length() - 7), top.bit_length())}
+    """Powers of two, the small ones further apart, and the largest sizes that there are."""
+    top = max(sizes, default=0).bit_length()
+    powers = {1 << top - down for down in (1, 2, 3, 4, 5, 6, 8, 10) if down <= top}
     return sorted(powers | set(sorted(sizes - {0})[-8:]))

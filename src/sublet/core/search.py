@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate
 from operator import and_
 
-from sublet.core.index import Index
+from sublet.core.index import Index, Spot
 from sublet.core.ladder import bits
 from sublet.core.timeline import BEGINNING, END
+
+MANY = 16  # nodes; when fewer are wanted there are hardly ever too few throughout a block
+AHEAD = 16  # how many times the length of the chunk at hand a node is looked at in advance
 
 
 class Search:
@@ -25,6 +28,7 @@ class Search:
         rows = index.ladder.rows(need) if count <= len(index.lines) else None
         self.possible = rows is not None
         self._may, self._sure = rows or ([], [])
+        self._rank = sum(1 << at for at in self._may)  # a node's step without these rows is of no use
         self._able = reduce(and_, (index.idle[at] for at in self._may), index.all)  # nodes that are large enough
         self._known: dict[int, int] = {}  # node → it has no room before then
         self._vague: set[int] = set()  # nodes that may have none then either
@@ -45,10 +49,12 @@ class Search:
             if self._soonest < high:
                 self._recall(high)
             stop = index.chunk(low + self._span)
-            after = (block, chunk + 1)
-            core = self._over(self._may, after, stop) & self._able & ~self._out
-            if core.bit_count() < count:
-                low = min(self._past_obstacle(after, stop), self._soonest)
+            core, obstacle = self._throughout((block, chunk + 1), stop)
+            if obstacle is not None:
+                low = min(self._past_full_blocks(*obstacle), self._soonest)
+                continue
+            if core.bit_count() < count:  # too many are known to have no room yet
+                low = self._soonest
                 continue
             may = core & self._at_times(block, chunk)
             if stop != (block, chunk):
@@ -78,7 +84,7 @@ class Search:
                 self._out |= 1 << node
                 self._soonest = min(self._soonest, first)
 
-    def _over(self, rows: list[int], first: tuple[int, int], stop: tuple[int, int]) -> int:
+    def _over(self, rows: list[int], first: Spot, stop: Spot) -> int:
         """The nodes that stand on all the rows in every chunk from the first until before the last."""
         found = self._index.all
         if first >= stop:
@@ -95,29 +101,38 @@ class Search:
             found = reduce(and_, blocks[last].row(at)[:upto], found)
         return found
 
-    def _past_obstacle(self, first: tuple[int, int], stop: tuple[int, int]) -> int:
-        """The start of the last chunk from which on, until `stop`, there are too few nodes: no earlier start will do."""
+    def _throughout(self, first: Spot, stop: Spot) -> tuple[int, Spot | None]:
+        """The nodes that may have room from a chunk until before another; or the last chunk to begin after.
+
+        From that chunk on there are too few nodes, so that no start before it will do.
+        """
         found = self._able & ~self._out
-        if found.bit_count() < self._count:
-            return END
+        if first >= stop or found.bit_count() < self._count:
+            return found, None
         block, upto = stop
-        while True:
+        while block >= first[0]:
             home = self._index.blocks[block]
             chunk = first[1] if block == first[0] else 0
-            rows = [reversed(home.row(at)[chunk:upto]) for at in self._may]
-            together = reduce(lambda one, other: map(and_, one, other), rows) if rows else ()
-            masks = list(accumulate(together, and_, initial=found))
-            found = masks[-1]
-            if found.bit_count() < self._count:
+            there = found
+            for at in self._may:
+                if chunk == 0 and upto == len(home.starts):
+                    there &= home.whole(at)
+                else:
+                    there = reduce(and_, home.row(at)[chunk:upto], there)
+            if there.bit_count() < self._count:
+                rows = [reversed(home.row(at)[chunk:upto]) for at in self._may]
+                masks = list(accumulate(reduce(partial(map, and_), rows), and_, initial=found))
                 back = bisect_left(masks, True, key=lambda mask: mask.bit_count() < self._count)
-                return self._past_full_blocks(block, upto - back)
+                return found, (block, upto - back)
+            found = there
             block -= 1
             upto = len(self._index.blocks[block].starts)
+        return found, None
 
     def _past_full_blocks(self, block: int, chunk: int) -> int:
         """The start of a chunk, or of the next block in which there may be enough nodes at any one time."""
         blocks = self._index.blocks
-        while any(blocks[block].most(at) < self._count for at in self._may):
+        while self._count >= MANY and any(blocks[block].peak(at) < self._count for at in self._may):
             block, chunk = block + 1, 0
             if block == len(blocks):
                 return END
@@ -129,14 +144,19 @@ class Search:
         if missing <= 0:
             return low, self._best(sure, low)
         firsts: list[tuple[int, int]] = []
+        spare = (may & ~sure).bit_count() - missing
         for node in bits(may & ~sure):
             first = self._first(node, low, high)
-            if first == low:
+            if first >= high:
+                spare -= 1
+                if spare < 0:
+                    return None
+            elif first == low:
                 sure |= 1 << node
                 missing -= 1
                 if not missing:
                     return low, sure
-            elif first < high:
+            else:
                 firsts.append((first, node))
         firsts += [(low, node) for node in bits(sure)]
         while len(firsts) >= self._count:
@@ -150,11 +170,14 @@ class Search:
         return None
 
     def _first(self, node: int, low: int, high: int) -> int:
-        """A time before which a node has no room, exact below `high`; looked for once, and remembered."""
+        """A time before which a node has no room, exact below `high`; what takes long to find is remembered."""
+        line = self._index.lines[node]
+        if not line.reaches(low, high, self._rank):
+            return high
         first = self._known.get(node, BEGINNING)
         if first < low or (first < high and node in self._vague):
-            limit = high + self._span
-            found = self._index.lines[node].first(max(low, first), self._span, self._need, limit)
+            limit = high + self._span + AHEAD * (high - low)
+            found = line.first(max(low, first), self._span, self._need, limit)
             if found is None:
                 first = limit
                 self._vague.add(node)

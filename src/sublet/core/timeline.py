@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import NamedTuple
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BEGINNING = -(10**18)  # microseconds; before any datetime
@@ -53,22 +52,17 @@ def largest(one: int, other: int) -> int:
     return max(a, d) | max(b, e) << FIELD | max(c, f) << 2 * FIELD
 
 
-class Unranked(dict[int, int]):
-    """What a timeline that is in no index has for its ranks: nothing."""
+class Ranking(dict[int, tuple[int, int]]):
+    """What is taken of a node → the same number, kept once, and its rank; this one knows no ranks."""
 
-    def __missing__(self, used: int) -> int:
-        """No rank."""
+    def __missing__(self, used: int) -> tuple[int, int]:
+        """Work it out, once."""
+        self[used] = found = (used, self.rank(used))
+        return found
+
+    def rank(self, used: int) -> int:
+        """The rank of a step in which so much is taken."""
         return 0
-
-
-class Raised(NamedTuple):
-    """Which steps of a timeline were raised."""
-
-    first: int
-    last: int  # the step after them
-    new_start: bool  # whether no step began there before
-    new_end: bool
-    before: list[int]  # the ranks that they had
 
 
 class Timeline:
@@ -79,16 +73,20 @@ class Timeline:
 
     __slots__ = ("_ranking", "capacity", "ranks", "times", "used")
 
-    def __init__(self, capacity: int, ranking: dict[int, int] | None = None) -> None:
+    def __init__(self, capacity: int, ranking: Ranking | None = None) -> None:
         """Nothing is taken of a packed capacity."""
         self.capacity = capacity
-        self._ranking = Unranked() if ranking is None else ranking
+        self._ranking = Ranking() if ranking is None else ranking
         self.times = [BEGINNING]  # step i lasts from times[i] until times[i + 1]
         self.used = [0]
-        self.ranks = [self._ranking[0]]
+        self.ranks = [self._ranking.rank(0)]
 
-    def raise_by(self, start: int, end: int, amount: int) -> Raised:
-        """Take `amount` more over [start, end); steps at its ends may then equal neighbours: `join` puts that right."""
+    def raise_by(self, start: int, end: int, amount: int) -> tuple[int, int, bool, bool, list[int]]:
+        """Take `amount` more over [start, end).
+
+        Gives the first of the steps that were raised and the one after the last, whether these began with this, and
+        the ranks that the raised ones had. Steps at the ends may now equal their neighbours: `join` puts that right.
+        """
         times, used, ranks, ranking = self.times, self.used, self.ranks, self._ranking
         first = bisect_left(times, start)
         new_start = first == len(times) or times[first] != start
@@ -104,9 +102,8 @@ class Timeline:
             ranks.insert(last, ranks[last - 1])
         before = ranks[first:last]
         for at in range(first, last):
-            used[at] = now = used[at] + amount
-            ranks[at] = ranking[now]
-        return Raised(first, last, new_start, new_end, before)
+            used[at], ranks[at] = ranking[used[at] + amount]
+        return first, last, new_start, new_end, before
 
     def join(self, first: int, last: int) -> None:
         """Make one step of two neighbours that are equal, where steps first until before last were raised."""
@@ -117,8 +114,8 @@ class Timeline:
     def add(self, start: int, end: int, amount: int) -> None:
         """Take `amount` more, or less when negative, over [start, end)."""
         if start < end and amount:
-            raised = self.raise_by(start, end, amount)
-            self.join(raised.first, raised.last)
+            first, last, _, _, _ = self.raise_by(start, end, amount)
+            self.join(first, last)
 
     def fits(self, start: int, end: int, need: int) -> bool:
         """Whether `need` is free for the whole of [start, end)."""
@@ -137,6 +134,16 @@ class Timeline:
             at += 1
             if at == len(times) or times[at] >= end:
                 return None
+
+    def reaches(self, start: int, end: int, rank: int) -> bool:
+        """Whether the rank of any step in [start, end) has all the bits of a rank."""
+        times, ranks = self.times, self.ranks
+        at = bisect_right(times, start) - 1
+        while ranks[at] & rank != rank:
+            at += 1
+            if at == len(times) or times[at] >= end:
+                return False
+        return True
 
     def first(self, start: int, span: int, need: int, limit: int = END) -> int | None:
         """The earliest time in [start, limit) from which `need` is free for `span`."""
