@@ -44,12 +44,12 @@ WEIGHTS = (10, 8, 10, 5, 10, 3, 9, 5, 9, 5, 8, 8, 5, 1, 1)
 
 @dataclass(frozen=True)
 class Wish:
-    """One job: what it wants and the window that it may start in."""
+    """One job: what it wants and the windows that it may start in."""
 
     shape: Shape
     nodes: int
     duration: timedelta
-    window: Window
+    windows: list[Window]
 
 
 def cluster() -> list[Node]:
@@ -60,11 +60,20 @@ def cluster() -> list[Node]:
 
 
 def wish(dice: random.Random, start: datetime) -> Wish:
-    """A job that may start up to two weeks after a time: minutes to days long, short ones as likely as long."""
+    """A job, minutes to days long, that may start in some window from a time on: an hour to two weeks wide.
+
+    One in five instead names three hours on each of five days.
+    """
     shape = dice.choices(SHAPES, WEIGHTS)[0]
     count = dice.choice(COUNTS)
     seconds = round(math.exp(dice.uniform(*map(math.log, LENGTHS))))
-    return Wish(shape, count, timedelta(seconds=seconds), Window(start, start + timedelta(days=14)))
+    if dice.random() < 0.2:
+        days = [start + timedelta(days=day) for day in range(5)]
+        windows = [Window(day, day + timedelta(hours=3)) for day in days]
+    else:
+        wide = timedelta(hours=math.exp(dice.uniform(0, math.log(14 * 24))))
+        windows = [Window(start, start + wide)]
+    return Wish(shape, count, timedelta(seconds=seconds), windows)
 
 
 def takes(job: Wish, slot: Slot) -> list[Take]:
@@ -76,7 +85,7 @@ def takes(job: Wish, slot: Slot) -> list[Take]:
 def build(count: int, calendar: Calendar) -> tuple[datetime, datetime, list[Take]]:
     """Book jobs, each at its earliest as it arrives, until so many are booked that end after the warm-up.
 
-    By then as many jobs end as arrive, and what is free is scattered over the nodes. Those that have ended are released.
+    By then as many jobs end as arrive, and what is free is scattered. Those that have ended are released.
     Gives when the warm-up was over, when the last job arrived, and all that is booked.
     """
     dice = random.Random(count)
@@ -87,7 +96,7 @@ def build(count: int, calendar: Calendar) -> tuple[datetime, datetime, list[Take
     while len(live) < count or number < WARM_UP:
         job = wish(dice, clock)
         clock += timedelta(seconds=job.nodes * job.shape.cores * job.duration.total_seconds() / cores / LOAD)
-        slot = calendar.earliest(job.shape, job.nodes, job.duration, [job.window])
+        slot = calendar.earliest(job.shape, job.nodes, job.duration, job.windows)
         if slot is not None:
             live[str(number)] = takes(job, slot)
             calendar.take(str(number), live[str(number)])
@@ -121,10 +130,15 @@ class Pooled:
 
     def earliest(self, job: Wish) -> float | None:
         """The earliest start at which the pool has enough for the whole time."""
-        shape, count = job.shape, job.nodes
+        for window in job.windows:
+            found = self._inside(job, window.start.timestamp(), window.end.timestamp())
+            if found is not None:
+                return found
+        return None
+
+    def _inside(self, job: Wish, begin: float, limit: float) -> float | None:
+        shape, count, span = job.shape, job.nodes, job.duration.total_seconds()
         need_cores, need_memory, need_gpus = count * shape.cores, count * shape.memory, count * shape.gpus
-        span, limit = job.duration.total_seconds(), job.window.end.timestamp()
-        begin = job.window.start.timestamp()
         times, cores, memory, gpus = self.times, self.cores, self.memory, self.gpus
         last = len(times) - 1
         at = bisect_right(times, begin) - 1
@@ -167,7 +181,7 @@ def measure(count: int) -> Measured:
     gc.collect()
     gc.disable()
     began = process_time()
-    slots = [calendar.earliest(job.shape, job.nodes, job.duration, [job.window]) for job in jobs]
+    slots = [calendar.earliest(job.shape, job.nodes, job.duration, job.windows) for job in jobs]
     earliest = process_time() - began
     began = process_time()
     for job in jobs:
@@ -189,7 +203,7 @@ def measure(count: int) -> Measured:
         take=taking / len(found) * 1e6,
         release=releasing / len(found) * 1e6,
         busy=inside / cores / span.total_seconds(),
-        later=sum(slot is not None and slot.start > job.window.start for job, slot in zip(jobs, slots, strict=True))
+        later=sum(slot is not None and slot.start > job.windows[0].start for job, slot in zip(jobs, slots, strict=True))
         / QUERIES,
         none=sum(slot is None for slot in slots) / QUERIES,
         megabytes=0.0,

@@ -30,14 +30,14 @@ class Slot:
 class Calendar:
     """What is booked of some nodes and storage pools, and where there is room."""
 
-    def __init__(self, nodes: Iterable[Node], pools: Mapping[str, int] = NOTHING) -> None:
-        """Everything is free."""
+    def __init__(self, nodes: Iterable[Node], pools: Mapping[str, int] = NOTHING, *, grain: int = 256) -> None:
+        """Everything is free; a smaller grain makes a finer index, which finds faster and books slower."""
         self.nodes = tuple(nodes)
         self.pools: Mapping[str, int] = MappingProxyType(dict(pools))
         order = sorted(self.nodes, key=lambda node: (node.gpus, node.cores, node.memory))
         self._names = [node.name for node in order]  # smallest first: of equals, the search takes the first
         self._places = {name: place for place, name in enumerate(self._names)}
-        self._index = Index([pack(node.cores, node.memory, node.gpus) for node in order])
+        self._index = Index([pack(node.cores, node.memory, node.gpus) for node in order], grain)
         self._pools = {name: Timeline(pack(size)) for name, size in self.pools.items()}
         self._takes: dict[str, tuple[Take, ...]] = {}
 

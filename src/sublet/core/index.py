@@ -11,8 +11,6 @@ from operator import and_, or_, xor
 from sublet.core.ladder import Ladder, Standing, bits
 from sublet.core.timeline import BEGINNING, END, Timeline
 
-CHUNK = 256  # changes of any node inside one chunk of time, before it is cut in two
-BLOCK = 32  # chunks in one block, before it is cut in two
 ALL = -1  # in the place of a last chunk: the whole block, in which the nodes don't change
 
 Spot = tuple[int, int]  # a block, and a chunk in it
@@ -85,8 +83,10 @@ class Block:
 class Index:
     """The nodes' timelines, and blocks of chunks of time over them that are always true to those."""
 
-    def __init__(self, capacities: Sequence[int]) -> None:
+    def __init__(self, capacities: Sequence[int], grain: int) -> None:
         """Nodes of these packed capacities, with nothing taken."""
+        self._chunk = grain  # changes of any node inside one chunk of time, before it is cut in two
+        self._block = max(4, grain // 8)  # chunks in one block, before it is cut in two
         self.ladder = Ladder(capacities)
         kinds = {capacity: Standing(self.ladder, capacity) for capacity in set(capacities)}
         self.lines = [Timeline(capacity, kinds[capacity]) for capacity in capacities]  # ranked by the rows stood on
@@ -117,7 +117,7 @@ class Index:
     # -- changing ------------------------------------------------------------------------------------------------
 
     def add(self, start: int, end: int, amounts: Iterable[tuple[int, int]]) -> bool:
-        """Take (node, packed amount) pairs more, or less when negative, over [start, end); say whether there is room."""
+        """Take (node, packed amount) pairs more, or less when negative, over [start, end); say if there is room."""
         if start >= end:
             return True
         ends = (self.chunk(start), self.chunk(end))
@@ -145,13 +145,34 @@ class Index:
     def _add(
         self, node: int, start: int, end: int, amount: int, ends: tuple[Spot, Spot], flips: Flips, alike: dict[int, int]
     ) -> bool:
-        line, bit = self.lines[node], 1 << node
+        line = self.lines[node]
         first, last, new_start, new_end, before = line.raise_by(start, end, amount)
-        times, used = line.times, line.used
         sound = min(line.ranks[first:last]) >= self.ladder.sound
+        self._collect(node, first, before, ends, flips, alike)
+        used = line.used
+        starts, stops = used[first - 1] != used[first], used[last - 1] != used[last]
+        line.join(first, last)
+        if starts == new_start:  # a change that is new and stays, or was there and is gone
+            self._mark(node, start, starts, ends[0])
+        if stops == new_end:
+            self._mark(node, end, stops, ends[1])
+        return sound
+
+    def _collect(
+        self,
+        node: int,
+        first: int,
+        before: list[int],
+        ends: tuple[Spot, Spot],
+        flips: Flips,
+        alike: dict[int, int],
+    ) -> None:
+        """Find the chunks in which a node, of which some steps were raised, now stands on other rows."""
+        line, bit, last = self.lines[node], 1 << node, first + len(before)
+        times, ranks = line.times, line.ranks
         seen: Spot | None = None
         for step in range(first, last):
-            rows = before[step - first] ^ line.ranks[step]
+            rows = before[step - first] ^ ranks[step]
             if not rows:
                 continue
             head = ends[0] if step == first else self.chunk(times[step])
@@ -171,13 +192,6 @@ class Index:
                     if rows:
                         flip = (block, chunk, chunk + 1, rows)
                         flips[flip] = flips.get(flip, 0) ^ bit
-        starts, stops = used[first - 1] != used[first], used[last - 1] != used[last]
-        line.join(first, last)
-        if starts == new_start:  # a change that is new and stays, or was there and is gone
-            self._mark(node, start, starts, ends[0])
-        if stops == new_end:
-            self._mark(node, end, stops, ends[1])
-        return sound
 
     def _between(self, start: int, head: Spot, tail: Spot) -> Iterator[Spot3]:
         """The runs of chunks that lie wholly between the chunks of a start and of an end."""
@@ -217,20 +231,19 @@ class Index:
         """Cut what has grown too large around a time, join what has become small."""
         at, chunk = self.chunk(time)
         block = self.blocks[at]
-        if block.changes[chunk] > CHUNK:
+        changes = block.changes[chunk]
+        if changes > self._chunk:
             self._cut(block, chunk, self.end(at, chunk))
-            if len(block.starts) > BLOCK:
+            if len(block.starts) > self._block:
                 self._cut_block(at)
-            return
-        for left in (chunk, chunk - 1):
-            if left >= 0 and left + 1 < len(block.starts):
-                both = block.changes[left] + block.changes[left + 1] + block.edges[left + 1].bit_count()
-                if both <= CHUNK // 4:
+        elif changes <= self._chunk // 4:
+            for left in (chunk, chunk - 1):
+                if 0 <= left < len(block.starts) - 1 and _changes(block, left) <= self._chunk // 4:
                     _join(block, left)
-        for left in (at, at - 1):
-            two = self.blocks[left : left + 2] if left >= 0 else []
-            if len(two) == 2 and len(two[0].starts) + len(two[1].starts) <= BLOCK // 4:
-                self._join_blocks(left)
+            for left in (at, at - 1):
+                two = self.blocks[left : left + 2] if left >= 0 else []
+                if len(two) == 2 and len(two[0].starts) + len(two[1].starts) <= self._block // 2:
+                    self._join_blocks(left)
 
     def _cut(self, block: Block, chunk: int, end: int) -> None:
         """Make two chunks of one, with as many changes in the one as in the other."""
@@ -250,21 +263,25 @@ class Index:
             row = block.row(at)
             row.insert(chunk, row[chunk])
         block.starts.insert(chunk + 1, middle)
-        flips: tuple[dict[int, int], dict[int, int]] = ({}, {})  # rows that a node stands on in one half only → nodes
+        lefts: dict[int, int] = {}  # rows → the nodes that stand on them in the first half only
+        rights: dict[int, int] = {}
         before = after = edge = 0
         for node, first, stop in found:
             line, bit = self.lines[node], 1 << node
             cut = bisect_left(line.times, middle, first, stop)
             at_middle = cut < stop and line.times[cut] == middle
-            before |= bit * (cut > first)
-            after |= bit * (cut + at_middle < stop)
-            edge |= bit * at_middle
+            if cut > first:
+                before |= bit
+            if cut + at_middle < stop:
+                after |= bit
+            if at_middle:
+                edge |= bit
             left = reduce(and_, line.ranks[first - 1 : cut])
             right = reduce(and_, line.ranks[cut if at_middle else cut - 1 : stop])
-            for half, rows in zip(flips, (left & ~right, right & ~left), strict=True):
-                if rows:
-                    half[rows] = half.get(rows, 0) | bit
-        for half, at in zip(flips, (chunk, chunk + 1), strict=True):
+            if left != right:
+                lefts[left & ~right] = lefts.get(left & ~right, 0) | bit
+                rights[right & ~left] = rights.get(right & ~left, 0) | bit
+        for half, at in ((lefts, chunk), (rights, chunk + 1)):
             for rows, nodes in half.items():
                 block.flip(at, at + 1, _places(rows), nodes)
         changes = bisect_left(moments, middle)
@@ -314,6 +331,11 @@ def _difference(line: Timeline, first: int, before: list[int], step: int, begin:
     return old ^ new
 
 
+def _changes(block: Block, left: int) -> int:
+    """How many changes there would be inside two neighbouring chunks made one."""
+    return block.changes[left] + block.changes[left + 1] + block.edges[left + 1].bit_count()
+
+
 def _join(block: Block, left: int) -> None:
     """Make one chunk of two neighbours."""
     right = left + 1
@@ -322,6 +344,5 @@ def _join(block: Block, left: int) -> None:
         row = block.row(at)
         row[left : right + 1] = (row[left] & row[right],)
     block.inside[left : right + 1] = (block.inside[left] | block.inside[right] | block.edges[right],)
-    both = block.changes[left] + block.changes[right] + block.edges[right].bit_count()
-    block.changes[left : right + 1] = (both,)
+    block.changes[left : right + 1] = (_changes(block, left),)
     del block.starts[right], block.edges[right]
