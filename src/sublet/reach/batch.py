@@ -1,0 +1,93 @@
+"""Many commands in one exec of a far `sh`, and how their answers are told apart.
+
+Both output streams carry random marks, so what a login shell's own files print is left out; bytes stay as they are.
+Nothing is written to the far disk. POSIX sh, `head -c`, `cat` and, where there is one, `timeout`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sublet.errors import PlatformRefused
+from sublet.reach.port import Command, Outcome
+
+# Words that every login shell can read (sh, csh and fish alike): no "!", no backslash, no newline. What comes in has
+# its length before it, and nothing of it is in the far list of processes.
+LISTEN = """exec sh -c 'while read -r n; do (eval "$(head -c "$n")"); done'"""
+
+_PRELUDE = """\
+export TZ=UTC LC_ALL=C
+if command -v timeout >/dev/null 2>&1; then t() { timeout -k 5 "$@"; }; else t() { shift; (exec "$@"); }; fi
+m() { printf '%s:%s:%s;' MARK "$1" "$2"; printf '%s:%s:;' MARK "$1" >&2; }
+r() {
+    i=$1 s=$2 n=$3
+    shift 3
+    if [ "$n" -gt 0 ]; then head -c "$n" | { t "$s" "$@"; m "$i" $?; cat >/dev/null; }
+    else t "$s" "$@" </dev/null; m "$i" $?; fi
+}
+m 0 0
+"""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some commands, written for the far `sh` to read."""
+
+    commands: Sequence[Command[Any]]
+    mark: bytes = field(default_factory=lambda: secrets.token_hex(16).encode())
+
+    def pieces(self) -> Iterator[bytes]:
+        """What goes to the far side's stdin: the script with its length, then what the commands read."""
+        script = self.script()
+        yield b"%d\n" % len(script)
+        yield script
+        for command in self.commands:
+            yield command.stdin
+
+    def script(self) -> bytes:
+        """The commands' words, quoted here and nowhere else."""
+        lines = [_PRELUDE.replace("MARK", self.mark.decode())]
+        for index, command in enumerate(self.commands, 1):
+            lines.append(f"r {index} {command.seconds} {len(command.stdin)} {shlex.join(command.argv)}\n")
+        try:
+            return os.fsencode("".join(lines))
+        except UnicodeEncodeError as error:
+            raise PlatformRefused(
+                f"A word can't be written as UTF-8: {error.object[error.start : error.end]!r}."
+            ) from error
+
+    def begun(self, stdout: bytes | bytearray) -> bool:
+        """Whether the far `sh` had started on it."""
+        return self._mark(0) in stdout
+
+    def over(self, stream: bytes | bytearray, since: int = 0) -> bool:
+        """Whether a stream holds all that is to come; what is before `since` was looked at before."""
+        last = self._mark(len(self.commands))
+        at = stream.find(last, max(0, since - len(last)))
+        return at >= 0 and stream.find(b";", at) >= 0
+
+    def read(self, stdout: bytes | bytearray, stderr: bytes | bytearray) -> list[Outcome]:
+        """The outcomes, in order, out of two streams that are over."""
+        return [
+            Outcome(int(code), out, err)
+            for (out, code), (err, _) in zip(self._parts(stdout), self._parts(stderr), strict=True)
+        ]
+
+    def _mark(self, index: int) -> bytes:
+        return self.mark + b":%d:" % index
+
+    def _parts(self, stream: bytes | bytearray) -> list[tuple[bytes, bytes]]:
+        parts: list[tuple[bytes, bytes]] = []
+        start = 0
+        for index in range(len(self.commands) + 1):
+            mark = self._mark(index)
+            at = stream.index(mark, start)
+            end = stream.index(b";", at)
+            parts.append((bytes(stream[start:at]), bytes(stream[at + len(mark) : end])))
+            start = end + 1
+        return parts[1:]

@@ -1,0 +1,144 @@
+"""One process whose far end is a listening `sh`, and the exchange of a batch with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from sublet.reach.batch import Batch
+from sublet.reach.port import Outcome
+
+_SLICE = 1 << 18
+_MOST = 1 << 28  # bytes that one stream may bring; a runaway command must not fill the service's memory
+_LEAVE = 2.0  # seconds that a process has to end by itself when its stdin is closed
+_STDOUT, _STDERR = 1, 2
+
+
+class Cut(Exception):
+    """The far side went away before it had answered: whether it had begun, how the process ended, its last words."""
+
+    def __init__(self, begun: bool, code: int | None, words: str) -> None:
+        """Keep what is known; `code` is None while the process goes on."""
+        self.begun, self.code, self.words = begun, code, words
+        super().__init__(words)
+
+
+class Channel(asyncio.SubprocessProtocol):
+    """A process that takes batches; closing it doesn't wait for children that it left in the background."""
+
+    def __init__(self, alone: bool) -> None:
+        """Wait for a process; `alone`: it leads a process group of its own."""
+        self._alone = alone
+        self._said = {_STDOUT: bytearray(), _STDERR: bytearray()}
+        self._news, self._ended, self._room = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._room.set()
+        self._closed: set[int] = set()  # streams that have come to their end
+
+    @classmethod
+    async def open(
+        cls,
+        argv: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        directory: Path | None = None,
+        alone: bool = True,
+    ) -> Channel:
+        """Start it; not `alone`: it stays with the terminal, so that it can ask the person there."""
+        _, channel = await asyncio.get_running_loop().subprocess_exec(
+            lambda: cls(alone), *argv, env=environment, cwd=directory, start_new_session=alone
+        )
+        return channel
+
+    async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
+        """Send a batch and wait for all its answers; raises Cut, and TimeoutError after so many seconds."""
+        for stream in self._said.values():
+            stream.clear()
+        feeding = asyncio.create_task(self._feed(batch))
+        try:
+            async with asyncio.timeout(seconds):
+                for fd in self._said:
+                    await self._until_over(fd, batch)
+            return batch.read(self._said[_STDOUT], self._said[_STDERR])
+        finally:
+            feeding.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await feeding
+
+    async def close(self) -> None:
+        """Let the far side end by itself in a moment, else end it."""
+        self._stdin.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE):
+                await self._ended.wait()
+        await self.kill()
+
+    async def kill(self) -> None:
+        """End it now, with its children on this machine."""
+        if not self._ended.is_set():
+            with contextlib.suppress(ProcessLookupError):
+                if self._alone:
+                    os.killpg(self._transport.get_pid(), signal.SIGKILL)
+                else:
+                    self._transport.kill()
+        await asyncio.shield(self._ended.wait())
+        self._transport.close()
+
+    async def _until_over(self, fd: int, batch: Batch) -> None:
+        stream, seen = self._said[fd], 0
+        while not batch.over(stream, seen):
+            seen = len(stream)
+            if fd in self._closed or seen > _MOST:
+                raise await self._cut(batch)
+            await self._news.wait()
+            self._news.clear()
+
+    async def _cut(self, batch: Batch) -> Cut:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE):
+                await self._ended.wait()
+        stdout, stderr = self._said[_STDOUT], self._said[_STDERR]
+        if max(len(stdout), len(stderr)) > _MOST:
+            return Cut(True, None, f"it said more than {_MOST >> 20} MiB")
+        words = (bytes(stderr[-4000:]) or bytes(stdout[-4000:])).decode("utf-8", "replace").strip()
+        return Cut(batch.begun(stdout), self._transport.get_returncode(), words)
+
+    async def _feed(self, batch: Batch) -> None:
+        for piece in batch.pieces():
+            for start in range(0, len(piece), _SLICE):
+                await self._room.wait()
+                self._stdin.write(piece[start : start + _SLICE])
+
+    # what asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The process has started."""
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+        self._stdin = cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0))
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """It said something."""
+        self._said[fd] += data
+        self._news.set()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """It closed a stream; for its stdin that means that the rest can be thrown away."""
+        self._closed.add(fd)
+        self._news.set()
+        self._room.set()
+
+    def pause_writing(self) -> None:
+        """It reads more slowly than we write."""
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        """It has read what was waiting."""
+        self._room.set()
+
+    def process_exited(self) -> None:
+        """It has ended, though a child of it may still hold its streams."""
+        self._ended.set()

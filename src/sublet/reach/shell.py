@@ -1,0 +1,61 @@
+"""What every reach does alike once it can exchange a batch with a far `sh`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from sublet.errors import PlatformRefused, PlatformUnreachable
+from sublet.reach.batch import Batch
+from sublet.reach.port import Command, Outcome, T
+
+_STOPPED = {124, 137}  # what `timeout` answers for a command that it ended: by a word, by force
+_SLACK = 30.0  # seconds for everything but the commands: a slow login shell, a slow network
+_READ = 'exec <"$1" || exit 1; tail -c "+$2" | head -c "$3"'
+
+
+class ShellReach:
+    """A way to one machine by its `sh`; what is under it says how a batch is exchanged."""
+
+    def __init__(self, name: str) -> None:
+        """Name the machine, for errors."""
+        self.name = name
+
+    async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
+        """Bring a batch there and its outcomes back."""
+        raise NotImplementedError
+
+    async def run(self, command: Command[T]) -> T:
+        """Run one command."""
+        outcome = (await self._outcomes([command]))[0]
+        return command.reader(outcome)
+
+    async def run_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
+        """Run them one after another in one exec, whatever the others' exit codes."""
+        if not commands:
+            return []
+        outcomes = await self._outcomes(commands)
+        return [command.reader(outcome) for command, outcome in zip(commands, outcomes, strict=True)]
+
+    async def read(self, path: str, offset: int, limit: int) -> bytes:
+        """Part of a file there; empty beyond its end; PlatformRefused where it can't be read."""
+        return await self.run(Command(("sh", "-c", _READ, "sh", path, str(offset + 1), str(limit)), self._bytes))
+
+    async def close(self) -> None:
+        """Nothing is held between two commands."""
+
+    async def _outcomes(self, commands: Sequence[Command[Any]]) -> list[Outcome]:
+        started = time.monotonic()
+        outcomes = await self.exchange(Batch(commands), sum(c.seconds for c in commands) + _SLACK)
+        elapsed = time.monotonic() - started
+        for command, outcome in zip(commands, outcomes, strict=True):
+            if outcome.code in _STOPPED and elapsed >= command.seconds:
+                why = f"{command.argv[0]} gave no answer within {command.seconds} s"
+                raise PlatformUnreachable(platform=self.name, why=why)
+        return outcomes
+
+    def _bytes(self, outcome: Outcome) -> bytes:
+        if outcome.code:
+            raise PlatformRefused(platform=self.name, why=outcome.complaint)
+        return outcome.stdout
