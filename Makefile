@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 SYNC = $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r
 
-.PHONY: help setup demo test check bench serve guide reference lock system clean
+.PHONY: help setup demo test check bench serve guide reference lock system site clean
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -58,6 +58,9 @@ reference: setup ## write the reference pages out of the code
 
 lock: $(VENV)/.uv ## lock the dependencies anew, a week behind the newest
 	@scripts/lock
+
+site: system ## as root: a small Slurm site to play with, and how to log in to it
+	@testbed/site up $(or $(NAME),playground)
 
 clean: ## remove what make made
 	@rm -rf $(VENV) build dist

@@ -1,0 +1,200 @@
+"""Start a site, stop it so that nothing is left, and sweep those whose owner has died."""
+
+import dataclasses
+import fcntl
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from testbed import network
+from testbed.layer import write_layers
+from testbed.machines import cgroup, clean_environment, entering, first_process, start_machine, stop_machine
+from testbed.plan import NAME, ROOT, Plan, SiteError, Skip, names, started
+from testbed.slurm import slurm_version
+
+CONTROLLERS = ("memory", "freezer", "cpuset", "cpuacct", "devices")
+PATIENCE = 60  # seconds until all nodes must be idle
+
+
+def up(wanted: Plan) -> Plan:
+    """Start a site and wait until all its nodes are idle; if that fails, leave nothing."""
+    check_machine(wanted)
+    plan = claim(dataclasses.replace(wanted, version=slurm_version(wanted.base)))
+    try:
+        write_layers(plan)
+        if plan.cgroups:
+            make_cgroups(plan)
+        network.make_network(plan)
+        for machine in plan.machines:
+            start_machine(plan, machine)
+        wait_until_idle(plan)
+        plan = dataclasses.replace(plan, owner=wanted.owner)
+        plan.save()
+    except BaseException:
+        down(plan)
+        raise
+    return plan
+
+
+def check_machine(plan: Plan) -> None:
+    """Raise Skip, with the reason, where this machine cannot have such a site."""
+    if not NAME.fullmatch(plan.name):
+        raise SiteError(f"{plan.name!r} is not a site's name: write small letters, digits and dashes")
+    if os.geteuid() != 0:
+        raise Skip("a site in namespaces needs root")
+    programs = ["ip", "nsenter", "unshare", "ssh-keygen", *(["iptables"] if plan.nat else [])]
+    if absent := [program for program in programs if not shutil.which(program)]:
+        raise Skip(f"not on this machine: {', '.join(absent)} (scripts/system-packages installs what a site needs)")
+    needed = ["slurmctld", "slurmd", "munged", "sshd", *(["slurmdbd", "mariadbd"] if plan.accounts else [])]
+    if absent := [program for program in needed if not (Path(plan.base) / "usr/sbin" / program).exists()]:
+        raise Skip(f"not in {plan.base}: {', '.join(absent)} (scripts/system-packages installs what a site needs)")
+    if plan.cgroups and not Path("/sys/fs/cgroup/memory").is_dir():
+        raise Skip("limits by cgroups need version 1 of them, and this machine has none")
+    if subprocess.run("unshare --mount --pid --net --uts --fork true".split(), capture_output=True).returncode:
+        raise Skip("the kernel refuses namespaces")
+
+
+@contextmanager
+def locked() -> Iterator[None]:
+    """One at a time: whoever claims a name and an index, or sweeps."""
+    ROOT.mkdir(parents=True, exist_ok=True)
+    with (ROOT / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def claim(plan: Plan) -> Plan:
+    """Take the name and the lowest free index, and mount the site's own file systems."""
+    starter = (os.getpid(), started(os.getpid()) or "")  # until it is up, the site ends with this command
+    with locked():
+        if plan.name in names():
+            raise SiteError(f"{plan.name} is up already; `testbed/site down {plan.name}` stops it")
+        used = {other.index for other in known()}
+        index = next((i for i in range(1, 251) if i not in used and not link_exists(i)), None)
+        if index is None:
+            raise SiteError("250 sites are up: stop one")
+        plan = dataclasses.replace(plan, index=index, owner=starter)
+        mount_tmpfs(plan.root, "8g", "755")
+        plan.save()
+    for name in ("log", "machines", *(["ap-home", "ap-scratch"] if plan.ap else [])):
+        (plan.root / name).mkdir()
+    mount_tmpfs(plan.root / "home", plan.home_size, "755")
+    mount_tmpfs(plan.root / "scratch", "8g", "1777")
+    return plan
+
+
+def known() -> list[Plan]:
+    """The plans of all sites that have one."""
+    plans = []
+    for name in names():
+        with suppress(SiteError):
+            plans.append(Plan.load(name))
+    return plans
+
+
+def link_exists(index: int) -> bool:
+    """Whether something on this machine uses the index already."""
+    return Path(f"/sys/class/net/sublet{index}-out").exists() or (network.NAMESPACES / f"sublet{index}-switch").exists()
+
+
+def mount_tmpfs(path: Path, size: str, mode: str) -> None:
+    """Mount a file system of its own, of a size at most."""
+    path.mkdir()
+    network.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode={mode}", "sublet-testbed", str(path)])
+
+
+def wait_until_idle(plan: Plan) -> None:
+    """Return when Slurm says that every node is idle; say what the machines said when one of them gave up."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if exited := sorted((plan.root / "log").glob("*.exited")):
+            raise SiteError(f"{exited[0].stem} gave up:\n{last_words(plan)}")
+        if first_process(plan, "ctl"):
+            asked = entering(plan, "ctl", ["sinfo", "-h", "-N", "-o", "%N %t"])
+            said = subprocess.run(asked, capture_output=True, text=True, env=clean_environment()).stdout
+            if len({line for line in said.splitlines() if line.endswith(" idle")}) == plan.nodes:
+                return
+        time.sleep(0.05)
+    raise SiteError(f"the nodes of {plan.name} are not idle after {PATIENCE} s:\n{last_words(plan)}")
+
+
+def wait_until_on(plan: Plan, machine: str) -> None:
+    """Return when a machine can be entered."""
+    deadline = time.monotonic() + PATIENCE
+    while first_process(plan, machine) is None:
+        if time.monotonic() > deadline:
+            raise SiteError(f"{machine} of {plan.name} does not come up:\n{last_words(plan)}")
+        time.sleep(0.02)
+
+
+def last_words(plan: Plan) -> str:
+    """The ends of all logs of a site."""
+    logs = sorted((plan.root / "log").glob("*.log"))
+    return "\n".join(
+        f"{log.name}: {line}" for log in logs for line in log.read_text(errors="replace").splitlines()[-3:]
+    )
+
+
+def make_cgroups(plan: Plan) -> None:
+    """A directory of its own for every machine in every controller, so that sites do not meet there."""
+    for controller in CONTROLLERS:
+        for machine in plan.machines:
+            (Path("/sys/fs/cgroup") / controller / cgroup(plan) / machine).mkdir(parents=True)
+
+
+def remove_cgroups(plan: Plan) -> None:
+    """Remove the site's cgroups, which the kernel frees a moment after their last process."""
+    for controller in CONTROLLERS:
+        top = Path("/sys/fs/cgroup") / controller / cgroup(plan)
+        deadline = time.monotonic() + 5
+        while top.exists():
+            for path in [*sorted((p for p in top.rglob("*") if p.is_dir()), reverse=True), top]:
+                with suppress(OSError):
+                    path.rmdir()
+            if time.monotonic() > deadline:
+                raise SiteError(f"{top} does not go away")
+
+
+def down(plan: Plan) -> None:
+    """Stop a site, or the half of it that is there; its files, processes, wires and mounts are gone afterwards."""
+    for machine in ["switch", *plan.machines]:
+        stop_machine(plan, machine)
+    network.remove_network(plan)
+    if plan.cgroups:
+        remove_cgroups(plan)
+    unmount(plan.name)
+
+
+def unmount(name: str) -> None:
+    """Unmount all of a site's file systems and remove the directory that they were on."""
+    root = ROOT / name
+    mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    for path in sorted((p for p in mounted if Path(p).is_relative_to(root)), reverse=True):
+        deadline = time.monotonic() + 5
+        while (done := subprocess.run(["umount", path], capture_output=True, text=True)).returncode:
+            if time.monotonic() > deadline:
+                raise SiteError(f"{path} cannot be unmounted: {done.stderr.strip()}")
+            time.sleep(0.05)
+    with suppress(FileNotFoundError):
+        root.rmdir()
+
+
+def sweep() -> list[str]:
+    """Stop all sites whose owner has died, and tell which they were."""
+    swept = []
+    with locked():
+        for name in names():
+            try:
+                plan = Plan.load(name)
+            except SiteError:
+                unmount(name)  # its starter died before it had written the plan, so there is nothing else
+                swept.append(name)
+                continue
+            if plan.owner and started(plan.owner[0]) != plan.owner[1]:
+                down(plan)
+                swept.append(name)
+    return swept
