@@ -91,14 +91,11 @@ def add_options(up: argparse.ArgumentParser) -> None:
 def do_up(options: argparse.Namespace) -> None:
     """Start a site and tell how to log in."""
     wanted = {key: value for key, value in vars(options).items() if key != "act"}
-    owner = (options.owner, started(options.owner) or "") if options.owner else None
+    wanted |= {"slurm": tuple(options.slurm), "sshd": tuple(options.sshd)}
+    wanted["owner"] = (options.owner, started(options.owner) or "") if options.owner else None
     if options.nodes < 1 or options.nodes > 200:
         raise SiteError("a site has 1 to 200 nodes")
-    print(
-        login_help(
-            lifecycle.up(Plan(**{**wanted, "owner": owner, "slurm": tuple(options.slurm), "sshd": tuple(options.sshd)}))
-        )
-    )
+    print(login_help(lifecycle.up(Plan(**wanted))))
 
 
 def do_down(options: argparse.Namespace) -> None:
@@ -191,13 +188,14 @@ def facts(plan: Plan) -> dict[str, Any]:
 
 def login_help(plan: Plan) -> str:
     """How a person logs in and what they can do."""
+    others = ", ".join(machine for machine in plan.machines if machine != "login")
     config = f"-F {plan.root}/ssh_config"
     return f"""\
-{plan.name} is up: Slurm {plan.version}, {plan.nodes} nodes of {plan.cpus} cores; partitions compute, shared, debug, gpu.
+{plan.name} is up: Slurm {plan.version}, {plan.nodes} nodes of {plan.cpus} cores.
 
   password and code   ssh {config} researcher@{plan.name}     (the password is {PASSWORD})
   key and code        ssh {config} keyholder@{plan.name}
   key                 ssh {config} service@{plan.name}
   a code              testbed/site code {plan.name}
-  as root             testbed/site exec {plan.name} login         (or ctl, {", ".join(plan.computes)}{", ap" if plan.ap else ""})
+  as root             testbed/site exec {plan.name} login         (or {others})
   stop it             testbed/site down {plan.name}"""

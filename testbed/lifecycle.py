@@ -12,7 +12,7 @@ from pathlib import Path
 
 from testbed import network
 from testbed.layer import write_layers
-from testbed.machines import cgroup, clean_environment, entering, first_process, start_machine, stop_machine
+from testbed.machines import UNSHARE, cgroup, clean_environment, entering, first_process, start_machine, stop_machine
 from testbed.plan import NAME, ROOT, Plan, SiteError, Skip, names, started
 from testbed.slurm import slurm_version
 
@@ -54,7 +54,7 @@ def check_machine(plan: Plan) -> None:
         raise Skip(f"not in {plan.base}: {', '.join(absent)} (scripts/system-packages installs what a site needs)")
     if plan.cgroups and not Path("/sys/fs/cgroup/memory").is_dir():
         raise Skip("limits by cgroups need version 1 of them, and this machine has none")
-    if subprocess.run("unshare --mount --pid --net --uts --fork true".split(), capture_output=True).returncode:
+    if subprocess.run([*UNSHARE, "true"], capture_output=True).returncode:
         raise Skip("the kernel refuses namespaces")
 
 
@@ -133,10 +133,8 @@ def wait_until_on(plan: Plan, machine: str) -> None:
 
 def last_words(plan: Plan) -> str:
     """The ends of all logs of a site."""
-    logs = sorted((plan.root / "log").glob("*.log"))
-    return "\n".join(
-        f"{log.name}: {line}" for log in logs for line in log.read_text(errors="replace").splitlines()[-3:]
-    )
+    ends = {log: log.read_text(errors="replace").splitlines()[-3:] for log in (plan.root / "log").glob("*.log")}
+    return "\n".join(f"{log.name}: {line}" for log, lines in sorted(ends.items()) for line in lines)
 
 
 def make_cgroups(plan: Plan) -> None:

@@ -12,6 +12,7 @@ from testbed.network import NAMESPACES, inside, processes
 from testbed.plan import Plan, SiteError
 
 HERE = Path(__file__).resolve().parent
+UNSHARE = ["unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--propagation", "private"]
 
 
 def start_machine(plan: Plan, machine: str) -> None:
@@ -21,24 +22,18 @@ def start_machine(plan: Plan, machine: str) -> None:
         (own / name).mkdir(parents=True, exist_ok=True)
     (own / "pid").unlink(missing_ok=True)
     shares = ["ap-layer", "ap-home", "ap-scratch"] if machine == "ap" else ["layer", "home", "scratch"]
-    words = [
-        machine,
-        plan.root,
-        plan.base,
-        *(plan.root / share for share in shares),
-        cgroup(plan) if plan.cgroups else "",
-    ]
-    unshare = "unshare --mount --uts --ipc --pid --fork --kill-child --propagation private".split()
+    places = [str(plan.root / share) for share in shares]
+    words = [machine, str(plan.root), plan.base, *places, cgroup(plan) if plan.cgroups else ""]
     with (plan.root / "log" / f"{machine}.log").open("ab") as log:
-        argv = [*inside(plan, machine), *unshare, "bash", HERE / "machine.sh", *words]
+        argv = [*inside(plan, machine), *UNSHARE, "bash", str(HERE / "machine.sh"), *words]
         background(argv, log.fileno())
         if machine == "login" and plan.latency:
             outer = [f"{plan.outer}.2", *([f"{plan.wide}.1"] if plan.ap else [])]
-            delay = [sys.executable, HERE / "delay.py", str(plan.latency / 2000), plan.address("login"), *outer]
+            delay = [sys.executable, str(HERE / "delay.py"), str(plan.latency / 2000), plan.address("login"), *outer]
             background([*inside(plan, machine), *delay], log.fileno())
 
 
-def background(argv: list[str | Path], log: int) -> None:
+def background(argv: list[str], log: int) -> None:
     """Start a process that outlives this command; its namespace tells whose it is."""
     subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/")
 

@@ -4,7 +4,6 @@ import os
 import subprocess
 from pathlib import Path
 
-from testbed.people import USERS
 from testbed.plan import Plan, Skip
 
 GPUS = 2
@@ -16,9 +15,7 @@ def slurm_version(base: str) -> str:
     try:
         done = subprocess.run([*inside, "/usr/sbin/slurmctld", "-V"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        raise Skip(
-            f"no slurmctld in {base} (as root on Debian, scripts/system-packages installs what a site needs)"
-        ) from None
+        raise Skip(f"no slurmctld in {base} (scripts/system-packages installs what a site needs)") from None
     return done.stdout.split()[1]
 
 
