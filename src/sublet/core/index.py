@@ -9,7 +9,7 @@ from itertools import repeat
 from operator import and_, or_, xor
 
 from sublet.core.ladder import Ladder, Standing, bits
-from sublet.core.timeline import BEGINNING, END, Timeline
+from sublet.core.timeline import BEGINNING, END, Level, Timeline
 
 ALL = -1  # in the place of a last chunk: the whole block, in which the nodes don't change
 
@@ -89,11 +89,13 @@ class Index:
         self._block = max(4, grain // 8)  # chunks in one block, before it is cut in two
         self.ladder = Ladder(capacities)
         kinds = {capacity: Standing(self.ladder, capacity) for capacity in set(capacities)}
-        self.lines = [Timeline(capacity, kinds[capacity]) for capacity in capacities]  # ranked by the rows stood on
+        self.lines = [
+            Timeline(capacity, kinds[capacity]) for capacity in capacities
+        ]  # a step's rank is the rows that it stands on
         self.all = (1 << len(self.lines)) - 1
         self.idle = idle = [0] * self.ladder.count  # the nodes on each row while nothing is taken
         for node, line in enumerate(self.lines):
-            for at in bits(line.ranks[0]):
+            for at in bits(line.levels[0][0]):
                 idle[at] |= 1 << node
         self.blocks = [Block([BEGINNING], [[mask] for mask in idle])]
         self.firsts = [BEGINNING]  # when each block begins
@@ -147,10 +149,10 @@ class Index:
     ) -> bool:
         line = self.lines[node]
         first, last, new_start, new_end, before = line.raise_by(start, end, amount)
-        sound = min(line.ranks[first:last]) >= self.ladder.sound
+        sound = min(line.levels[first:last])[0] >= self.ladder.sound
         self._collect(node, first, before, ends, flips, alike)
-        used = line.used
-        starts, stops = used[first - 1] != used[first], used[last - 1] != used[last]
+        levels = line.levels
+        starts, stops = levels[first - 1] != levels[first], levels[last - 1] != levels[last]
         line.join(first, last)
         if starts == new_start:  # a change that is new and stays, or was there and is gone
             self._mark(node, start, starts, ends[0])
@@ -162,17 +164,17 @@ class Index:
         self,
         node: int,
         first: int,
-        before: list[int],
+        before: list[Level],
         ends: tuple[Spot, Spot],
         flips: Flips,
         alike: dict[int, int],
     ) -> None:
         """Find the chunks in which a node, of which some steps were raised, now stands on other rows."""
         line, bit, last = self.lines[node], 1 << node, first + len(before)
-        times, ranks = line.times, line.ranks
+        times, levels = line.times, line.levels
         seen: Spot | None = None
         for step in range(first, last):
-            rows = before[step - first] ^ ranks[step]
+            rows = before[step - first][0] ^ levels[step][0]
             if not rows:
                 continue
             head = ends[0] if step == first else self.chunk(times[step])
@@ -185,13 +187,15 @@ class Index:
                     flips[flip] = flips.get(flip, 0) ^ bit
             for spot in (head, tail):  # chunks that the step covers in part; two steps may meet in one
                 block, chunk = spot
-                begin = self.blocks[block].starts[chunk]
+                home = self.blocks[block]
+                begin = home.starts[chunk]
                 if spot != seen and begin < times[step + (spot == tail)]:
                     seen = spot
-                    rows = _difference(line, first, before, step, begin, self.end(block, chunk))
-                    if rows:
-                        flip = (block, chunk, chunk + 1, rows)
-                        flips[flip] = flips.get(flip, 0) ^ bit
+                    part = rows  # all that a node loses which hasn't changed there so far
+                    if home.inside[chunk] & bit or levels[step][1] < before[step - first][1]:
+                        part = _difference(line, first, before, step, begin, self.end(block, chunk))
+                    flip = (block, chunk, chunk + 1, part)
+                    flips[flip] = flips.get(flip, 0) ^ bit
 
     def _between(self, start: int, head: Spot, tail: Spot) -> Iterator[Spot3]:
         """The runs of chunks that lie wholly between the chunks of a start and of an end."""
@@ -276,8 +280,8 @@ class Index:
                 after |= bit
             if at_middle:
                 edge |= bit
-            left = reduce(and_, line.ranks[first - 1 : cut])
-            right = reduce(and_, line.ranks[cut if at_middle else cut - 1 : stop])
+            left = reduce(and_, [rows for rows, _ in line.levels[first - 1 : cut]])
+            right = reduce(and_, [rows for rows, _ in line.levels[cut if at_middle else cut - 1 : stop]])
             if left != right:
                 lefts[left & ~right] = lefts.get(left & ~right, 0) | bit
                 rights[right & ~left] = rights.get(right & ~left, 0) | bit
@@ -315,9 +319,9 @@ class Index:
         block.peaks.clear()
 
 
-def _difference(line: Timeline, first: int, before: list[int], step: int, begin: int, until: int) -> int:
+def _difference(line: Timeline, first: int, before: list[Level], step: int, begin: int, until: int) -> int:
     """The rows on which a node stands throughout a chunk only before, or only after, some steps were raised."""
-    times, ranks, last = line.times, line.ranks, first + len(before)
+    times, levels, last = line.times, line.levels, first + len(before)
     while times[step] > begin:
         step -= 1
     while step < last and times[step + 1] <= begin:
@@ -325,8 +329,8 @@ def _difference(line: Timeline, first: int, before: list[int], step: int, begin:
     old = new = -1
     count = len(times)
     while step < count and times[step] < until:
-        new &= ranks[step]
-        old &= before[step - first] if first <= step < last else ranks[step]
+        new &= levels[step][0]
+        old &= before[step - first][0] if first <= step < last else levels[step][0]
         step += 1
     return old ^ new
 

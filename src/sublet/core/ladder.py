@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
-from sublet.core.timeline import Ranking, unpack
+from sublet.core.timeline import Levels, unpack
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -50,7 +50,7 @@ class Ladder:
         return range(offset + bisect_right(rungs, unpack(need)[field]), offset + len(rungs))
 
 
-class Standing(Ranking):
+class Standing(Levels):
     """The rank of a node's step is a mask of the rows that the node stands on."""
 
     def __init__(self, ladder: Ladder, capacity: int) -> None:

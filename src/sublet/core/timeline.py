@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ END = 10**18  # microseconds; after any datetime
 FIELD = 80
 BITS = 62  # of one amount; thousands of them can be added up below the guard
 MOST = (1 << BITS) - 1
+KEPT = 1 << 16  # levels that are remembered
 _LOW = (1 << FIELD) - 1
 GUARD = sum(1 << (field * FIELD + FIELD - 1) for field in range(3))
 
@@ -52,13 +54,18 @@ def largest(one: int, other: int) -> int:
     return max(a, d) | max(b, e) << FIELD | max(c, f) << 2 * FIELD
 
 
-class Ranking(dict[int, tuple[int, int]]):
-    """What is taken of a node → the same number, kept once, and its rank; this one knows no ranks."""
+Level = tuple[int, int]  # the rank of a step, for whoever keeps an index, and what is taken in it
 
-    def __missing__(self, used: int) -> tuple[int, int]:
-        """Work it out, once."""
-        self[used] = found = (used, self.rank(used))
-        return found
+
+class Levels(dict[int, Level]):
+    """What is taken → its level, the same object for all steps that are alike; these have no ranks."""
+
+    def __missing__(self, used: int) -> Level:
+        """Work it out, and remember it for a while."""
+        if len(self) >= KEPT:
+            self.clear()
+        self[used] = level = (self.rank(used), used)
+        return level
 
     def rank(self, used: int) -> int:
         """The rank of a step in which so much is taken."""
@@ -66,50 +73,43 @@ class Ranking(dict[int, tuple[int, int]]):
 
 
 class Timeline:
-    """What is taken of one thing over time; neighbouring steps always differ.
+    """What is taken of one thing over time; neighbouring steps always differ."""
 
-    Each step has a rank, looked up by what is taken in it, for whoever keeps an index.
-    """
+    __slots__ = ("_known", "capacity", "levels", "times")
 
-    __slots__ = ("_ranking", "capacity", "ranks", "times", "used")
-
-    def __init__(self, capacity: int, ranking: Ranking | None = None) -> None:
+    def __init__(self, capacity: int, known: Levels | None = None) -> None:
         """Nothing is taken of a packed capacity."""
         self.capacity = capacity
-        self._ranking = Ranking() if ranking is None else ranking
-        self.times = [BEGINNING]  # step i lasts from times[i] until times[i + 1]
-        self.used = [0]
-        self.ranks = [self._ranking.rank(0)]
+        self._known = Levels() if known is None else known
+        self.times = array("q", [BEGINNING])  # step i lasts from times[i] until times[i + 1]
+        self.levels = [self._known[0]]
 
-    def raise_by(self, start: int, end: int, amount: int) -> tuple[int, int, bool, bool, list[int]]:
+    def raise_by(self, start: int, end: int, amount: int) -> tuple[int, int, bool, bool, list[Level]]:
         """Take `amount` more over [start, end).
 
         Gives the first of the steps that were raised and the one after the last, whether these began with this, and
-        the ranks that the raised ones had. Steps at the ends may now equal their neighbours: `join` puts that right.
+        the levels that the raised ones had. Steps at the ends may now equal their neighbours: `join` puts that right.
         """
-        times, used, ranks, ranking = self.times, self.used, self.ranks, self._ranking
+        times, levels, known = self.times, self.levels, self._known
         first = bisect_left(times, start)
         new_start = first == len(times) or times[first] != start
         if new_start:
             times.insert(first, start)
-            used.insert(first, used[first - 1])
-            ranks.insert(first, ranks[first - 1])
+            levels.insert(first, levels[first - 1])
         last = bisect_left(times, end, first)
         new_end = last == len(times) or times[last] != end
         if new_end:
             times.insert(last, end)
-            used.insert(last, used[last - 1])
-            ranks.insert(last, ranks[last - 1])
-        before = ranks[first:last]
-        for at in range(first, last):
-            used[at], ranks[at] = ranking[used[at] + amount]
+            levels.insert(last, levels[last - 1])
+        before = levels[first:last]
+        levels[first:last] = [known[used + amount] for _, used in before]
         return first, last, new_start, new_end, before
 
     def join(self, first: int, last: int) -> None:
         """Make one step of two neighbours that are equal, where steps first until before last were raised."""
         for at in (last, first):
-            if self.used[at] == self.used[at - 1]:
-                del self.used[at], self.times[at], self.ranks[at]
+            if self.levels[at] == self.levels[at - 1]:
+                del self.levels[at], self.times[at]
 
     def add(self, start: int, end: int, amount: int) -> None:
         """Take `amount` more, or less when negative, over [start, end)."""
@@ -126,10 +126,10 @@ class Timeline:
         if not need or start >= end:
             return None
         room = self.capacity + GUARD - need
-        times, used = self.times, self.used
+        times, levels = self.times, self.levels
         at = bisect_right(times, start) - 1
         while True:
-            if (room - used[at]) & GUARD != GUARD:
+            if (room - levels[at][1]) & GUARD != GUARD:
                 return max(start, times[at])
             at += 1
             if at == len(times) or times[at] >= end:
@@ -137,9 +137,9 @@ class Timeline:
 
     def reaches(self, start: int, end: int, rank: int) -> bool:
         """Whether the rank of any step in [start, end) has all the bits of a rank."""
-        times, ranks = self.times, self.ranks
+        times, levels = self.times, self.levels
         at = bisect_right(times, start) - 1
-        while ranks[at] & rank != rank:
+        while levels[at][0] & rank != rank:
             at += 1
             if at == len(times) or times[at] >= end:
                 return False
@@ -150,12 +150,12 @@ class Timeline:
         if not need:
             return start
         room = self.capacity + GUARD - need
-        times, used = self.times, self.used
+        times, levels = self.times, self.levels
         begin = start
         for at in range(bisect_right(times, start) - 1, len(times)):
             if times[at] >= begin + span:
                 return begin
-            if (room - used[at]) & GUARD != GUARD:
+            if (room - levels[at][1]) & GUARD != GUARD:
                 if at + 1 == len(times) or times[at + 1] >= limit:
                     return None
                 begin = times[at + 1]
@@ -174,5 +174,5 @@ class Timeline:
         at = bisect_right(times, start) - 1
         while at < len(times) and times[at] < end:
             until = times[at + 1] if at + 1 < len(times) else END
-            yield max(start, times[at]), min(until, end), self.used[at]
+            yield max(start, times[at]), min(until, end), self.levels[at][1]
             at += 1
