@@ -72,7 +72,7 @@ class Site:
         return address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service on this machine, with a second platform that only plays."""
     home = tmp_path_factory.mktemp("site")
@@ -85,7 +85,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         serving.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium, as Debian ships it."""
     if not CHROMIUM.exists():

@@ -99,8 +99,8 @@ def execute(plan: dict[str, Any]) -> int:
     )
 
     path = notebook_in(plan["notebook"])
-    kernel = kernel_for(path)
     try:
+        kernel = kernel_for(path)
         papermill.execute_notebook(
             path,
             EXECUTED,
