@@ -238,3 +238,11 @@ class Forged(SubletError):
 
     hint = "Go back, load the page again, and send it once more."
     status = 403
+
+
+class BadSystem(SubletError):
+    """What is known of the system {name} can't be read: {where}: {detail}"""
+
+    hint = "docs/guides/systems.md shows how such a file is written; `sublet system remove {name}` forgets it."
+    status = 400
+    exit_code = 2

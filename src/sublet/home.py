@@ -41,6 +41,11 @@ class Home:
         return os.path.join(self.run, "service.json")
 
     @property
+    def systems(self) -> str:
+        """The person's own systems, a file each."""
+        return os.path.join(self.root, "systems")
+
+    @property
     def log(self) -> str:
         """What the service that started by itself has said."""
         return os.path.join(self.root, "logs", "service.log")

@@ -17,11 +17,11 @@ class Source:
     """Where facts come from."""
 
     name: str
-    kind: Literal["official", "copy", "configuration", "notes", "own"]
+    kind: Literal["official", "copy", "configuration", "notes"]  # a copy of the official; others' settings; users' notes
     date: str  # of its text; a year or a month where no more is known
     link: str = ""
     file: str = ""  # a public repository, and the file in it
-    read_only: bool = False  # the date is only when it was read: the text itself has none
+    undated: bool = False  # its text has no date: this is when it was read
     notes: str = ""
 
 
@@ -160,6 +160,7 @@ class System:
     port: int | None = None
     project: str = ""
     queue: str = ""
+    own: tuple[str, ...] = ()  # the facts that come from the person's own file: "login.hosts"
 
     def find_queue(self, name: str) -> Queue | None:
         """The queue of this name, if there is one."""

@@ -1,0 +1,84 @@
+"""The catalogue of well-known systems: one file each, beside this one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from sublet.core.system import System
+from sublet.errors import BadRequest, BadSystem, NotFound
+from sublet.systems.fields import Path, Wrong
+from sublet.systems.reader import read_system
+
+DIRECTORY = os.path.dirname(__file__)
+SUFFIX = ".yaml"
+
+
+def names(directory: str = DIRECTORY) -> list[str]:
+    """The systems that have a file there, in order."""
+    try:
+        return sorted(file.removesuffix(SUFFIX) for file in os.listdir(directory) if file.endswith(SUFFIX))
+    except FileNotFoundError:
+        return []
+
+
+def catalogued(name: str) -> System:
+    """A system of the catalogue."""
+    if name not in names():
+        raise NotFound(
+            noun="system", name=name, hint=f"`sublet system list` shows the systems.{nearest(name, names())}"
+        )
+    file = os.path.join(DIRECTORY, name + SUFFIX)
+    try:
+        return read_system(name, document_of(name, file))
+    except Wrong as wrong:
+        raise blamed(wrong, name, file) from None
+
+
+def document_of(name: str, file: str) -> Mapping[str, Any]:
+    """The plain values of a file."""
+    from sublet.wire.document import parse_document  # YAML is slow to load, and names alone don't need it
+
+    try:
+        with open(file, "rb") as opened:
+            return parse_document(opened.read())
+    except OSError as error:
+        raise BadSystem(name=name, where=file, detail=error.strerror or str(error)) from error
+    except BadRequest as error:
+        raise BadSystem(name=name, where=file, detail=str(error.values.get("detail", error.message))) from error
+
+
+def blamed(wrong: Wrong, name: str, file: str) -> BadSystem:
+    """The error that names the file, the line and the field."""
+    line = line_of(file, wrong.path)
+    where = f"{file}, line {line}" if line else file
+    field = ".".join(str(part) for part in wrong.path)
+    return BadSystem(name=name, where=where, detail=f"{field}: {wrong.detail}" if field else wrong.detail)
+
+
+def line_of(file: str, path: Path) -> int | None:
+    """The line on which a field stands, or the nearest thing above it that the file has."""
+    import yaml
+
+    with open(file, "rb") as opened:
+        node = yaml.compose(opened, Loader=yaml.CSafeLoader)
+    found = None
+    for part in path:
+        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+        listed = node.value if isinstance(node, yaml.SequenceNode) else ()
+        if isinstance(part, int) and part < len(listed):
+            node, found = listed[part], listed[part].start_mark.line + 1
+        elif (pair := next((pair for pair in pairs if pair[0].value == str(part)), None)) is not None:
+            node, found = pair[1], pair[0].start_mark.line + 1
+        else:
+            break
+    return found
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """A word on the system that was probably meant."""
+    import difflib  # only when something was mistyped
+
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {near[0]}?" if near else ""

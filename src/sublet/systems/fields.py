@@ -1,0 +1,134 @@
+"""Reads single values of a system's file; what is wrong is told with the path to it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+from typing import Any
+
+from sublet.core.amounts import parse_count, parse_counts, parse_duration, parse_memory, shown
+from sublet.core.request import Range
+from sublet.errors import SubletError
+
+Path = tuple[str | int, ...]
+Read = Callable[[Any, Path], Any]
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+class Wrong(Exception):
+    """A value that can't stand where it stands."""
+
+    def __init__(self, path: Path, detail: str) -> None:
+        """Say where, and what is wrong."""
+        super().__init__(detail)
+        self.path, self.detail = path, detail
+
+
+def fields(value: Any, path: Path, table: Mapping[str, Read]) -> dict[str, Any]:
+    """A map with these fields and no others."""
+    for name in each(value, path):
+        if name not in table:
+            near = difflib.get_close_matches(name, table, n=1)
+            advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(table))}."
+            raise Wrong((*path, name), f"there is no such field here; {advice}")
+    return {name: table[name](item, (*path, name)) for name, item in value.items() if item is not None}
+
+
+def each(value: Any, path: Path) -> dict[str, Any]:
+    """A map."""
+    if not isinstance(value, dict):
+        raise Wrong(path, f"{shown(value)} stands where fields are expected.")
+    return value
+
+
+def items(value: Any, path: Path) -> list[Any]:
+    """A list; one thing alone is a list of it."""
+    return value if isinstance(value, list) else [value]
+
+
+def text(value: Any, path: Path) -> str:
+    """Words; a number is as it is written."""
+    if isinstance(value, bool | list | dict) or not str(value).strip():
+        raise Wrong(path, f"{shown(value)} stands where words are expected.")
+    return str(value).strip()
+
+
+def texts(value: Any, path: Path) -> tuple[str, ...]:
+    """Several words, or one."""
+    return tuple(text(item, (*path, index)) for index, item in enumerate(items(value, path)))
+
+
+def flag(value: Any, path: Path) -> bool:
+    """true or false."""
+    if not isinstance(value, bool):
+        raise Wrong(path, f"{shown(value)} is neither true nor false.")
+    return value
+
+
+def day(value: Any, path: Path) -> str:
+    """A day, such as 2026-11-15."""
+    try:
+        if isinstance(value, str) and _DAY.fullmatch(value):
+            return date.fromisoformat(value).isoformat()
+    except ValueError:
+        pass
+    raise Wrong(path, f"{shown(value)} is not a day; write it as 2026-11-15.")
+
+
+def some_day(value: Any, path: Path) -> str:
+    """A day, or only the month or year that it lies in."""
+    words = str(value)
+    for missing in ("", "-01", "-01-01"):
+        if _DAY.fullmatch(words + missing):
+            day(words + missing, path)
+            return words
+    raise Wrong(path, f"{shown(value)} is not a date; write 2026-11-15, 2026-11 or 2026.")
+
+
+def one_of(*known: str) -> Read:
+    """One of these words."""
+
+    def read(value: Any, path: Path) -> str:
+        if value not in known:
+            raise Wrong(path, f"{shown(value)} can't stand here; write {' or '.join(known)}.")
+        return str(value)
+
+    return read
+
+
+def number(value: Any, path: Path) -> float:
+    """A number, not negative."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise Wrong(path, f"{shown(value)} is not a number from 0 up.")
+    return value
+
+
+def _told(parse: Callable[[Any], Any]) -> Read:
+    def read(value: Any, path: Path) -> Any:
+        try:
+            return parse(value)
+        except SubletError as error:
+            raise Wrong(path, f"{error.message} {error.advice}") from None
+
+    return read
+
+
+def _count(value: Any) -> int:
+    return parse_count(value)
+
+
+def _counts(value: Any) -> Range:
+    return parse_counts(value)
+
+
+def _memory(value: Any) -> int:
+    return parse_memory(str(value))
+
+
+def _duration(value: Any) -> timedelta:
+    return parse_duration(str(value))
+
+
+count, counts, memory, duration = _told(_count), _told(_counts), _told(_memory), _told(_duration)

@@ -1,0 +1,144 @@
+"""The person's own systems: a file each in SUBLET_HOME, its facts put over those of the catalogue."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sublet.core.system import System
+from sublet.errors import BadRequest, NotFound
+from sublet.systems import catalogue
+from sublet.systems.catalogue import SUFFIX, blamed, document_of
+from sublet.systems.fields import Path, Wrong
+from sublet.systems.reader import check_fields, read_system
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+
+
+class Systems:
+    """All systems that a person can name: their own, and the catalogue's."""
+
+    def __init__(self, directory: str) -> None:
+        """The own ones are in this directory, which is made when there is a first one."""
+        self.directory = directory
+
+    def own_names(self) -> list[str]:
+        """The person's own."""
+        return catalogue.names(self.directory)
+
+    def names(self) -> list[str]:
+        """All of them; an own one stands for one of the catalogue with its name."""
+        return sorted({*self.own_names(), *catalogue.names()})
+
+    def file(self, name: str) -> str:
+        """Where an own system is kept."""
+        return os.path.join(self.directory, checked_name(name) + SUFFIX)
+
+    def find(self, name: str) -> System:
+        """A system by its name, own ones first."""
+        if name in self.own_names():
+            return self._own(name)
+        if name not in catalogue.names():
+            hint = f"`sublet system list` shows the systems.{catalogue.nearest(name, self.names())}"
+            raise NotFound(noun="system", name=name, hint=hint)
+        return catalogue.catalogued(name)
+
+    def add(self, name: str, document: Mapping[str, Any]) -> System:
+        """Keep a new system, readable by its owner alone; what is there already is left alone."""
+        import yaml
+
+        file = self.file(name)
+        os.makedirs(self.directory, mode=0o700, exist_ok=True)
+        try:
+            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            hint = f"Edit {file}, or `sublet system remove {name}` first."
+            raise BadRequest(f"There is a system {name} already.", hint=hint) from None
+        with os.fdopen(handle, "w", encoding="utf-8") as opened:
+            yaml.safe_dump(dict(document), opened, sort_keys=False, allow_unicode=True)
+        try:
+            return self._own(name)
+        except BaseException:
+            os.unlink(file)  # a system that can't be read would only be in the way
+            raise
+
+    def remove(self, name: str) -> None:
+        """Forget an own system."""
+        try:
+            os.unlink(self.file(name))
+        except FileNotFoundError:
+            said = f"{name} is in the catalogue" if name in catalogue.names() else f"There is no system {name}"
+            raise NotFound(
+                f"{said}; only your own can be removed.", hint="`sublet system list` shows which they are."
+            ) from None
+
+    def _own(self, name: str) -> System:
+        file = self.file(name)
+        document = document_of(name, file)
+        whole: dict[str, Any] = {}
+        try:
+            check_fields(document)  # alone first: what is wrong in it has a line of its own
+            whole = merged(_like(document), document)
+            return replace(read_system(name, whole), own=tuple(_paths(document)))
+        except Wrong as wrong:
+            raise blamed(Wrong(_own_path(wrong.path, whole, document), wrong.detail), name, file) from None
+
+
+def checked_name(name: str) -> str:
+    """A name that can be a file's, and a platform's."""
+    if not _NAME.fullmatch(name):
+        hint = "Use small letters, digits, dots, dashes and underscores, 40 at most, and begin with a letter or digit."
+        raise BadRequest(f"A system can't be called {name!r}.", hint=hint)
+    return name
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """One document put over another: field by field, queues by their names, other lists as a whole."""
+    found = dict(base)
+    for key, value in over.items():
+        before = found.get(key)
+        if isinstance(value, dict) and isinstance(before, dict):
+            found[key] = merged(before, value)
+        elif key == "queues" and isinstance(value, list) and isinstance(before, list):
+            found[key] = _merged_queues(before, value)
+        else:
+            found[key] = value
+    return found
+
+
+def _merged_queues(base: list[dict[str, Any]], over: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    changes = {queue["name"]: queue for queue in over}
+    known = {queue["name"] for queue in base}
+    kept = [merged(queue, changes.get(queue["name"], {})) for queue in base]
+    return kept + [queue for queue in over if queue["name"] not in known]
+
+
+def _like(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The catalogue's document that this one is put over."""
+    like, known = str(document.get("like", "")), catalogue.names()
+    if not like:
+        return {}
+    if like not in known:
+        raise Wrong(("like",), f"there is no {like} in the catalogue.{catalogue.nearest(like, known)}")
+    return document_of(like, os.path.join(catalogue.DIRECTORY, like + SUFFIX))
+
+
+def _own_path(path: Path, whole: Mapping[str, Any], own: Mapping[str, Any]) -> Path:
+    """Where a field of the whole stands in the own document: its queues are fewer."""
+    if not whole or path[:1] != ("queues",) or len(path) < 2 or not isinstance(path[1], int):
+        return path
+    name = whole["queues"][path[1]]["name"]
+    own_queues = own.get("queues", [])
+    index = next((index for index, queue in enumerate(own_queues) if queue["name"] == name), None)
+    return ("queues", name, *path[2:]) if index is None else ("queues", index, *path[2:])
+
+
+def _paths(document: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    for key, value in document.items():
+        if isinstance(value, dict):
+            yield from _paths(value, f"{before}{key}.")
+        else:
+            yield before + key

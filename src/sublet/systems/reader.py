@@ -1,0 +1,291 @@
+"""From the plain values of a system's file to a `System`: every field is known, every number makes sense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sublet.core.system import Charge, NodeKind, Queue, Quota, Source, System, TimeStep, Tool
+from sublet.systems.fields import (
+    Path,
+    Read,
+    Wrong,
+    count,
+    counts,
+    day,
+    duration,
+    each,
+    fields,
+    flag,
+    items,
+    memory,
+    number,
+    one_of,
+    some_day,
+    text,
+    texts,
+)
+
+UNSTATED = "unstated"  # quotas of which nobody says whom they count for
+_OFTEN = one_of("always", "sometimes", "never")
+_OUTBOUND = one_of("open", "closed", "proxy")
+
+SOURCE: dict[str, Read] = {
+    "kind": one_of("official", "copy", "configuration", "notes"),
+    "date": some_day,
+    "link": text,
+    "file": text,
+    "undated": flag,
+    "notes": text,
+}
+LOGIN: dict[str, Read] = {
+    "hosts": texts,
+    "alias": text,
+    "jump": text,
+    "transfer_hosts": texts,
+    "ways": texts,
+    "second_factor": _OFTEN,
+    "factor": text,
+    "certificate": duration,
+    "shares_connections": flag,
+    "notes": text,
+    "source": texts,
+}
+SCHEDULER: dict[str, Read] = {
+    "kind": one_of("slurm", "pbs", "cobalt"),
+    "version": text,
+    "project": _OFTEN,
+    "project_when": text,
+    "default_queue": text,
+    "needs": texts,
+    "refuses": texts,
+    "notes": text,
+    "source": texts,
+}
+NETWORK: dict[str, Read] = {
+    "outbound": _OUTBOUND,
+    "leaning": _OUTBOUND,
+    "proxy": text,
+    "notes": text,
+    "source": texts,
+}
+TOOL: dict[str, Read] = {"name": text, "module": text, "version": text, "notes": text, "source": texts}
+NODE: dict[str, Read] = {
+    "cores": count,
+    "memory": memory,
+    "usable": memory,
+    "gpus": count,
+    "gpu": text,
+    "gpu_memory": memory,
+    "disk": text,
+    "count": count,
+    "arch": text,
+    "select": text,
+    "notes": text,
+    "source": texts,
+}
+QUOTA: dict[str, Read] = {
+    "nodes": count,
+    "cores": count,
+    "gpus": count,
+    "memory": memory,
+    "running": count,
+    "submitted": count,
+}
+STEP: dict[str, Read] = {"nodes": counts, "time": duration}
+CHARGE: dict[str, Read] = {"factor": number, "unit": text, "node": text}
+
+
+def read_system(name: str, document: Mapping[str, Any]) -> System:
+    """The system that a file describes; `Wrong` says what can't be."""
+    found = fields(document, (), SYSTEM)
+    kinds = {kind.name: kind for kind in found.pop("nodes", ())}
+    groups = {group: found.pop(group, {}) for group in ("login", "scheduler", "network")}
+    scheduler = groups["scheduler"]
+    flat: dict[str, Any] = {
+        **{key: value for key, value in groups["login"].items() if key not in ("notes", "source")},
+        **{key: value for key, value in groups["network"].items() if key not in ("notes", "source")},
+        **{
+            key: scheduler[key]
+            for key in ("version", "project_when", "default_queue", "needs", "refuses")
+            if key in scheduler
+        },
+        "scheduler": scheduler.get("kind", ""),
+        "project_needed": scheduler.get("project", ""),
+        "notes": {group: given["notes"] for group, given in groups.items() if "notes" in given},
+        "sourced": {group: given["source"] for group, given in groups.items() if "source" in given},
+    }
+    files = found.pop("files", {})
+    if "source" in files:
+        flat["sourced"]["files"] = tuple(part.strip() for part in files["source"].split(","))
+    flat["files"] = {role: where for role, where in files.items() if role != "source"}
+    flat["queues"] = tuple(_with_kinds(queue, kinds, index) for index, queue in enumerate(found.pop("queues", ())))
+    system = System(name, **{**found, **flat})
+    _check_whole(system)
+    return system
+
+
+def check_fields(document: Mapping[str, Any]) -> None:
+    """See that each field is one and has a value that it can have; `Wrong` says which isn't."""
+    fields(document, (), SYSTEM)
+
+
+def _source(value: Any, path: Path) -> tuple[Source, ...]:
+    read = []
+    for name, given in each(value, path).items():
+        found = fields(given, (*path, name), SOURCE)
+        if missing := {"kind", "date"} - found.keys():
+            raise Wrong((*path, name), f"a source needs its {' and its '.join(sorted(missing))}.")
+        read.append(Source(name, **found))
+    return tuple(read)
+
+
+def _nodes(value: Any, path: Path) -> tuple[NodeKind, ...]:
+    return tuple(
+        NodeKind(name, **_renamed(fields(given, (*path, name), NODE))) for name, given in each(value, path).items()
+    )
+
+
+def _tools(value: Any, path: Path) -> tuple[Tool, ...]:
+    return tuple(
+        Tool(**_renamed(_named(fields(given, (*path, index), TOOL), (*path, index))))
+        for index, given in enumerate(items(value, path))
+    )
+
+
+def _files(value: Any, path: Path) -> dict[str, str]:
+    found = dict(each(value, path))
+    source = {"source": ",".join(texts(found.pop("source"), (*path, "source")))} if "source" in found else {}
+    return {role: text(where, (*path, role)) for role, where in found.items()} | source
+
+
+def _queues(value: Any, path: Path) -> tuple[dict[str, Any], ...]:
+    read, names = [], set()
+    for index, given in enumerate(items(value, path)):
+        found = _named(fields(given, (*path, index), QUEUE), (*path, index))
+        if found["name"] in names:
+            raise Wrong((*path, index, "name"), f"the queue {found['name']} is there twice.")
+        names.add(found["name"])
+        for low, high in (("min_nodes", "max_nodes"), ("min_time", "max_time"), ("min_cores", "max_cores")):
+            if low in found and high in found and found[low] > found[high]:
+                raise Wrong((*path, index, low), f"it is more than {high}.")
+        read.append(found)
+    return tuple(read)
+
+
+def _steps(value: Any, path: Path) -> tuple[TimeStep, ...]:
+    read: list[TimeStep] = []
+    for index, given in enumerate(items(value, path)):
+        found = fields(given, (*path, index), STEP)
+        if len(found) < len(STEP):
+            raise Wrong((*path, index), "a step needs its nodes and its time: {nodes: 1-91, time: 2h}.")
+        step = TimeStep(found["nodes"].min, found["nodes"].max, found["time"])
+        if read and step.min_nodes <= read[-1].max_nodes:
+            raise Wrong((*path, index, "nodes"), "it begins before the step above it ends.")
+        read.append(step)
+    return tuple(read)
+
+
+def _quotas(value: Any, path: Path) -> tuple[Quota, ...]:
+    return tuple(
+        Quota("" if per == UNSTATED else per, what, most)
+        for per, given in fields(value, path, dict.fromkeys(("user", "project", "group", UNSTATED), _quota)).items()
+        for what, most in given.items()
+    )
+
+
+def _quota(value: Any, path: Path) -> dict[str, Any]:
+    return fields(value, path, QUOTA)
+
+
+def _charges(value: Any, path: Path) -> tuple[Charge, ...]:
+    read = []
+    for index, given in enumerate(items(value, path)):
+        where = (*path, index) if isinstance(value, list) else path
+        found = fields(given, where, CHARGE)
+        if missing := {"factor", "unit"} - found.keys():
+            raise Wrong(where, f"a charge needs its {' and its '.join(sorted(missing))}.")
+        read.append(Charge(**found))
+    return tuple(read)
+
+
+def _named(found: dict[str, Any], path: Path) -> dict[str, Any]:
+    if "name" not in found:
+        raise Wrong(path, "it has no name.")
+    return found
+
+
+def _renamed(found: dict[str, Any]) -> dict[str, Any]:
+    """Files say `source`, because one is the rule; values say `sources`."""
+    names = {"source": "sources", "charge": "charges"}
+    return {names.get(key, key): value for key, value in found.items()}
+
+
+def _with_kinds(found: dict[str, Any], kinds: Mapping[str, NodeKind], index: int) -> Queue:
+    names = found.pop("node", ())
+    for name in names:
+        if name not in kinds:
+            raise Wrong(("queues", index, "node"), f"there is no {name} among the nodes.")
+    return Queue(**_renamed(found), nodes=tuple(kinds[name] for name in names))
+
+
+def _check_whole(system: System) -> None:
+    known = {source.name for source in system.sources}
+    used: list[tuple[Path, tuple[str, ...]]] = [
+        (("queues", index), queue.sources) for index, queue in enumerate(system.queues)
+    ]
+    used += [(("tools", index), tool.sources) for index, tool in enumerate(system.tools)]
+    used += [((group,), names) for group, names in system.sourced.items()]
+    used += [(("nodes", kind.name), kind.sources) for queue in system.queues for kind in queue.nodes]
+    for path, names in used:
+        if unknown := set(names) - known:
+            raise Wrong((*path, "source"), f"there is no {min(unknown)} among the sources.")
+    if system.queues and system.default_queue and system.find_queue(system.default_queue) is None:
+        raise Wrong(("scheduler", "default_queue"), f"there is no queue {system.default_queue}.")
+
+
+QUEUE: dict[str, Read] = {
+    "name": text,
+    "purpose": text,
+    "options": texts,
+    "access": text,
+    "sharing": one_of("whole", "shared", "slice"),
+    "node": texts,
+    "min_nodes": count,
+    "max_nodes": count,
+    "min_time": duration,
+    "max_time": duration,
+    "time_by_nodes": _steps,
+    "min_cores": count,
+    "max_cores": count,
+    "max_gpus": count,
+    "min_memory": memory,
+    "quotas": _quotas,
+    "charge": _charges,
+    "preemptible": flag,
+    "notes": text,
+    "source": texts,
+}
+SYSTEM: dict[str, Read] = {
+    "like": text,
+    "title": text,
+    "centre": text,
+    "country": text,
+    "guide": text,
+    "closes": day,
+    "looked_at": day,
+    "sure": text,
+    "login": lambda value, path: fields(value, path, LOGIN),
+    "scheduler": lambda value, path: fields(value, path, SCHEDULER),
+    "network": lambda value, path: fields(value, path, NETWORK),
+    "tools": _tools,
+    "files": _files,
+    "nodes": _nodes,
+    "queues": _queues,
+    "doubts": texts,
+    "sources": _source,
+    "user": text,
+    "port": count,
+    "project": text,
+    "queue": text,
+}
