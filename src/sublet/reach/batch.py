@@ -18,7 +18,7 @@ from sublet.reach.port import Command, Outcome
 
 # Words that every login shell can read (sh, csh and fish alike): no "!", no backslash, no newline. What comes in has
 # its length before it, and nothing of it is in the far list of processes.
-LISTEN = """exec sh -c 'while read -r n; do (eval "$(head -c "$n")"); done'"""
+LISTEN = """exec sh -c 'cd; while read -r n; do (eval "$(head -c "$n")"); done'"""
 
 _PRELUDE = """\
 export TZ=UTC LC_ALL=C

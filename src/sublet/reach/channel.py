@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import cast
 
 from sublet.reach.batch import Batch
@@ -45,12 +44,11 @@ class Channel(asyncio.SubprocessProtocol):
         argv: Sequence[str],
         *,
         environment: Mapping[str, str] | None = None,
-        directory: Path | None = None,
         alone: bool = True,
     ) -> Channel:
         """Start it; not `alone`: it stays with the terminal, so that it can ask the person there."""
         _, channel = await asyncio.get_running_loop().subprocess_exec(
-            lambda: cls(alone), *argv, env=environment, cwd=directory, start_new_session=alone
+            lambda: cls(alone), *argv, env=environment, start_new_session=alone
         )
         return channel
 

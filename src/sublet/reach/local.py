@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 from sublet.errors import PlatformUnreachable
@@ -24,7 +25,7 @@ class LocalReach(ShellReach):
     async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
         """Run a batch in an `sh` of its own."""
         async with self._free:
-            channel = await Channel.open(("sh", "-c", LISTEN), directory=self._home)
+            channel = await Channel.open(("sh", "-c", LISTEN), environment={**os.environ, "HOME": str(self._home)})
             try:
                 outcomes = await channel.exchange(batch, seconds)
                 await channel.close()

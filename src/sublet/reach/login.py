@@ -1,0 +1,172 @@
+"""One open way in: a person opens it, by their own hand and their own ssh; everything after that goes over it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import tempfile
+from asyncio.subprocess import DEVNULL
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sublet.errors import PlatformRefused, PlatformUnreachable, SubletError
+from sublet.reach.batch import LISTEN, Batch
+from sublet.reach.channel import Channel, Cut
+from sublet.reach.prompts import Prompter, answering
+from sublet.reach.record import Record, new_record, read_record
+from sublet.reach.refusals import read_refusal
+from sublet.reach.ssh import CHANNELS, SshReach, Visit, ask_ssh, configuration, master
+from sublet.reach.target import Target, private
+
+_ENDS = re.compile(r"Valid: from \S+ to (\S+)")  # as ssh-keygen tells it; one without end is "Valid: forever"
+_PATIENCE = 300.0  # seconds that a person has for all the questions
+
+
+class Login:
+    """A login to one host as one user; `reach` is what platforms use while it is open."""
+
+    def __init__(
+        self,
+        host: str,
+        *,
+        control: Path,
+        platform: str = "",
+        user: str = "",
+        port: int = 0,
+        options: Mapping[str, str] | None = None,
+        shared: bool = True,
+        at_once: int = CHANNELS,
+    ) -> None:
+        """Say where to; `shared` is False where the centre forbids one connection for many commands."""
+        self.target = Target(platform or host, host, control, user, port, options or {})
+        self.shared = shared
+        self.reach = SshReach(self.target, at_once)
+
+    async def open(self, prompter: Prompter | None = None, seconds: float = _PATIENCE) -> Record:
+        """Open it, asking by `prompter`, else in this process's terminal; one that is open already stays as it is."""
+        self._check_shared()
+        if (pid := await self._standing()) is None:
+            if prompter is None:
+                await self._open_in_terminal(seconds)
+            else:
+                await self._open_by(prompter, seconds)
+            pid = await master(self.target)
+        if pid is None:
+            raise PlatformUnreachable(platform=self.reach.name, why="the login was closed as soon as it was open")
+        record = new_record(self.target, pid)
+        if (before := read_record(self.target.record)) is None or (before.host, before.pid) != (record.host, pid):
+            record.write(self.target.record)
+        return read_record(self.target.record) or record
+
+    async def check(self) -> bool:
+        """Whether it is open here; it costs no word to the far side."""
+        return self.reach.visit is not None or await master(self.target) is not None
+
+    async def close(self) -> None:
+        """End it, with all that goes over it."""
+        if self.target.socket.exists():
+            await ask_ssh(self.target.to_close())
+        for path in (self.target.socket, self.target.record):
+            path.unlink(missing_ok=True)
+
+    @contextlib.asynccontextmanager
+    async def once(self, prompter: Prompter | None = None, seconds: float = _PATIENCE) -> AsyncIterator[SshReach]:
+        """One deliberate login, shared with nothing: while the block lasts, all that uses `reach` goes over it."""
+        private(self.target.socket.parent)
+        async with contextlib.AsyncExitStack() as stack:
+            variables = (
+                await stack.enter_async_context(answering(prompter, self.target.socket.parent)) if prompter else {}
+            )
+            channel = await Channel.open(
+                self.target.to_visit(LISTEN), environment={**os.environ, **variables}, alone=prompter is not None
+            )
+            stack.push_async_callback(channel.kill)
+            await self._greet(channel, seconds)
+            self.reach.visit = Visit(channel)
+            try:
+                yield self.reach
+                await channel.close()
+            finally:
+                self.reach.visit = None
+
+    async def expires(self) -> datetime | None:
+        """When the last of the certificates that ssh would show stops being valid; None: it shows none that ends."""
+        settings = await configuration(self.target)
+        names = settings.get("certificatefile", []) + [f"{key}-cert.pub" for key in settings.get("identityfile", [])]
+        ends: list[datetime] = []
+        for name in names:
+            path = os.path.expanduser(name.strip('"'))  # noqa: ASYNC240 - a look at the environment
+            _, said = await ask_ssh(("env", "TZ=UTC", "ssh-keygen", "-L", "-f", path))
+            ends += [datetime.fromisoformat(end).replace(tzinfo=UTC) for end in _ENDS.findall(said)]
+        return max(ends, default=None)
+
+    async def _standing(self) -> int | None:
+        """The process that holds it open already; what a dead one left behind is removed."""
+        private(self.target.socket.parent)
+        pid = await master(self.target)
+        if pid is None:
+            self.target.socket.unlink(missing_ok=True)
+        return pid
+
+    async def _open_by(self, prompter: Prompter, seconds: float) -> None:
+        async with answering(prompter, self.target.socket.parent) as variables:
+            with tempfile.TemporaryFile() as words:  # not a pipe: what stays in the background would hold it
+                process = await asyncio.create_subprocess_exec(
+                    *self.target.to_open(),
+                    stdin=DEVNULL,
+                    stdout=DEVNULL,
+                    stderr=words,
+                    env={**os.environ, **variables},
+                    start_new_session=True,
+                )
+                code = await _wait(process, seconds)
+                words.seek(0)
+                said = words.read().decode("utf-8", "replace")
+        if code is None:
+            raise PlatformUnreachable(platform=self.reach.name, why=f"no login within {seconds:.0f} s")
+        if code:
+            raise self._refusal(said)
+
+    async def _open_in_terminal(self, seconds: float) -> None:
+        process = await asyncio.create_subprocess_exec(*self.target.to_open())
+        code = await _wait(process, seconds)
+        if code is None:
+            raise PlatformUnreachable(platform=self.reach.name, why=f"no login within {seconds:.0f} s")
+        if code:
+            raise PlatformRefused(
+                f"There is no login to {self.reach.name}: ssh said why above.",
+                hint=f"Try the same by hand: ssh {self.target.host}",
+            )
+
+    async def _greet(self, channel: Channel, seconds: float) -> None:
+        try:
+            await channel.exchange(Batch(()), seconds)
+        except TimeoutError as error:
+            raise PlatformUnreachable(platform=self.reach.name, why=f"no login within {seconds:.0f} s") from error
+        except Cut as cut:
+            raise self._refusal(cut.words) from cut
+
+    def _refusal(self, words: str) -> SubletError:
+        return read_refusal(self.reach.name, self.target.host, words)
+
+    def _check_shared(self) -> None:
+        if not self.shared:
+            raise PlatformRefused(
+                f"{self.reach.name} allows no connection that is shared by many commands.",
+                hint="Sign in once for all that waits; it is done in that one connection.",
+            )
+
+
+async def _wait(process: asyncio.subprocess.Process, seconds: float) -> int | None:
+    try:
+        async with asyncio.timeout(seconds):
+            return await process.wait()
+    except TimeoutError:
+        return None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await asyncio.shield(process.wait())

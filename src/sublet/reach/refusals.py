@@ -1,0 +1,49 @@
+"""What ssh's own words mean: refused, or not reachable just now."""
+
+from __future__ import annotations
+
+import re
+
+from sublet.errors import PlatformRefused, PlatformUnreachable
+
+BUSY = re.compile(
+    r"Session open refused by peer|session request failed|channel open refused|administratively prohibited"
+)
+_CHANGED = re.compile(r"REMOTE HOST IDENTIFICATION HAS CHANGED|differs from the key for the IP address")
+_UNKNOWN = re.compile(r"Host key verification failed|host key is known|The authenticity of host")
+_DENIED = re.compile(
+    r"Permission denied|Too many authentication failures|Authentication failed|No supported authentication methods"
+    r"|Access denied|Account .*(locked|expired)|Certificate invalid|no matching|Bad (owner|configuration)|Unprotected"
+)
+
+
+def read_refusal(platform: str, host: str, words: str) -> PlatformRefused | PlatformUnreachable:
+    """The error for an ssh that got no login, in its own words."""
+    why = last_words(words)
+    if _CHANGED.search(words):
+        found = re.search(r"fingerprint for the \S+ key sent by the remote host is\s+(\S+)", words)
+        sent = f" It sent {found[1].rstrip('.')}." if found else ""
+        where = re.search(r'ssh-keygen -f ["\'].*["\'] -R ["\'].*["\']', words)
+        remove = where[0] if where else f"ssh-keygen -R {host}"
+        return PlatformRefused(
+            f"The host key of {host} has changed, so it may not be {host} that answers.{sent} ssh says: {why}",
+            hint=f"Ask the centre. Only if it says that its key is a new one, remove the old one: {remove}",
+        )
+    if _UNKNOWN.search(words):
+        return PlatformRefused(
+            f"The host key of {host} was not confirmed, so nothing was sent. ssh says: {why}",
+            hint="Compare the fingerprint with the one that the centre publishes; if they are the same, answer `yes`.",
+        )
+    if _DENIED.search(words):
+        return PlatformRefused(
+            platform=platform,
+            why=why,
+            hint=f"Check the user name, the key, the password and the code, then: sublet system login {platform}",
+        )
+    return PlatformUnreachable(platform=platform, why=why)
+
+
+def last_words(words: str) -> str:
+    """The last lines that ssh said, without the frame of its warnings."""
+    lines = [line.strip() for line in words.splitlines()]
+    return "; ".join([line for line in lines if line and not line.startswith("@")][-3:]) or "ssh gave no reason"

@@ -1,0 +1,163 @@
+"""Another machine over OpenSSH: batches over the one connection that a person has opened."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import re
+import time
+from asyncio.subprocess import DEVNULL, PIPE
+
+from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, SubletError
+from sublet.reach.batch import LISTEN, Batch
+from sublet.reach.channel import Channel, Cut
+from sublet.reach.port import Outcome
+from sublet.reach.record import elsewhere
+from sublet.reach.refusals import BUSY, last_words
+from sublet.reach.shell import ShellReach
+from sublet.reach.target import Target
+
+CHANNELS = 4  # sshd allows 10 by default; the person's own terminals may share the connection
+_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)  # between tries, while the far side has no channel free
+_FRESH = 30.0  # seconds for which it is remembered whether a host answers
+
+
+class Visit:
+    """One connection that nothing else shares, open for as long as a person lets it; batches go one after another."""
+
+    def __init__(self, channel: Channel) -> None:
+        """Use an open channel."""
+        self._channel = channel
+        self._turn = asyncio.Lock()
+        self.over = False
+
+    async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
+        """Bring a batch there and its outcomes back; raises Cut and TimeoutError, and then it is over."""
+        async with self._turn:
+            if self.over:
+                raise Cut(False, None, "the connection is closed")
+            try:
+                return await self._channel.exchange(batch, seconds)
+            except BaseException:  # whatever came between: the streams are no longer in step
+                self.over = True
+                raise
+
+
+class SshReach(ShellReach):
+    """Commands on another machine, at most four at a time, over a login that is open; else LoginNeeded."""
+
+    def __init__(self, target: Target, at_once: int = CHANNELS) -> None:
+        """Use the shared connection of a target; opening it is a Login's business."""
+        super().__init__(target.platform)
+        self.target = target
+        self.visit: Visit | None = None  # while a person's deliberate login is open, all goes over it
+        self._free = asyncio.Semaphore(at_once)
+        self._answered = (-_FRESH, True)
+
+    async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
+        """Bring a batch there; one that the far side had no channel for is brought again."""
+        try:
+            if self.visit is not None:
+                return await self.visit.exchange(batch, seconds)
+            async with self._free:
+                return await self._patiently(batch, seconds)
+        except TimeoutError as error:
+            raise PlatformUnreachable(platform=self.name, why=f"no answer within {seconds:.0f} s") from error
+        except Cut as cut:
+            raise await self._meaning(cut) from cut
+
+    async def _patiently(self, batch: Batch, seconds: float) -> list[Outcome]:
+        for pause in _PAUSES:
+            try:
+                return await self._over_shared(batch, seconds)
+            except Cut as cut:
+                if cut.begun or not BUSY.search(cut.words):
+                    raise
+            await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - only to keep the tries apart
+        return await self._over_shared(batch, seconds)
+
+    async def _over_shared(self, batch: Batch, seconds: float) -> list[Outcome]:
+        if not self.target.socket.exists():
+            raise Cut(False, None, "there is no shared connection")
+        channel = await Channel.open(self.target.to_use(LISTEN))
+        try:
+            outcomes = await channel.exchange(batch, seconds)
+            await channel.close()
+        finally:
+            await channel.kill()
+        return outcomes
+
+    async def _meaning(self, cut: Cut) -> SubletError:
+        if cut.begun:
+            return PlatformUnreachable(platform=self.name, why=f"the connection was cut: {last_words(cut.words)}")
+        if cut.code not in (None, 255):  # ssh itself ends with 255: another code is the far shell's
+            return PlatformRefused(platform=self.name, why=f"its shell ended early: {last_words(cut.words)}")
+        if BUSY.search(cut.words):
+            return PlatformUnreachable(platform=self.name, why="it has no channel free on the shared connection")
+        if self.visit is None and await master(self.target) is not None:
+            return PlatformUnreachable(platform=self.name, why=last_words(cut.words))
+        if self.target.record.exists() and not await self._answers():
+            return PlatformUnreachable(platform=self.name, why=f"{self.target.host} does not answer")
+        return elsewhere(self.target) or LoginNeeded(platform=self.name)
+
+    async def _answers(self) -> bool:
+        """Whether the host is there at all; a host behind a jump host or a proxy is taken to be."""
+        when, answered = self._answered
+        if time.monotonic() - when >= _FRESH:
+            answered = await _greets(self.target)
+            self._answered = (time.monotonic(), answered)
+        return answered
+
+
+async def ask_ssh(argv: tuple[str, ...], seconds: float = 5.0) -> tuple[int, str]:
+    """Run an ssh that needs no person: its exit code, and all that it said; 255 if it hangs."""
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdin=DEVNULL, stdout=PIPE, stderr=asyncio.subprocess.STDOUT, start_new_session=True
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            said, _ = await process.communicate()
+    except TimeoutError:
+        return 255, "it hangs"
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await asyncio.shield(process.wait())
+    return process.returncode or 0, said.decode("utf-8", "replace")
+
+
+async def master(target: Target) -> int | None:
+    """The process that holds the shared connection open; None: there is none."""
+    if not target.socket.exists():
+        return None
+    code, said = await ask_ssh(target.to_check())
+    found = re.search(r"pid=(\d+)", said)
+    return int(found[1]) if code == 0 and found else None
+
+
+async def configuration(target: Target) -> dict[str, list[str]]:
+    """ssh's settings for a target, as it would use them."""
+    _, said = await ask_ssh(target.to_explain())
+    settings: dict[str, list[str]] = {}
+    for line in said.splitlines():
+        key, _, value = line.partition(" ")
+        settings.setdefault(key, []).append(value)
+    return settings
+
+
+async def _greets(target: Target) -> bool:
+    settings = await configuration(target)
+    if any(settings.get(key, ["none"]) != ["none"] for key in ("proxyjump", "proxycommand")):
+        return True
+    try:
+        async with asyncio.timeout(5):
+            reader, writer = await asyncio.open_connection(settings["hostname"][0], int(settings["port"][0]))
+            try:
+                return (await reader.readline()).startswith(b"SSH-")
+            finally:
+                writer.close()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
+    except (OSError, TimeoutError, KeyError, ValueError):
+        return False

@@ -1,0 +1,120 @@
+"""A machine that ssh can reach: the words of the commands that open, use and ask for one shared connection."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sublet.errors import PlatformRefused
+
+_LONGEST = 90  # of 107 bytes that a socket's path may have, ssh takes 17 for the name under which it makes the socket
+
+# Sublet's own settings come first, and with ssh the first one holds: neither a person's files nor a platform's options
+# can turn off the check of host keys, or bring in a command, a terminal or a tunnel that a batch doesn't expect.
+_ALWAYS = {
+    "StrictHostKeyChecking": "ask",
+    "RequestTTY": "no",
+    "RemoteCommand": "none",
+    "PermitLocalCommand": "no",
+    "ClearAllForwardings": "yes",
+    "ForwardX11": "no",
+    "ForwardAgent": "no",
+    "ServerAliveInterval": "15",
+    "ServerAliveCountMax": "3",
+    "ConnectTimeout": "20",
+    "LogLevel": "INFO",  # what ssh says of a refusal is read
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where to, as whom, and where the socket is kept; the person's own ssh configuration says the rest."""
+
+    platform: str
+    host: str  # a name, or an alias of ~/.ssh/config
+    control: Path  # a directory of this user's own
+    user: str = ""
+    port: int = 0  # 0: what the configuration says
+    options: Mapping[str, str] = field(default_factory=dict)  # as in ssh_config(5)
+
+    def __post_init__(self) -> None:
+        """Refuse a host or user that ssh would read as an option."""
+        for word in (self.host, self.user):
+            if word.startswith("-") or any(c.isspace() or ord(c) < 32 for c in word):
+                raise PlatformRefused(f"{word!r} can't be the name of a host or of a user.")
+        if not self.host:
+            raise PlatformRefused("An ssh login needs the name of a host.")
+
+    @property
+    def socket(self) -> Path:
+        """The shared connection's socket: one for each host, user and port."""
+        name = hashlib.sha256(f"{self.user}@{self.host}:{self.port}".encode()).hexdigest()[:12]
+        return short(self.control) / name
+
+    @property
+    def record(self) -> Path:
+        """The file beside it that says who opened it."""
+        return self.socket.with_suffix(".json")
+
+    def to_open(self) -> tuple[str, ...]:
+        """Open a shared connection and leave it in the background."""
+        return self._ssh("-M", "-S", str(self.socket), "-f", "-N", "-o", "ControlPersist=yes")
+
+    def to_use(self, words: str) -> tuple[str, ...]:
+        """Run words over the shared connection.
+
+        A connection of its own would ask for another code, so there is no way to make one: its proxy is `false`.
+        """
+        own = ("-S", str(self.socket), "-o", "ControlMaster=no", "-o", "BatchMode=yes", "-o", "ProxyCommand=false")
+        return (*self._ssh(*own), words)
+
+    def to_visit(self, words: str) -> tuple[str, ...]:
+        """Run words over a connection of their own, which nothing else can share."""
+        return (*self._ssh("-o", "ControlMaster=no", "-o", "ControlPath=none"), words)
+
+    def to_check(self) -> tuple[str, ...]:
+        """Ask whether the shared connection is there."""
+        return self._ssh("-S", str(self.socket), "-O", "check")
+
+    def to_close(self) -> tuple[str, ...]:
+        """End the shared connection and all that goes over it."""
+        return self._ssh("-S", str(self.socket), "-O", "exit")
+
+    def to_explain(self) -> tuple[str, ...]:
+        """Print the configuration that ssh would use."""
+        return self._ssh("-G")
+
+    def _ssh(self, *own: str) -> tuple[str, ...]:
+        return ("ssh", "-T", *own, *self._settings(), "--", self.host)
+
+    def _settings(self) -> Iterator[str]:
+        for key, value in (*_ALWAYS.items(), *self.options.items()):
+            yield from ("-o", f"{key}={value}")
+        if self.user:
+            yield from ("-l", self.user)
+        if self.port:
+            yield from ("-p", str(self.port))
+
+
+def private(directory: Path) -> Path:
+    """The directory, made if need be; PlatformRefused if anyone else could reach into it."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise PlatformRefused(f"{directory} belongs to someone else, so no login can be kept there.")
+    if stat.S_IMODE(found.st_mode) != 0o700:
+        directory.chmod(0o700)
+    return directory
+
+
+def short(control: Path) -> Path:
+    """The directory itself, or one with a short name where its own is too long for a socket."""
+    if len(os.fsencode(control)) + 1 + 12 <= _LONGEST:
+        return control
+    name = hashlib.sha256(os.fsencode(control)).hexdigest()[:8]
+    return Path(tempfile.gettempdir()) / f"sublet-{os.getuid()}-{name}"
