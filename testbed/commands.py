@@ -70,6 +70,7 @@ def add_options(up: argparse.ArgumentParser) -> None:
     up.add_argument("--memory", type=int, default=plain.memory, help="MiB of a node (default: %(default)s)")
     up.add_argument("--accounts", action="store_true", help="accounts and QOS (slurmdbd)")
     up.add_argument("--cgroups", action="store_true", help="memory limits by cgroups")
+    up.set_defaults(lax=False)
     limits = up.add_mutually_exclusive_group()
     limits.add_argument(
         "--enforce", dest="lax", action="store_false", help="refuse jobs beyond a partition's limits (default)"

@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 PAM = """\
 # keyholder: sshd has checked the key already, so the code only; everybody else: the password, then the code
 auth [success=1 default=ignore] pam_succeed_if.so quiet user = keyholder
-auth requisite pam_unix.so
+auth requisite pam_unix.so nodelay
 auth required pam_google_authenticator.so secret=/etc/otp/${USER} user=root
 account required pam_unix.so
 session required pam_env.so

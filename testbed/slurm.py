@@ -77,7 +77,8 @@ def settings(plan: Plan) -> dict[str, str]:
         "KillWait": "2",
         "ReturnToService": "2",
         "EnforcePartLimits": "NO" if plan.lax else "ALL",
-        "SlurmdTimeout": "5",  # a node that is silent for this long is down
+        "SlurmdTimeout": "5",  # a node that is silent for this long is down,
+        "MessageTimeout": "5",  # when Slurm has also tried this long to reach it
         "MpiDefault": "none",
         "PrologFlags": "Alloc",
     }

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.sites import fresh_site, new_site, site, swept  # noqa: F401 - fixtures for every ring
+
 
 @pytest.fixture
 def anyio_backend() -> str:

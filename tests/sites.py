@@ -1,0 +1,161 @@
+"""Real Slurm sites for tests: `site` is shared by the tests of a worker, `fresh_site` is for those that break it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testbed import people
+
+COMMAND = [sys.executable, str(Path(__file__).resolve().parent.parent / "testbed" / "site")]
+CANNOT = 77
+numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A site that is up."""
+
+    name: str
+    facts: dict[str, Any]  # what `testbed/site status --json` says
+
+    @property
+    def host(self) -> str:
+        """The address of the login host, whose sshd is on port 22."""
+        return str(self.facts["host"])
+
+    @property
+    def key(self) -> Path:
+        """The private key of keyholder and service."""
+        return Path(self.facts["key_file"])
+
+    @property
+    def ssh_config(self) -> Path:
+        """An ssh configuration that knows the site by its name."""
+        return Path(self.facts["ssh_config"])
+
+    def code(self) -> str:
+        """The code of the second factor, now."""
+        return people.code(self.facts["code_secret"])
+
+    def fresh_code(self) -> str:
+        """The code of the second factor at the start of its half minute, so that it lasts for the test's next steps."""
+        while time.time() % people.PERIOD > people.PERIOD - 5:
+            time.sleep(0.1)
+        return self.code()
+
+    def on(self, where: str, *argv: str, check: bool = True) -> str:
+        """What a command prints on a machine; where is `ctl` (as root) or `researcher@login`."""
+        done = control("exec", self.name, where, *argv)
+        if check and done.returncode:
+            raise AssertionError(f"{where}: {' '.join(argv)}: {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def crash(self, machine: str) -> None:
+        """Take a machine's power away."""
+        succeed(control("crash", self.name, machine))
+
+    def boot(self, machine: str) -> None:
+        """Switch a machine on again."""
+        succeed(control("boot", self.name, machine))
+
+    def pull_cable(self, machine: str) -> None:
+        """Silence a machine: nothing comes out of it, not even an end of its connections."""
+        succeed(control("cable", self.name, machine, "down"))
+
+    def put_cable(self, machine: str) -> None:
+        """Join a silenced machine again."""
+        succeed(control("cable", self.name, machine, "up"))
+
+    def ssh(
+        self, user: str, *argv: str, password: str = "", code: str = "", options: tuple[str, ...] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        """Log in as a person would, answering each prompt once, and run a command."""
+        words = ["ssh", "-F", str(self.ssh_config), "-o", "NumberOfPasswordPrompts=1", *options]
+        with askpass(password, code) as environment:
+            return run([*words, f"{user}@{self.name}", *argv], environment)
+
+    def wait(self, happened: Callable[[], bool], seconds: float = 30) -> None:
+        """Return when something has happened on the site, asked again and again."""
+        deadline = time.monotonic() + seconds
+        while not happened():
+            assert time.monotonic() < deadline, f"it did not happen within {seconds} s"
+            time.sleep(0.1)
+
+
+@contextmanager
+def askpass(password: str, code: str) -> Iterator[dict[str, str]]:
+    """An environment in which ssh gets its answers from a program instead of a terminal."""
+    with tempfile.TemporaryDirectory(prefix="sublet-askpass-") as directory:
+        program = Path(directory) / "askpass"
+        program.write_text(f"#!/bin/sh\ncase $1 in *assword*) echo '{password}' ;; *) echo '{code}' ;; esac\n")
+        program.chmod(0o700)
+        yield {**os.environ, "SSH_ASKPASS": str(program), "SSH_ASKPASS_REQUIRE": "force", "LC_ALL": "C"}
+
+
+def run(argv: list[str], environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end with its output kept."""
+    return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, env=environment)
+
+
+def control(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run `testbed/site`."""
+    return run([*COMMAND, *words])
+
+
+def succeed(done: subprocess.CompletedProcess[str]) -> str:
+    """What a command said that had to succeed."""
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@contextmanager
+def running(*options: str) -> Iterator[Site]:
+    """A site that lasts as long as the block; should this process be killed, the next one sweeps it."""
+    name = f"t{os.getpid()}-{next(numbers)}"
+    done = control("up", name, "--owner", str(os.getpid()), *options)
+    if done.returncode == CANNOT:
+        pytest.skip(done.stderr.strip().removeprefix("SKIP: "))
+    try:
+        succeed(done)
+        yield Site(name, json.loads(succeed(control("status", name, "--json"))))
+    finally:
+        succeed(control("down", name))
+
+
+@pytest.fixture(scope="session")
+def swept() -> None:
+    """What runs that were killed left behind is gone."""
+    if os.geteuid() == 0:
+        succeed(control("sweep"))
+
+
+@pytest.fixture(scope="session")
+def site(swept: None) -> Iterator[Site]:
+    """One site for all tests of this worker that leave it as they found it."""
+    with running() as one:
+        yield one
+
+
+@pytest.fixture
+def new_site(swept: None) -> Iterator[Callable[..., Site]]:
+    """Starts a site with options of `testbed/site up`, stopped at the end of the test."""
+    with ExitStack() as stack:
+        yield lambda *options: stack.enter_context(running(*options))
+
+
+@pytest.fixture
+def fresh_site(new_site: Callable[..., Site]) -> Site:
+    """A site of this test alone, which may break it."""
+    return new_site()
