@@ -25,7 +25,7 @@ BASHRC = {
     "plain": "",
     "slow": "sleep 2\n",
     "noisy": "echo 'Welcome! The site is down for maintenance on Tuesday.'\necho 'module: command not found' >&2\n"
-    "printf 'quota: 97% used '\n",
+    "printf 'quota: 97%% used '\n",
 }
 
 
@@ -37,6 +37,8 @@ def write_layers(plan: Plan) -> None:
     write_login(plan, layer)
     write_slurm(plan, layer)
     put(layer / "etc/testbed/start", (HERE / "start.sh").read_text())
+    if plan.accounts:
+        put(layer / "etc/testbed/accounts", (HERE / "accounts.sh").read_text())
     write_homes(plan)
     if plan.ap:
         write_ap(plan, plan.root / "ap-layer")
@@ -53,15 +55,6 @@ def put(path: Path, text: str, mode: int = 0o644) -> Path:
 def base_text(plan: Plan, path: str) -> str:
     """The text of a file of the base."""
     return (Path(plan.base) / path).read_text()
-
-
-def base_user(plan: Plan, name: str) -> tuple[int, int]:
-    """The uid and gid of a user whom a package of the base made."""
-    for line in base_text(plan, "etc/passwd").splitlines():
-        if line.startswith(f"{name}:"):
-            _, _, uid, gid, *_ = line.split(":")
-            return int(uid), int(gid)
-    raise KeyError(name)
 
 
 def write_users(plan: Plan, layer: Path, users: dict[str, int]) -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import fcntl
 import os
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ def up(wanted: Plan) -> Plan:
         for machine in plan.machines:
             start_machine(plan, machine)
         wait_until_idle(plan)
+        wait_until_on(plan, "login")
         plan = dataclasses.replace(plan, owner=wanted.owner)
         plan.save()
     except BaseException:
@@ -123,12 +125,25 @@ def wait_until_idle(plan: Plan) -> None:
 
 
 def wait_until_on(plan: Plan, machine: str) -> None:
-    """Return when a machine can be entered."""
+    """Return when a machine can be entered and, if it serves others, its service answers."""
     deadline = time.monotonic() + PATIENCE
-    while first_process(plan, machine) is None:
+    while not (first_process(plan, machine) and answers(plan, machine)):
         if time.monotonic() > deadline:
             raise SiteError(f"{machine} of {plan.name} does not come up:\n{last_words(plan)}")
         time.sleep(0.02)
+
+
+def answers(plan: Plan, machine: str) -> bool:
+    """Whether a machine does what it is there for, as far as others wait for it."""
+    if machine == "login":
+        try:
+            socket.create_connection((f"{plan.outer}.2", 22), timeout=1).close()
+        except OSError:
+            return False
+    if machine == "ctl":
+        asked = entering(plan, "ctl", ["scontrol", "ping"])
+        return not subprocess.run(asked, capture_output=True, env=clean_environment()).returncode
+    return True
 
 
 def last_words(plan: Plan) -> str:

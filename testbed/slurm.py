@@ -7,6 +7,17 @@ from pathlib import Path
 from testbed.plan import Plan, Skip
 
 GPUS = 2
+SLURMDBD = """\
+AuthType=auth/munge
+DbdHost=ctl
+SlurmUser=slurm
+LogFile=/var/log/site/slurmdbd.log
+PidFile=/run/slurmdbd.pid
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser=slurm
+StorageLoc=slurm_acct_db
+"""
 
 
 def slurm_version(base: str) -> str:
@@ -26,6 +37,10 @@ def write_slurm(plan: Plan, layer: Path) -> None:
     (etc / "slurm.conf").write_text(slurm_conf(plan))
     (etc / "gres.conf").write_text(f"NodeName={plan.computes[-1]} Name=gpu File=/dev/nvidia[0-{GPUS - 1}]\n")
     (etc / "cgroup.conf").write_text(cgroup_conf(plan))
+    if plan.accounts:
+        (etc / "slurmdbd.conf").write_text(SLURMDBD)
+        (etc / "slurmdbd.conf").chmod(0o600)
+        give(plan, etc / "slurmdbd.conf", "slurm")
     state = layer / "var/spool/slurmctld"
     state.mkdir(parents=True)
     give(plan, state, "slurm")
