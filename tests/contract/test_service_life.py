@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from sublet.core.session import EndKind, Phase
+from sublet.service.steps import STEPS
 from tests.contract.services import ME, ask, in_phase, over, reach, serving
 
 pytestmark = pytest.mark.anyio
@@ -149,3 +152,28 @@ async def test_data_of_other_kinds_gets_a_no_that_says_so(tmp_path: Path) -> Non
         refused = await service.ask(ME, await service.read(document.encode(), "application/json", ME))
         assert refused.result == "NO"
         assert "S3-data-resource" in refused.reasons[0].message
+
+
+async def test_a_job_that_a_shared_queue_starts_late_has_its_whole_time_from_then(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=memory(terms="predicted", waits=["0s", "1s", "2s"], takes="1h")) as service:
+        mine = await ask(service, time="30m")
+        accepted = await service.accept(mine.offers[0].id, ME)
+        assert accepted.until is None
+        running = await reach(service, accepted.id, in_phase(Phase.RUNNING))
+        assert running.started is not None
+        assert running.until == running.started + timedelta(minutes=30)
+        await service.cancel(running.id, ME)
+
+
+async def test_what_can_not_be_submitted_before_its_window_has_passed_fails_with_that_reason(tmp_path: Path) -> None:
+    slow = memory(terms="predicted", waits=["0s", "0s", "0s"])
+    async with serving(tmp_path, platforms=slow) as service:
+        mine = await ask(service, start="within 1m")
+        await service.accept(mine.offers[0].id, ME)
+        session = await over(service, mine.offers[0].id)
+        later = service.now() + timedelta(minutes=5)
+        service.now = lambda: later
+        never_seen = replace(session, id=str(uuid4()), phase=Phase.PREPARING, job="")
+        step = await STEPS[Phase.PREPARING](service, never_seen)
+        assert step.to is Phase.FAILED
+        assert step.changes["end"].kind is EndKind.WINDOW_PASSED

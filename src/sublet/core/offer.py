@@ -89,7 +89,7 @@ class Offer:
     platform: str
     way: str  # the kind's way of running it: "sh", "podman", "papermill"
     start: datetime  # the earliest start
-    latest_start: datetime  # the same, or later where the offer says "now" and is held for minutes
+    latest_start: datetime  # later where the offer says "now" and is held for minutes, or a shared queue has a window
     duration: timedelta
     nodes: tuple[str, ...]  # exact nodes; empty where the platform chooses
     shape: Shape

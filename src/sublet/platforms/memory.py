@@ -213,7 +213,7 @@ class MemoryPlatform(Platform):
             platform=self.name,
             way=ways[0],
             start=start,
-            latest_start=max(start, p90),
+            latest_start=max([start, *(window.end for window in request.windows if window.start <= start)]),
             duration=request.duration,
             nodes=(),
             shape=Shape(wanted.cores.min, wanted.memory.min, wanted.gpus.min),

@@ -13,7 +13,7 @@ from sublet.core.offers import WayFacts, expiry_of, find_offers, hold_of
 from sublet.core.request import Executable, Request
 from sublet.core.rules import apply_rules
 from sublet.core.session import OfferSet, Phase, Session
-from sublet.errors import NotFound, NotYours, PlatformUnreachable, SubletError
+from sublet.errors import LoginNeeded, NotFound, NotYours, PlatformUnreachable, SubletError
 from sublet.platforms.port import Survey
 from sublet.service import metrics
 from sublet.service.desk import Desk, Person, log
@@ -117,8 +117,8 @@ class Asking(Desk):
     async def _candidate(self, name: str, executable: Executable, prepare: timedelta) -> Candidate | Reason:
         try:
             survey = await self.survey(name)
-        except PlatformUnreachable as error:
-            return Reason("urn:platform-unreachable", "platform", error.message, nearest=error.advice, platform=name)
+        except (PlatformUnreachable, LoginNeeded) as error:
+            return Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice, platform=name)
         ways = self.ways(executable, survey.tools)
         if ways:
             facts = tuple(WayFacts(way.name, way.prepare) for way in ways)

@@ -20,7 +20,7 @@ import structlog
 
 from sublet.core.job import State
 from sublet.core.session import ACTIVE, OVER, Phase, Session
-from sublet.errors import LoginNeeded, PlatformUnreachable, SubletError
+from sublet.errors import BrokenStore, LoginNeeded, PlatformUnreachable, SubletError
 from sublet.service import metrics
 from sublet.service.desk import Desk
 from sublet.service.faults import point
@@ -86,20 +86,31 @@ class Loop:
         self.renewed = self.forgot = desk.now()
 
     async def run(self) -> None:
-        """Turn after turn."""
-        await self._take_over()
+        """Turn after turn, whatever happens in one."""
+        began = False
         while True:
             self.desk.nudged.clear()
             try:
+                if not began:
+                    await self._take_over()
+                    began = True
                 with metrics.turn.time():
                     busy = await self.turn()
-            except Exception:  # one turn of the loop is one of the two doors where anything may come through
-                log.exception("turn.failed")
-                metrics.turn_failures.inc()
+                self.desk.trouble = ""
+                if not busy:
+                    await self._rest()
+            except Exception as error:  # one turn of the loop is one of the two doors where anything may come through
+                self._fail(error)
                 await asyncio.sleep(1)
-                continue
-            if not busy:
-                await self._rest()
+
+    def _fail(self, error: Exception) -> None:
+        """Count and tell a turn that failed; the same trouble is told at length only once."""
+        metrics.turn_failures.inc()
+        trouble = f"a fault that its log tells of ({type(error).__name__})"  # anyone may see this: no names in it
+        if isinstance(error, BrokenStore):
+            trouble = f"the database can't be used ({error.values.get('why')})"
+        log.error("turn.failed", why=str(error), exc_info=error if trouble != self.desk.trouble else None)
+        self.desk.trouble = trouble
 
     async def stop(self) -> None:
         """Let go of what is being worked on; platforms go on running it."""

@@ -29,8 +29,10 @@ class Sessions(Asking):
 
     async def session(self, name: str, person: Person) -> Session:
         """The session of this id, or of an id that begins so."""
-        found = await self.store.read(lambda tx: _named(tx, name, person))
-        return self.mine(found, person, name)
+        found = self.mine(await self.store.read(lambda tx: _named(tx, name, person)), person, name)
+        if self.trouble and found.phase in ACTIVE:
+            return replace(found, condition=f"the service can't carry it on at present: {self.trouble}")
+        return found
 
     async def offerset_of(self, session: Session) -> OfferSet:
         """The offer set that a session came from, with the request behind it."""
@@ -101,7 +103,7 @@ class Sessions(Asking):
         for other in siblings:
             tx.events.add(now, other.id, other.person, "session.rejected", "a sibling was accepted", Phase.REJECTED)
         tx.events.add(now, id, session.person, "session.accepted", "", Phase.ACCEPTED)
-        until = start + session.offer.duration
+        until = start + session.offer.duration if session.offer.terms.kind == "booked" else None
         when = (Phase.OFFERED,)
         moved = tx.sessions.move(id, Phase.ACCEPTED, when=when, now=now, start=start, until=until, due=now)
         return _moved(moved, id)

@@ -75,8 +75,9 @@ async def preparing(desk: Desk, session: Session) -> Step:
         return failed
     point("stage.after")
     now = desk.now()
-    if session.until and now >= session.until:
-        return _failed(desk, EndKind.WINDOW_PASSED, "No service was there to start it.")
+    deadline = _deadline(session) or session.until
+    if deadline and now >= deadline:
+        return _failed(desk, EndKind.WINDOW_PASSED, "It could not be started in time.")
     if session.offer.terms.kind == "booked" and session.start and now < session.start:
         return Step(due=session.start, changes={"condition": "ready; waits for its start"})
     return await _submitted(desk, session, platform, offerset.request, place)
@@ -145,9 +146,9 @@ async def _queued(desk: Desk, session: Session, platform: Platform) -> Step:
         return Step(due=desk.now() + RETRY)
     if state.state is State.UNKNOWN:
         return _unknown(desk, session)
-    late = session.offer.terms.kind == "predicted" and state.state is State.QUEUED
-    if late and session.start and desk.now() > max(session.start, session.offer.latest_start) + GRACE:
-        await platform.cancel([session.job], "sublet")
+    deadline = _deadline(session)
+    if deadline and state.state is State.QUEUED and desk.now() > deadline + GRACE:
+        await platform.cancel([session.job], "sublet, because its window had passed")
         return _failed(desk, EndKind.WINDOW_PASSED, "It was still in the queue when the asked window ended.")
     if state.state is State.QUEUED:
         words = state.condition or f"in the queue of {session.offer.platform}"
@@ -157,7 +158,11 @@ async def _queued(desk: Desk, session: Session, platform: Platform) -> Step:
     now = desk.now()
     connectors = _connectors(desk, session, state)
     phase = P.AVAILABLE if connectors else P.RUNNING
-    changes = {"condition": state.condition, "started": state.started or now, "connectors": connectors}
+    started = state.started or now
+    changes = {"condition": state.condition, "started": started, "connectors": connectors}
+    if session.until is None:  # others' queues start it when they do: its time runs from then
+        changes["until"] = started + session.offer.duration
+        session = replace(session, until=started + session.offer.duration)
     return Step(phase, _look_again(desk, session), f"session.{phase.lower()}", changes=changes)
 
 
@@ -177,7 +182,7 @@ async def running(desk: Desk, session: Session) -> Step:
     if session.until and now >= session.until + GRACE:
         await platform.cancel([session.job], "sublet, because its time was over")
         return Step(due=now + RETRY, changes={"condition": "its time is over; it is being stopped"})
-    if session.until:
+    if session.until and session.offer.terms.kind == "booked":
         await platform.extend(session.job, session.until)  # after `extend`; else it changes nothing
     warned = bool(session.until and now >= session.until - _warning(desk, session))
     words = f"ends soon, at {session.until:%H:%M:%S} UTC" if warned else state.condition
@@ -243,6 +248,12 @@ def _prepare_at(session: Session) -> datetime:
     if session.start is None or session.offer.terms.kind != "booked":
         return session.created
     return session.start - session.offer.prepare
+
+
+def _deadline(session: Session) -> datetime | None:
+    """Until when a queue that others share must have started it: the end of the window that was asked for, if any."""
+    offer = session.offer
+    return offer.latest_start if offer.terms.kind == "predicted" and offer.latest_start > offer.start else None
 
 
 def _warning(desk: Desk, session: Session) -> timedelta:
