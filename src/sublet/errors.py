@@ -230,7 +230,7 @@ class SessionUnreachable(SubletError):
 class DiskFull(PlatformRefused):
     """The platform {platform} has no room left on its disk: {why}"""
 
-    hint = "Remove old sessions with `sublet rm`, or ask the operator for room."
+    hint = "Remove old sessions with `sublet delete`, or ask the operator for room."
 
 
 class Forged(SubletError):

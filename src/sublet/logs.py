@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 import structlog
 
@@ -16,6 +17,21 @@ def _without_secrets(_logger: Any, _method: str, event: structlog.typing.EventDi
         if any(word in key.lower() for word in SECRET_WORDS):
             event[key] = "…"
     return event
+
+
+class _Lines:
+    """A file to log to that never fails: on a full disk lines are lost, and whoever logs goes on."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            self._file.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.flush()
 
 
 def start_logs(*, plain: bool = False, level: int = logging.INFO) -> None:
@@ -33,6 +49,6 @@ def start_logs(*, plain: bool = False, level: int = logging.INFO) -> None:
             draw,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=_Lines(sys.stderr)),  # type: ignore[arg-type]
         cache_logger_on_first_use=True,
     )

@@ -15,10 +15,16 @@ router = APIRouter(tags=["Operation"])
 
 @router.get("/health", response_model=HealthView)
 async def health(request: Request) -> Response:
-    """That it is there, and what it serves; needs no token."""
+    """That it is there, what it serves, and whether it can carry sessions on; needs no token."""
     service = service_of(request)
-    names = tuple(service.platforms_by_name)
-    return json_response(HealthView(status="ok", version=service.version, mode=service.mode, platforms=names))
+    view = HealthView(
+        status="failing" if service.trouble else "ok",
+        version=service.version,
+        mode=service.mode,
+        platforms=tuple(service.platforms_by_name),
+        problem=service.trouble,
+    )
+    return json_response(view)
 
 
 @router.get("/metrics", response_class=Response, **described.METRICS)

@@ -124,6 +124,8 @@ def service(_: Home) -> Iterator[Finding]:
             yield Finding("bad", "service", error.message, error.advice)
         return
     yield Finding("ok", "service", f"{found.mode}, version {found.version}, {address.text}")
+    if found.problem:
+        yield Finding("bad", "service", found.problem, "It tries again by itself, once that is put right.")
     try:
         yield Finding("ok", "you are", link.do(whoami()).person)
         for platform in link.do(platforms()).items:

@@ -82,6 +82,7 @@ class Loop:
         self.owner = Owner.here()
         self.tasks: dict[str, tuple[asyncio.Task[None], str]] = {}  # session → its task and the claim's token
         self.running: set[str] = set()  # sessions with a job that this process listens for
+        self.dropped: list[tuple[str, str]] = []  # sessions whose task broke, and the claims that it had
         self.swept: dict[str, datetime] = {}
         self.renewed = self.forgot = desk.now()
 
@@ -111,6 +112,7 @@ class Loop:
             trouble = f"the database can't be used ({error.values.get('why')})"
         log.error("turn.failed", why=str(error), exc_info=error if trouble != self.desk.trouble else None)
         self.desk.trouble = trouble
+        self.swept.clear()  # news that were heard in this turn may be lost: ask after everything
 
     async def stop(self) -> None:
         """Let go of what is being worked on; platforms go on running it."""
@@ -123,6 +125,7 @@ class Loop:
     async def turn(self) -> bool:
         """One turn; whether there was anything to do."""
         now = self.desk.now()
+        await self._give_back()
         heard = await self._hear(now)
         await self._renew(now)
         await self._heed(now)
@@ -134,7 +137,7 @@ class Loop:
         for work in claimed:
             task = asyncio.create_task(self._work(work), name=f"session {work.session.id}")
             self.tasks[work.session.id] = task, work.token
-            task.add_done_callback(partial(self._done, work.session.id))
+            task.add_done_callback(partial(self._done, work.session.id, work.token))
         if expired:
             await self.desk.tell()
         return heard or bool(expired) or bool(claimed)
@@ -149,11 +152,20 @@ class Loop:
         names = tuple(self.desk.platforms_by_name)
         return len(expired), tx.sessions.claim(now, str(self.owner), self.desk.settings.claim, room, names)
 
-    def _done(self, id: str, task: asyncio.Task[None]) -> None:
+    def _done(self, id: str, token: str, task: asyncio.Task[None]) -> None:
         self.tasks.pop(id, None)
         self.desk.nudged.set()
         if not task.cancelled() and (error := task.exception()):
             log.error("step.crashed", session=id, why=repr(error))
+            if isinstance(error, BrokenStore):  # any other fault would come again: its claim's end is soon enough
+                self.dropped.append((id, token))
+
+    async def _give_back(self) -> None:
+        """Let those be claimed again whose task broke, as when the database could not be written."""
+        if self.dropped:
+            some = list(self.dropped)
+            await self.desk.store.write(lambda tx: [tx.sessions.release_claim(id, token) for id, token in some])
+            del self.dropped[: len(some)]
 
     async def _work(self, work: Claim) -> None:
         """Take a session as many steps on as can be taken now."""

@@ -16,6 +16,7 @@ from sublet.errors import BadRequest, BadSettings, BrokenStore, SubletError
 BUSY = 30  # seconds that a writer waits for another process
 WRITES = 0x5375626C6574  # PostgreSQL's advisory lock that makes writes serial: "Sublet"
 READERS = 4
+FULL = "disk is full"  # in SQLite's words
 
 SQLITE = (
     f"PRAGMA busy_timeout = {BUSY * 1000}",
@@ -34,7 +35,7 @@ class Database:
     def __init__(self, url: str) -> None:
         """Read the address; nothing is opened before it is used, but a SQLite file is made, for its owner alone."""
         self.url = _parse(url)
-        self.where = self.url.render_as_string(hide_password=True)
+        self.where = self.url.set(drivername=self.url.get_backend_name()).render_as_string(hide_password=True)
         self.postgres = self.url.get_backend_name() == "postgresql"
         make = self._make_postgres if self.postgres else self._make_sqlite
         self.writing = make(1, False)
@@ -60,7 +61,8 @@ class Database:
 
     def broken(self, why: str) -> BrokenStore:
         """The error of a database that can't be used."""
-        return BrokenStore(where=self.where, why=why)
+        hint = "Make room there: it goes on by itself as soon as it can write again." if FULL in why else ""
+        return BrokenStore(where=self.where, why=why, hint=hint)
 
     def close(self) -> None:
         """Close all connections."""

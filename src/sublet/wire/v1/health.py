@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class HealthView:
     """That the service is there, and what it serves."""
 
-    status: str
+    status: str  # "ok", or "failing" when sessions can't be carried on at present
     version: str
     mode: str
     platforms: tuple[str, ...] = ()
+    problem: str = ""  # why it is failing

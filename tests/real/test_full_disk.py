@@ -1,0 +1,49 @@
+"""A disk that fills, below all of SUBLET_HOME: the trouble is told, and all goes on when there is room again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sublet.client import Client
+from sublet.errors import SubletError
+from tests.serving import Serving, eventually
+
+FILL = "dd if=/dev/zero of=big bs=64k 2>/dev/null; exit 1"
+
+
+@pytest.fixture
+def small_home(tmp_path: Path) -> Iterator[Path]:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(home)]).returncode:
+        pytest.skip("nothing can be mounted here")
+    yield home
+    subprocess.run(["umount", "-l", str(home)], check=True)
+
+
+def failing(client: Client) -> bool:
+    return client.health().status == "failing"
+
+
+def test_a_disk_that_fills_is_told_and_the_service_goes_on_when_there_is_room(small_home: Path) -> None:
+    # It logs to the same disk, as the service that starts by itself does.
+    service = Serving(small_home, log=small_home / "service.log")
+    client = service.start()
+    try:
+        session = client.ask(run=["sh", "-c", FILL], time="1m")[0].accept()
+        eventually(lambda: failing(client), "the trouble")
+        assert "disk is full" in client.health().problem
+        with pytest.raises(SubletError, match="disk is full"):
+            client.ask(run=["true"], time="1m")
+        assert "disk is full" in client.session(session.id).condition
+        next(small_home.glob("platforms/*/sessions/*/work/big")).unlink()
+        assert session.wait(90).phase == "FAILED"
+        assert not failing(client)
+        assert client.ask(run=["true"], time="1m")[0].accept().wait(30).phase == "COMPLETED"
+    finally:
+        service.stop()
