@@ -1,11 +1,12 @@
 """Many commands in one exec of a far `sh`, and how their answers are told apart.
 
 Both output streams carry random marks, so what a login shell's own files print is left out; bytes stay as they are.
-Nothing is written to the far disk. POSIX sh, `head -c`, `cat` and, where there is one, `timeout`.
+Nothing is written to the far disk. It takes a POSIX sh with head, cat and base64 and, where there is one, timeout.
 """
 
 from __future__ import annotations
 
+import base64
 import os
 import secrets
 import shlex
@@ -17,19 +18,18 @@ from sublet.errors import PlatformRefused
 from sublet.reach.port import Command, Outcome
 
 # Words that every login shell can read (sh, csh and fish alike): no "!", no backslash, no newline. What comes in has
-# its length before it, and nothing of it is in the far list of processes.
-LISTEN = """exec sh -c 'cd; while read -r n; do (eval "$(head -c "$n")"); done'"""
+# its length and its last word before it, so of a script that was cut short nothing is run.
+LISTEN = (
+    'exec sh -c \'cd; while read -r n k; do s=$(head -c "$n"); case $s in *"$k") (eval "$s");; *) exit 1;; esac; done\''
+)
 
+_WHOLE = 1 << 18  # what a command reads is part of the script, and so comes whole or not at all, up to this size
 _PRELUDE = """\
 export TZ=UTC LC_ALL=C
+unset CDPATH
 if command -v timeout >/dev/null 2>&1; then t() { timeout -k 5 "$@"; }; else t() { shift; (exec "$@"); }; fi
 m() { printf '%s:%s:%s;' MARK "$1" "$2"; printf '%s:%s:;' MARK "$1" >&2; }
-r() {
-    i=$1 s=$2 n=$3
-    shift 3
-    if [ "$n" -gt 0 ]; then head -c "$n" | { t "$s" "$@"; m "$i" $?; cat >/dev/null; }
-    else t "$s" "$@" </dev/null; m "$i" $?; fi
-}
+r() { i=$1; shift; t "$@"; m "$i" $?; }
 m 0 0
 """
 
@@ -42,24 +42,21 @@ class Batch:
     mark: bytes = field(default_factory=lambda: secrets.token_hex(16).encode())
 
     def pieces(self) -> Iterator[bytes]:
-        """What goes to the far side's stdin: the script with its length, then what the commands read."""
+        """What goes to the far side's stdin: the script with its length and end, then the large things to read."""
         script = self.script()
-        yield b"%d\n" % len(script)
-        yield script
+        yield b"%d %s\n%s" % (len(script), self._end, script)
         for command in self.commands:
-            yield command.stdin
+            if len(command.stdin) > _WHOLE:
+                yield command.stdin
 
     def script(self) -> bytes:
         """The commands' words, quoted here and nowhere else."""
         lines = [_PRELUDE.replace("MARK", self.mark.decode())]
-        for index, command in enumerate(self.commands, 1):
-            lines.append(f"r {index} {command.seconds} {len(command.stdin)} {shlex.join(command.argv)}\n")
+        lines += [_line(index, command) for index, command in enumerate(self.commands, 1)]
         try:
-            return os.fsencode("".join(lines))
+            return os.fsencode("".join(lines)) + b"#" + self._end
         except UnicodeEncodeError as error:
-            raise PlatformRefused(
-                f"A word can't be written as UTF-8: {error.object[error.start : error.end]!r}."
-            ) from error
+            raise PlatformRefused(f"{error.object[error.start : error.end]!r} can't be written as UTF-8.") from error
 
     def begun(self, stdout: bytes | bytearray) -> bool:
         """Whether the far `sh` had started on it."""
@@ -78,6 +75,10 @@ class Batch:
             for (out, code), (err, _) in zip(self._parts(stdout), self._parts(stderr), strict=True)
         ]
 
+    @property
+    def _end(self) -> bytes:
+        return self.mark + b"end"
+
     def _mark(self, index: int) -> bytes:
         return self.mark + b":%d:" % index
 
@@ -91,3 +92,14 @@ class Batch:
             parts.append((bytes(stream[start:at]), bytes(stream[at + len(mark) : end])))
             start = end + 1
         return parts[1:]
+
+
+def _line(index: int, command: Command[Any]) -> str:
+    run = f"r {index} {command.seconds} {shlex.join(command.argv)}"
+    if not command.stdin:
+        return f"{run} </dev/null\n"
+    if len(command.stdin) > _WHOLE:
+        source = f"head -c {len(command.stdin)}"
+    else:
+        source = f"printf %s {base64.b64encode(command.stdin).decode()} | base64 -d"
+    return f"{source} | {{ {run}; cat >/dev/null; }}\n"  # a command needn't read all of it

@@ -39,7 +39,7 @@ class Command(Generic[T]):
 
     argv: tuple[str, ...]
     reader: Callable[[Outcome], T]
-    stdin: bytes = b""
+    stdin: bytes = b""  # up to 256 KiB it comes whole or the command isn't run; a longer one may be cut with the line
     seconds: int = 60  # then it is stopped, and the answer is PlatformUnreachable
 
     def __post_init__(self) -> None:

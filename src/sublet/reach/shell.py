@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from sublet.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.batch import Batch
-from sublet.reach.port import Command, Outcome, T
+from sublet.reach.fetching import fetch
+from sublet.reach.port import Command, Outcome, Progress, T
+from sublet.reach.sending import send
 
 _STOPPED = {124, 137}  # what `timeout` answers for a command that it ended: by a word, by force
 _SLACK = 30.0  # seconds for everything but the commands: a slow login shell, a slow network
@@ -41,6 +44,14 @@ class ShellReach:
     async def read(self, path: str, offset: int, limit: int) -> bytes:
         """Part of a file there; empty beyond its end; PlatformRefused where it can't be read."""
         return await self.run(Command(("sh", "-c", _READ, "sh", path, str(offset + 1), str(limit)), self._bytes))
+
+    async def send(self, source: Path, target: str, progress: Progress) -> None:
+        """Bring a file or a directory there, each file whole or not at all; goes on where a try before stopped."""
+        await send(self, source, target, progress)
+
+    async def fetch(self, source: str, target: Path, progress: Progress) -> None:
+        """Bring a file or a directory from there, each file whole or not at all; goes on where a try before stopped."""
+        await fetch(self, source, target, progress)
 
     async def close(self) -> None:
         """Nothing is held between two commands."""
