@@ -1,0 +1,157 @@
+"""From there to here."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from sublet.errors import PlatformRefused, PlatformUnreachable
+from sublet.reach.files import (
+    PART,
+    SMALL,
+    Counter,
+    Entry,
+    Pace,
+    asked,
+    digest,
+    groups,
+    part_name,
+    to_digests,
+    unwritable,
+)
+from sublet.reach.port import Command, Progress, Reach, as_is
+
+_CHUNK = 200  # names in one command
+# A link to a file is the file; a link to a directory, or to nothing, is left out.
+_LIST = f"""[ -d "$1" ] || {{ exec <"$1" || exit 1; stat -L --printf '%F|%s|%a|%Y|\\0' -- "$1"; exit; }}
+cd -- "$1" && exec find . -name '{PART}*' -o \\( -type d -o -type f -o -type l -exec test -f {{}} \\; \\) \
+-exec stat -L --printf '%F|%s|%a|%Y|%n\\0' -- {{}} +"""
+
+
+async def fetch(reach: Reach, source: str, target: Path, progress: Progress) -> None:
+    """Bring a file or directory from there; links to files arrive as the files, links to directories are left out."""
+    said = await asked(reach, _LIST, source)
+    directories, entries = _listing(reach.name, said.text, source, target)
+    await asyncio.to_thread(_make, directories)
+    counter = Counter(progress, entries)
+    missing = await _missing(reach, entries, counter)
+    for group in groups(missing):
+        await _fetch_group(reach, group, counter)
+    for entry in missing:
+        if entry.size > SMALL:
+            await _fetch_large(reach, entry, counter)
+
+
+def _listing(platform: str, said: str, source: str, target: Path) -> tuple[list[Path], list[Entry]]:
+    """The directories to make here, and the files to fetch."""
+    directories: list[Path] = [target.parent]
+    entries: list[Entry] = []
+    for line in said.split("\0")[:-1]:
+        kind, size, mode, changed, name = line.split("|", 4)
+        if ".." in PurePosixPath(name).parts or PurePosixPath(name).is_absolute():
+            raise PlatformRefused(f"{platform} named a file outside of what was asked for: {name!r}.")
+        if kind == "directory":
+            directories.append(target / name)
+        elif kind.startswith("regular"):
+            there = str(PurePosixPath(source) / name) if name else source
+            entries.append(Entry(target / name if name else target, there, int(size), int(mode, 8) & 0o777, changed))
+    return directories, entries
+
+
+def _make(directories: Sequence[Path]) -> None:
+    for directory in directories:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(directory, error) from error
+
+
+async def _missing(reach: Reach, entries: Sequence[Entry], counter: Counter) -> list[Entry]:
+    """Those that are not here already with the same content."""
+    alike = [entry for entry in entries if entry.here.is_file() and entry.here.stat().st_size == entry.size]
+    same: set[str] = set()
+    for start in range(0, len(alike), _CHUNK):
+        chunk = alike[start : start + _CHUNK]
+        digests = await reach.run(to_digests(chunk))
+        for entry in chunk:
+            if entry.there in digests and digests[entry.there] == await asyncio.to_thread(
+                digest, entry.here, entry.size
+            ):
+                same.add(entry.there)
+                counter.add(entry.size)
+    return [entry for entry in entries if entry.there not in same]
+
+
+async def _fetch_group(reach: Reach, group: Sequence[Entry], counter: Counter) -> None:
+    words = ("cat", "--", *(entry.there for entry in group))
+    outcome, digests = await reach.run_all([Command(words, as_is), to_digests(group)])
+    contents, at = [], 0
+    for entry in group:
+        contents.append(outcome.stdout[at : at + entry.size])
+        at += entry.size
+    whole = outcome.code == 0 and at == len(outcome.stdout)
+    for entry, content in zip(group, contents, strict=True):
+        if not whole:  # one of them can't be read, or has another size by now: each tells for itself
+            await _fetch_large(reach, entry, counter)
+            continue
+        if entry.there in digests and digests[entry.there] != hashlib.sha256(content).hexdigest():
+            raise PlatformUnreachable(platform=reach.name, why=f"{entry.there} changed while it was fetched")
+        await asyncio.to_thread(_write, entry, content)
+        counter.add(entry.size)
+
+
+async def _fetch_large(reach: Reach, entry: Entry, counter: Counter) -> None:
+    known = (await reach.run(to_digests([entry]))).get(entry.there)
+    part = Path(part_name(str(entry.here), known or f"{entry.size} {entry.changed}"))
+    at = await asyncio.to_thread(_arrived, part, entry)
+    counter.add(at)
+    pace = Pace()
+    while at < entry.size:
+        piece = await reach.read(entry.there, at, min(pace.size, entry.size - at))
+        if not piece:
+            raise PlatformUnreachable(platform=reach.name, why=f"{entry.there} became shorter while it was fetched")
+        await asyncio.to_thread(_append, part, at, piece)
+        at += len(piece)
+        pace.next()
+        counter.add(len(piece))
+    await asyncio.to_thread(_finish, reach.name, entry, part, known)
+
+
+def _arrived(part: Path, entry: Entry) -> int:
+    size = part.stat().st_size if part.is_file() else 0
+    return size if size <= entry.size else 0
+
+
+def _write(entry: Entry, content: bytes) -> None:
+    part = Path(part_name(str(entry.here), "small"))
+    _append(part, 0, content)
+    _rename(entry, part)
+
+
+def _append(part: Path, at: int, piece: bytes) -> None:
+    try:
+        with part.open("r+b" if at else "wb") as file:
+            file.truncate(at)
+            file.seek(at)
+            file.write(piece)
+    except OSError as error:
+        raise unwritable(part, error) from error
+
+
+def _finish(platform: str, entry: Entry, part: Path, known: str | None) -> None:
+    if entry.size == 0:
+        _append(part, 0, b"")
+    if known is not None and digest(part, entry.size) != known:
+        part.unlink()
+        raise PlatformUnreachable(platform=platform, why=f"{entry.there} changed while it was fetched")
+    _rename(entry, part)
+
+
+def _rename(entry: Entry, part: Path) -> None:
+    try:
+        part.chmod(entry.mode | 0o600)  # what was fetched can be read and removed by who fetched it
+        part.replace(entry.here)
+    except OSError as error:
+        raise unwritable(entry.here, error) from error
