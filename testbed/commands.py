@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from testbed import lifecycle
+from testbed.box import build_box, find_base
 from testbed.machines import clean_environment, entering, first_process, start_machine, stop_machine
 from testbed.network import cable
 from testbed.people import CODE_SECRET, PASSWORD, USERS, code
@@ -56,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     status = command("status", do_status, "how to log in, and which machines are on")
     status.add_argument("--json", action="store_true")
     command("code", do_code, "the code of the second factor, now")
+    command("box", do_box, "build the base with newer software, once (a few minutes)", site=False)
     command("list", do_list, "the sites that are up", site=False)
     command("sweep", do_sweep, "stop the sites whose owner has died", site=False)
     return top
@@ -64,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
 def add_options(up: argparse.ArgumentParser) -> None:
     """What a site can be."""
     plain = Plan("x")
-    up.add_argument("--base", default="/", help="directory with the site's operating system (default: this machine's)")
+    up.add_argument("--base", default="/", help="the site's system: / (this machine's, default), box, or a directory")
     up.add_argument("--nodes", type=int, default=plain.nodes, help="compute nodes (default: %(default)s)")
     up.add_argument("--cpus", type=int, default=plain.cpus, help="cores of a node (default: %(default)s)")
     up.add_argument("--memory", type=int, default=plain.memory, help="MiB of a node (default: %(default)s)")
@@ -92,7 +94,7 @@ def add_options(up: argparse.ArgumentParser) -> None:
 def do_up(options: argparse.Namespace) -> None:
     """Start a site and tell how to log in."""
     wanted = {key: value for key, value in vars(options).items() if key != "act"}
-    wanted |= {"slurm": tuple(options.slurm), "sshd": tuple(options.sshd)}
+    wanted |= {"base": find_base(options.base), "slurm": tuple(options.slurm), "sshd": tuple(options.sshd)}
     wanted["owner"] = (options.owner, started(options.owner) or "") if options.owner else None
     if options.nodes < 1 or options.nodes > 200:
         raise SiteError("a site has 1 to 200 nodes")
@@ -147,6 +149,11 @@ def do_code(options: argparse.Namespace) -> None:
     """Print the code of this moment."""
     Plan.load(options.name)
     print(code())
+
+
+def do_box(options: argparse.Namespace) -> None:
+    """Build the box and tell where it is."""
+    print(build_box())
 
 
 def do_list(options: argparse.Namespace) -> None:
