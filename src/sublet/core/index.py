@@ -86,7 +86,7 @@ class Index:
     def __init__(self, capacities: Sequence[int], grain: int) -> None:
         """Nodes of these packed capacities, with nothing taken."""
         self._chunk = grain  # changes of any node inside one chunk of time, before it is cut in two
-        self._block = max(4, grain // 8)  # chunks in one block, before it is cut in two
+        self._block = max(4, grain // 16)  # chunks in one block, before it is cut in two
         self.ladder = Ladder(capacities)
         kinds = {capacity: Standing(self.ladder, capacity) for capacity in set(capacities)}
         self.lines = [
@@ -173,12 +173,14 @@ class Index:
         line, bit, last = self.lines[node], 1 << node, first + len(before)
         times, levels = line.times, line.levels
         seen: Spot | None = None
+        tail, reached = ends[0], first  # where the last step that was looked at ends
         for step in range(first, last):
             rows = before[step - first][0] ^ levels[step][0]
             if not rows:
                 continue
-            head = ends[0] if step == first else self.chunk(times[step])
-            tail = ends[1] if step + 1 == last else self.chunk(times[step + 1])
+            head = tail if step == reached else self.chunk(times[step])
+            reached = step + 1
+            tail = ends[1] if reached == last else self.chunk(times[reached])
             if last == first + 1:  # most often; then the chunks in between are the same for all such nodes
                 alike[rows] = alike.get(rows, 0) ^ bit
             elif head != tail:
@@ -271,17 +273,14 @@ class Index:
         rights: dict[int, int] = {}
         before = after = edge = 0
         for node, first, stop in found:
-            line, bit = self.lines[node], 1 << node
-            cut = bisect_left(line.times, middle, first, stop)
-            at_middle = cut < stop and line.times[cut] == middle
+            bit = 1 << node
+            cut, at_middle, left, right = _halves(self.lines[node], first, stop, middle)
             if cut > first:
                 before |= bit
             if cut + at_middle < stop:
                 after |= bit
             if at_middle:
                 edge |= bit
-            left = reduce(and_, [rows for rows, _ in line.levels[first - 1 : cut]])
-            right = reduce(and_, [rows for rows, _ in line.levels[cut if at_middle else cut - 1 : stop]])
             if left != right:
                 lefts[left & ~right] = lefts.get(left & ~right, 0) | bit
                 rights[right & ~left] = rights.get(right & ~left, 0) | bit
@@ -333,6 +332,20 @@ def _difference(line: Timeline, first: int, before: list[Level], step: int, begi
         old &= before[step - first][0] if first <= step < last else levels[step][0]
         step += 1
     return old ^ new
+
+
+def _halves(line: Timeline, first: int, stop: int, middle: int) -> tuple[int, bool, int, int]:
+    """Of a node's steps in a chunk: the first from the middle on, if it is right there, and the rows on each side."""
+    levels = line.levels
+    if stop == first + 1:  # most often
+        time, before, after = line.times[first], levels[first - 1][0], levels[first][0]
+        if time < middle:
+            return stop, False, before & after, after
+        return first, time == middle, before, after if time == middle else before & after
+    cut = bisect_left(line.times, middle, first, stop)
+    there = cut < stop and line.times[cut] == middle
+    left = reduce(and_, [rows for rows, _ in levels[first - 1 : cut]])
+    return cut, there, left, reduce(and_, [rows for rows, _ in levels[cut if there else cut - 1 : stop]])
 
 
 def _changes(block: Block, left: int) -> int:
