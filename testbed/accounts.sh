@@ -1,6 +1,6 @@
 # Before slurmctld starts: the accounting database, slurmdbd, and who may use which account and quality of service.
 set -eu
-chown mysql:mysql /run/mysqld
+chown mysql:mysql /run/mysqld /run/mariadbd
 [ -d /var/lib/mysql/mysql ] || mariadb-install-db --user=mysql --skip-test-db >/dev/null
 mariadbd --user=mysql --skip-networking --skip-log-bin --innodb-buffer-pool-size=64M --innodb-flush-log-at-trx-commit=0 \
     >/var/log/site/mariadbd.log 2>&1 &

@@ -41,7 +41,7 @@ if [ -n "$cgroups" ]; then
 fi
 mount -t tmpfs -o mode=755 tmpfs "$root/run"
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
-mkdir -p "$root/run/sshd" "$root/run/lock" "$root/run/munge" "$root/run/mysqld" "$root/home" "$root/scratch" "$root/var/log/site"
+mkdir -p "$root/run/sshd" "$root/run/lock" "$root/run/munge" "$root/run/mysqld" "$root/run/mariadbd" "$root/home" "$root/scratch" "$root/var/log/site"
 mount --bind "$home" "$root/home"
 mount --bind "$scratch" "$root/scratch"
 mount --bind "$site/log" "$root/var/log/site"
