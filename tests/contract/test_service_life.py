@@ -45,8 +45,14 @@ async def test_an_interactive_session_is_available_with_a_connector(tmp_path: Pa
         session = await reach(service, mine.offers[0].id, in_phase(Phase.AVAILABLE))
         [connector] = session.connectors
         assert connector.location.startswith(f"http://127.0.0.1:1/connect/{session.id}/?token=")
+        service.base_url = "https://127.0.0.1:2"  # as after a restart on another port
+        [again] = (await service.session(session.id, ME)).connectors
+        assert (again.protocol, again.location.partition("/connect")[0]) == ("HTTPS", "https://127.0.0.1:2")
+        [stored] = (await service.store.read(lambda tx: tx.sessions.get(session.id))).connectors
+        assert stored.location == f"/connect/{session.id}/"  # without its secret
         ended = await service.cancel(session.id, ME)
         assert ended.connectors[0].status == "FINISHED"
+        assert "token" not in ended.connectors[0].location
 
 
 @pytest.mark.parametrize("phase", [Phase.OFFERED, Phase.WAITING, Phase.RUNNING])

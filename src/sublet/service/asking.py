@@ -74,7 +74,7 @@ class Asking(Desk):
             raise NotFound(noun="offer set", name=name)
         if found.person != person.name and not person.operator:
             raise NotYours(noun="offer set")
-        return found
+        return replace(found, offers=tuple(self.shown(session) for session in found.offers))
 
     async def _candidates(self, asked: Asked) -> tuple[list[Candidate], list[Reason]]:
         """The platforms that could run it, and every reason that speaks against it before any calendar is opened."""

@@ -8,7 +8,7 @@ import hmac
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import structlog
 
 from sublet.core.offer import Reason
 from sublet.core.request import Data, Executable
-from sublet.core.session import Session
+from sublet.core.session import ACTIVE, Session
 from sublet.errors import NotFound, NotYours
 from sublet.kinds.port import Kind, Way
 from sublet.movers.port import Mover
@@ -120,6 +120,24 @@ class Desk:
             raise NotFound(noun=noun, name=name)
         if session.person != person.name and not person.operator:
             raise NotYours(noun=noun)
+        return session
+
+    def shown(self, session: Session) -> Session:
+        """A session as its owner sees it: with the addresses of its connectors, and with our own trouble."""
+        if session.connectors:
+            scheme = (self.base_url.partition(":")[0] or "http").upper()
+            secret = f"?token={self.secret(session.id)}"
+            ways = tuple(
+                replace(
+                    way,
+                    protocol=scheme,
+                    location=f"{self.base_url}{way.location}{secret if way.status == 'AVAILABLE' else ''}",
+                )
+                for way in session.connectors
+            )
+            session = replace(session, connectors=ways)
+        if self.trouble and session.phase in ACTIVE:
+            session = replace(session, condition=f"the service can't carry it on at present: {self.trouble}")
         return session
 
     def secret(self, session: str) -> str:

@@ -29,10 +29,8 @@ class Sessions(Asking):
 
     async def session(self, name: str, person: Person) -> Session:
         """The session of this id, or of an id that begins so."""
-        found = self.mine(await self.store.read(lambda tx: _named(tx, name, person)), person, name)
-        if self.trouble and found.phase in ACTIVE:
-            return replace(found, condition=f"the service can't carry it on at present: {self.trouble}")
-        return found
+        found = await self.store.read(lambda tx: _named(tx, name, person))
+        return self.shown(self.mine(found, person, name))
 
     async def offerset_of(self, session: Session) -> OfferSet:
         """The offer set that a session came from, with the request behind it."""
@@ -54,7 +52,7 @@ class Sessions(Asking):
         after: str | None = None,
     ) -> Page:
         """A person's sessions, newest first, a page at a time."""
-        return await self.store.read(
+        page = await self.store.read(
             lambda tx: tx.sessions.list(
                 person=person.name,
                 phases=phases,
@@ -66,6 +64,7 @@ class Sessions(Asking):
                 after=after,
             )
         )
+        return replace(page, items=tuple(self.shown(session) for session in page.items))
 
     async def direct(self, person: Person, asked: Asked) -> Session:
         """Ask, and accept the best offer at once."""
@@ -83,7 +82,7 @@ class Sessions(Asking):
         metrics.moves.labels(accepted.phase).inc()
         log.info("session.accepted", session=id, person=person.name, platform=accepted.offer.platform)
         await self.tell()
-        return accepted
+        return self.shown(accepted)
 
     def _accept(self, tx: Tx, id: str) -> Session:
         now = self.now()
@@ -137,7 +136,7 @@ class Sessions(Asking):
         session = await self.session(name, person)
         asked = await self.store.write(lambda tx: self._cancel(tx, session.id, person))
         await self.tell()
-        return asked if asked.phase in OVER else await self._over(session.id)
+        return self.shown(asked) if asked.phase in OVER else await self._over(session.id)
 
     def _cancel(self, tx: Tx, id: str, person: Person) -> Session:
         now = self.now()
@@ -161,7 +160,7 @@ class Sessions(Asking):
         while True:
             session = await self.store.read(lambda tx: _there(tx, id))
             if session.phase in OVER or loop.time() >= deadline:
-                return session
+                return self.shown(session)
             await self.wait_for_news(0.25)
 
     async def wait_for_news(self, seconds: float) -> None:
@@ -186,7 +185,7 @@ class Sessions(Asking):
         end = until
         changed = await self.store.write(lambda tx: self._extend(tx, session.id, end))
         await self.tell()
-        return changed
+        return self.shown(changed)
 
     def _extend(self, tx: Tx, id: str, until: datetime) -> Session:
         now = self.now()

@@ -156,7 +156,7 @@ async def _queued(desk: Desk, session: Session, platform: Platform) -> Step:
     if session.offer.interactive and state.connector is None:
         return Step(due=desk.now() + timedelta(milliseconds=300), changes={"condition": "starting to listen"})
     now = desk.now()
-    connectors = _connectors(desk, session, state)
+    connectors = _connectors(session, state)
     phase = P.AVAILABLE if connectors else P.RUNNING
     started = state.started or now
     changes = {"condition": state.condition, "started": started, "connectors": connectors}
@@ -187,7 +187,7 @@ async def running(desk: Desk, session: Session) -> Step:
     warned = bool(session.until and now >= session.until - _warning(desk, session))
     words = f"ends soon, at {session.until:%H:%M:%S} UTC" if warned else state.condition
     event = "session.warned" if warned and session.condition != words else ""
-    connectors = _connectors(desk, session, state) or session.connectors
+    connectors = _connectors(session, state) or session.connectors
     return Step(None, _look_again(desk, session), event, words, changes={"condition": words, "connectors": connectors})
 
 
@@ -268,11 +268,11 @@ def _look_again(desk: Desk, session: Session) -> datetime:
     return warn if desk.now() < warn else until + GRACE
 
 
-def _connectors(desk: Desk, session: Session, state: JobState) -> tuple[Connector, ...]:
+def _connectors(session: Session, state: JobState) -> tuple[Connector, ...]:
+    """How it is reached, as it is stored: without its secret, and without our own address, which may change."""
     if state.connector is None:
         return ()
-    location = f"{desk.base_url}/connect/{session.id}/?token={desk.secret(session.id)}"
-    return (Connector(state.connector.kind, "AVAILABLE", location.partition(":")[0].upper(), location),)
+    return (Connector(state.connector.kind, "AVAILABLE", "HTTP", f"/connect/{session.id}/"),)
 
 
 def _ended(desk: Desk, session: Session, state: JobState) -> Step:
