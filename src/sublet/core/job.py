@@ -42,6 +42,9 @@ class Job:
     mounts: tuple[Mount, ...] = ()
     person: str = ""
     name: str = ""
+    queue: str = ""  # of a shared platform: the queue to wait in; empty: whichever fits
+    count: int = 1  # how many nodes, where the platform chooses which
+    begin: datetime | None = None  # of a shared queue: not before this
 
 
 class State(StrEnum):

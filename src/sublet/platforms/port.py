@@ -84,6 +84,10 @@ class Platform(BaseModel):
         """The session's directory, made if need be, where movers bring its data; None: nothing is to be brought."""
         raise NotImplementedError
 
+    async def session_directory(self, key: str) -> str:
+        """The session's directory as its program will see it: what was brought to `place` is below it then."""
+        return str(await self.place(key) or "/")
+
     async def find(self, key: str) -> str | None:
         """The job that was submitted under this key, if there is one."""
         raise NotImplementedError
