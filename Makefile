@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 SYNC = $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r
 
-.PHONY: help setup demo test check bench serve guide reference lock system site clean
+.PHONY: help setup demo test check bench serve guide reference lock system box site clean
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -59,8 +59,11 @@ reference: setup ## write the reference pages out of the code
 lock: $(VENV)/.uv ## lock the dependencies anew, a week behind the newest
 	@scripts/lock
 
+box: system ## as root: the newer Slurm, Apptainer and HTCondor for sites (minutes, once)
+	@testbed/site box
+
 site: system ## as root: a small Slurm site to play with, and how to log in to it
-	@testbed/site up $(or $(NAME),playground)
+	@testbed/site status $(or $(NAME),playground) 2>/dev/null || testbed/site up $(or $(NAME),playground)
 
 clean: ## remove what make made
 	@rm -rf $(VENV) build dist

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -20,9 +21,11 @@ SKIPPED = 77  # what test programs say when they cannot run here
 def main(argv: list[str]) -> int:
     """Do what the words say; exit 1 with a reason, or 77 where this machine cannot have a site."""
     os.umask(0o022)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that a half-made site is removed
     options = parser().parse_args(argv)
     try:
-        return options.act(options) or 0
+        options.act(options)
+        return 0
     except Skip as reason:
         print(f"SKIP: {reason}", file=sys.stderr)
         return SKIPPED
@@ -104,15 +107,15 @@ def do_up(options: argparse.Namespace) -> None:
 def do_down(options: argparse.Namespace) -> None:
     """Stop a site; one that is not there is stopped already."""
     if options.name in names():
-        lifecycle.down(Plan.load(options.name))
+        lifecycle.stop(options.name)
 
 
-def do_exec(options: argparse.Namespace) -> int:
-    """Run a command on a machine, with this command's own input and output."""
+def do_exec(options: argparse.Namespace) -> None:
+    """Become a command on a machine."""
     argv = options.command[1:] if options.command[:1] == ["--"] else options.command
     user, _, machine = options.where.rpartition("@")
     words = entering(Plan.load(options.name), machine, argv or ["bash", "-l"], user)
-    return subprocess.run(words, env=clean_environment()).returncode
+    os.execvpe(words[0], words, clean_environment())
 
 
 def do_crash(options: argparse.Namespace) -> None:

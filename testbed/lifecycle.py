@@ -182,6 +182,16 @@ def down(plan: Plan) -> None:
     unmount(plan.name)
 
 
+def stop(name: str) -> None:
+    """Stop a site by its name, also one that was never finished."""
+    try:
+        plan = Plan.load(name)
+    except SiteError:
+        unmount(name)  # its starter died before it had written the plan, so there is nothing else
+    else:
+        down(plan)
+
+
 def unmount(name: str) -> None:
     """Unmount all of a site's file systems and remove the directory that they were on."""
     root = ROOT / name
@@ -201,13 +211,10 @@ def sweep() -> list[str]:
     swept = []
     with locked():
         for name in names():
-            try:
-                plan = Plan.load(name)
-            except SiteError:
-                unmount(name)  # its starter died before it had written the plan, so there is nothing else
-                swept.append(name)
-                continue
-            if plan.owner and started(plan.owner[0]) != plan.owner[1]:
-                down(plan)
-                swept.append(name)
+            with suppress(SiteError):
+                owner = Plan.load(name).owner
+                if owner is None or started(owner[0]) == owner[1]:
+                    continue
+            stop(name)
+            swept.append(name)
     return swept

@@ -17,6 +17,7 @@ case $(hostname) in
     ap) exec sleep infinity ;;
     *)
         start_munge
+        until (: </dev/tcp/ctl/6817) 2>/dev/null; do sleep 0.05; done # slurmd itself would look again after 5 s only
         exec slurmd -D
         ;;
 esac
