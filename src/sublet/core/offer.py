@@ -57,6 +57,7 @@ class Predicted:
     p90: datetime
     samples: int = 0  # under 20 is no track record
     as_of: datetime | None = None  # how old the survey behind it is
+    planned: datetime | None = None  # what the scheduler itself said, before its record was looked at
     kind: Literal["predicted"] = "predicted"
 
 

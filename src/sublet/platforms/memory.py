@@ -220,6 +220,7 @@ class MemoryPlatform(Platform):
             metrics=(Quote(PERFORMANCE, *self.performance),),
             terms=terms,
             why="earliest",
+            queue="played" if self.terms == "predicted" else "",
         )
         return Answer(offers=(offer,))
 

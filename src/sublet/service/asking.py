@@ -18,6 +18,7 @@ from sublet.platforms.port import Survey
 from sublet.service import metrics
 from sublet.service.desk import Desk, Person, log
 from sublet.service.staging import bringing
+from sublet.service.track import corrected, recall
 from sublet.store.tx import Tx
 from sublet.wire.document import parse_document
 from sublet.wire.request import read_request
@@ -140,13 +141,22 @@ class Asking(Desk):
                 continue
             try:
                 ways = [way.name for way in candidate.ways]
-                answers[candidate.platform] = await platform.offers(request, ways, self.now())
+                answer = await platform.offers(request, ways, self.now())
+                answers[candidate.platform] = await self._as_likely(candidate.platform, answer)
             except SubletError as error:
                 log.warning("platform.failed", platform=candidate.platform, code=error.code, why=error.message)
                 metrics.platform_errors.labels(candidate.platform, error.code).inc()
                 reason = Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice)
                 answers[candidate.platform] = Answer(reasons=(replace(reason, platform=candidate.platform),))
         return answers
+
+    async def _as_likely(self, platform: str, answer: Answer) -> Answer:
+        """Predicted starts, corrected by the platform's record."""
+        if not any(offer.terms.kind == "predicted" and offer.queue for offer in answer.offers):
+            return answer
+        now = self.now()
+        samples = await self.store.read(lambda tx: recall(tx, platform, now))
+        return corrected(answer, samples, now)
 
     def _hold(
         self,

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import structlog
 
+from sublet.core.estimate import RECENT
 from sublet.core.job import State
 from sublet.core.session import ACTIVE, OVER, Phase, Session
 from sublet.errors import BrokenStore, LoginNeeded, PlatformUnreachable, SubletError
@@ -25,6 +26,7 @@ from sublet.service import metrics
 from sublet.service.desk import Desk
 from sublet.service.faults import point
 from sublet.service.steps import STEPS, Step
+from sublet.service.track import record as record_start
 from sublet.store.claims import Claim
 from sublet.store.tx import Tx
 
@@ -187,25 +189,7 @@ class Loop:
         now = self.desk.now()
         more = step.due is not None and step.due <= now
 
-        def record(tx: Tx) -> Session | None:
-            changes = {**step.changes, "due": step.due}
-            if step.to:
-                new = tx.sessions.move(old.id, step.to, when=(old.phase,), now=now, token=token, **changes)
-            else:
-                new = tx.sessions.change(old.id, when=(old.phase,), now=now, token=token, **changes)
-            if new is None:
-                return None
-            if not more:
-                tx.sessions.release_claim(old.id, token)
-            if new.cancel_by and not old.cancel_by and new.phase not in OVER:
-                tx.sessions.change(old.id, now=now, due=now)  # asked for while the step was under way
-            if step.release and old.offer.terms.kind == "booked":
-                tx.books.release(old.offer.platform, old.id)
-            if step.event:
-                tx.events.add(now, old.id, old.person, step.event, step.detail, new.phase)
-            return new
-
-        new = await self.desk.store.write(record)
+        new = await self.desk.store.write(lambda tx: _record(tx, old, token, step, now, more))
         if new is None:
             log.warning("claim.lost", session=old.id)
             return None
@@ -292,10 +276,12 @@ class Loop:
                 await self.desk.store.write(give_back)
 
     async def _forget(self, now: datetime) -> None:
-        """Forget offers that nobody took, a while after they expired."""
+        """Forget offers that nobody took, a while after they expired, and starts that no longer count."""
         if now - self.forgot >= FORGET:
             self.forgot = now
-            await self.desk.store.write(lambda tx: tx.offersets.forget(now - FORGET, BATCH))
+            await self.desk.store.write(
+                lambda tx: (tx.offersets.forget(now - FORGET, BATCH), tx.starts.forget(now - RECENT))
+            )
 
     async def _take_over(self) -> None:
         """What a process that died on this host had claimed is free at once."""
@@ -312,3 +298,30 @@ class Loop:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait):  # not wait_for, which can swallow a cancellation
                 await self.desk.nudged.wait()
+
+
+def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: bool) -> Session | None:
+    """One write: the session as the step left it, what was booked, and what happened; None if the claim was lost."""
+    changes = {**step.changes, "due": step.due}
+    if step.to:
+        new = tx.sessions.move(old.id, step.to, when=(old.phase,), now=now, token=token, **changes)
+    else:
+        new = tx.sessions.change(old.id, when=(old.phase,), now=now, token=token, **changes)
+    if new is None:
+        return None
+    if not more:
+        tx.sessions.release_claim(old.id, token)
+    if new.cancel_by and not old.cancel_by and new.phase not in OVER:
+        tx.sessions.change(old.id, now=now, due=now)  # asked for while the step was under way
+    if step.to in (Phase.RUNNING, Phase.AVAILABLE):
+        record_start(tx, new)
+    if step.release and old.offer.terms.kind == "booked":
+        tx.books.release(old.offer.platform, old.id)
+    if step.event:
+        tx.events.add(now, old.id, old.person, step.event, step.detail, new.phase)
+    return new
+
+
+def _forget(tx: Tx, now: datetime) -> None:
+    tx.offersets.forget(now - FORGET, BATCH)
+    tx.starts.forget(now - RECENT)

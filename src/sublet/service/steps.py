@@ -113,9 +113,11 @@ async def _submitted(desk: Desk, session: Session, platform: Platform, request: 
 
 
 async def _job(desk: Desk, session: Session, way: Way, request: Request, place: Path | None) -> Job:
+    platform = _platform(desk, session)
+    directory = await platform.session_directory(session.id)
     setting = Setting(
-        work=str(place / "work") if place else "/",
-        directory=str(place) if place else "/",
+        work=f"{directory.rstrip('/')}/work" if place else "/",
+        directory=directory,
         shape=session.offer.shape,
         nodes=session.offer.nodes,
         duration=session.offer.duration,
@@ -133,6 +135,9 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
         mounts=setting.mounts,
         person=session.person,
         name=session.name,
+        queue=session.offer.queue,
+        count=session.offer.count,
+        begin=session.offer.begin,
     )
 
 
@@ -142,8 +147,7 @@ async def _queued(desk: Desk, session: Session, platform: Platform) -> Step:
     if state.state is State.ENDED:
         return _ended(desk, session, state)
     if session.cancel_by:
-        await platform.cancel([session.job], session.cancel_by)
-        return Step(due=desk.now() + RETRY)
+        return await _being_cancelled(desk, session, platform, state)
     if state.state is State.UNKNOWN:
         return _unknown(desk, session)
     deadline = _deadline(session)
@@ -175,8 +179,7 @@ async def running(desk: Desk, session: Session) -> Step:
         return _ended(desk, session, state)
     now = desk.now()
     if session.cancel_by:
-        await platform.cancel([session.job], session.cancel_by)
-        return Step(due=now + RETRY, changes={"condition": "being cancelled"})
+        return await _being_cancelled(desk, session, platform, state)
     if state.state is State.UNKNOWN:
         return _unknown(desk, session)
     if session.until and now >= session.until + GRACE:
@@ -296,6 +299,19 @@ def _unknown(desk: Desk, session: Session) -> Step:
         end = End(EndKind.UNKNOWN, detail=f"{session.offer.platform} has no record of it.")
         return Step(P.RELEASING, now, "session.ended", "unknown", changes={"end": end, "ended": now})
     return Step(due=now + RETRY)
+
+
+async def _being_cancelled(desk: Desk, session: Session, platform: Platform, state: JobState) -> Step:
+    """Have it stopped. What the platform has no record of, even after it was told to stop it, is given up."""
+    await platform.cancel([session.job], session.cancel_by)
+    now = desk.now()
+    if state.state is not State.UNKNOWN:
+        return Step(due=now + RETRY, changes={"condition": "being cancelled"})
+    words = "being cancelled; unknown: the platform has no record of it"
+    if session.condition != words:
+        return Step(None, now + RETRY, "session.lost", words, changes={"condition": words})
+    end = End(EndKind.CANCELLED, by=session.cancel_by, detail=f"{session.offer.platform} had no record of it any more")
+    return Step(P.RELEASING, now, "session.ended", end.kind.value, changes={"end": end, "ended": now})
 
 
 def _stopped(desk: Desk, session: Session) -> Step:

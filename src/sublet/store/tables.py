@@ -118,6 +118,20 @@ events = Table(
     sqlite_autoincrement=True,
 )
 
+starts = Table(
+    "starts",
+    metadata,
+    Column("session", Id, primary_key=True),
+    Column("platform", Text, nullable=False),
+    Column("queue", Text, nullable=False),
+    Column("nodes", BigInteger, nullable=False),
+    Column("cores", BigInteger, nullable=False),  # per node
+    Column("planned", BigInteger, nullable=False),
+    Column("actual", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),  # when the plan was made
+    Index(None, "platform", "at"),
+)
+
 tokens = Table(
     "tokens",
     metadata,

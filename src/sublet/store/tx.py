@@ -7,6 +7,7 @@ from sublet.store.events import Events
 from sublet.store.offersets import OfferSets
 from sublet.store.sessions import Sessions
 from sublet.store.sql import Sql
+from sublet.store.starts import Starts
 from sublet.store.tokens import Tokens
 
 
@@ -19,6 +20,7 @@ class Tx:
         self.events = Events(sql)
         self.offersets = OfferSets(sql)
         self.sessions = Sessions(sql, self.books)
+        self.starts = Starts(sql)
         self.tokens = Tokens(sql)
 
     def settle(self) -> None:
