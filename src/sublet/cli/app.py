@@ -39,6 +39,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "down": ("service", "Stop your own service."),
         "serve": ("serve", "Run a service in the foreground."),
         "platform": ("platforms", "List, show and check platforms."),
+        "system": ("systems", "List, show, add and check clusters that others run."),
         "token": ("tokens", "Make, list and revoke tokens."),
         "doctor": ("doctor", "Check that everything is in order here."),
         "completion": ("completion", "Print the completion script of a shell."),

@@ -1,0 +1,203 @@
+"""Systems: what is known of clusters that others run, your own among them, and what they would refuse."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import click
+
+from sublet.cli.command import Example, Group, command
+from sublet.cli.output import Output, table
+from sublet.cli.texts import counted
+from sublet.core.amounts import parse_count, parse_duration, parse_memory
+from sublet.core.refusals import check as check_wish
+from sublet.core.system import System, age
+from sublet.core.wish import Finding, Wish, refused
+from sublet.home import sublet_home
+from sublet.systems import catalogue
+from sublet.systems.own import Systems
+
+SIGNS = {"ok": "ok", "warning": "note", "error": "NO", "unknown": "?"}
+
+
+def own_systems() -> Systems:
+    """The systems of whoever types."""
+    return Systems(sublet_home().systems)
+
+
+def _names(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    known = own_systems().own_names() if ctx.info_name == "remove" else own_systems().names()
+    return [name for name in known if name.startswith(begun)]
+
+
+def _catalogued(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    return [name for name in catalogue.names() if name.startswith(begun)]
+
+
+def today() -> date:
+    """The day that ages are counted from."""
+    return datetime.now(UTC).date()
+
+
+@click.group("system", cls=Group, epilog=Example("sublet system check expanse --queue shared --cores 16 --time 2h"))
+def system() -> None:
+    """List, show, add and check the clusters that others run."""
+
+
+@command("list", "sublet system list")
+def list_systems(out: Output) -> None:
+    """List your own systems and those of the catalogue, with the age of what is known."""
+    systems = own_systems()
+    own = systems.own_names()
+    found = [systems.find(name) for name in (*own, *(name for name in systems.names() if name not in own))]
+    out.show(
+        [{"name": one.name, "own": one.name in own, **_summary(one)} for one in found],
+        lambda: table(
+            ("NAME", "", "TITLE", "SCHEDULER", "QUEUES", "LOOKED AT", "CENTRE"), [_row(one, own) for one in found]
+        ),
+        lambda: (one.name for one in found),
+    )
+
+
+def _summary(one: System) -> dict[str, Any]:
+    return {
+        "title": one.title,
+        "centre": one.centre,
+        "scheduler": one.scheduler,
+        "queues": [queue.name for queue in one.queues],
+        "looked_at": one.looked_at,
+        "closes": one.closes,
+    }
+
+
+def _row(one: System, own: list[str]) -> tuple[str, ...]:
+    return (
+        one.name,
+        "own" if one.name in own else "",
+        one.title,
+        one.scheduler,
+        str(len(one.queues) or ""),
+        age(one.looked_at, today()) if one.looked_at else "",
+        one.centre,
+    )
+
+
+@command("show", "sublet system show expanse")
+@click.argument("name", shell_complete=_names)
+def show(out: Output, name: str) -> None:
+    """Show all that is known of a system, and who says so."""
+    from sublet.cli.system_facts import described  # only needed here
+
+    found = own_systems().find(name)
+    out.show(found, lambda: described(found, today()), lambda: [found.name])
+
+
+@command(
+    "add",
+    "sublet system add expanse --user alice --project abc123",
+    "sublet system add mine --host login.example.org --queue batch",
+)
+@click.argument("name")
+@click.option("--like", metavar="NAME", shell_complete=_catalogued, help="Start from this system of the catalogue.")
+@click.option("--host", metavar="HOST", multiple=True, help="Where to sign in. Can be repeated.")
+@click.option("--port", metavar="N", type=click.IntRange(1, 65535), help="The port of its SSH.")
+@click.option("--user", metavar="USER", help="Your name there.")
+@click.option("--project", metavar="NAME", help="The project that is charged, if none is said.")
+@click.option("--queue", metavar="NAME", help="The queue to use, if none is said.")
+@click.option("--scheduler", type=click.Choice(["slurm", "pbs"]), help="What runs jobs there; slurm if none is said.")
+def add(out: Output, name: str, like: str | None, host: tuple[str, ...], scheduler: str | None, **mine: Any) -> None:
+    """Make a system your own: one of the catalogue, or one that it doesn't have.
+
+    It becomes a file in SUBLET_HOME/systems, which you can edit: what stands there counts before the catalogue.
+    """
+    like = like or (name if name in catalogue.names() else None)
+    if not (like or host):
+        raise click.UsageError(f"{name} is not in the catalogue: give --host, or --like and a system that it is like.")
+    document: dict[str, Any] = {"like": like} if like else {"title": name}
+    document |= {field: value for field, value in mine.items() if value is not None}
+    document |= {"login": {"hosts": list(host)}} if host else {}
+    if scheduler or not like:
+        document["scheduler"] = {"kind": scheduler or "slurm"}
+    systems = own_systems()
+    found = systems.add(name, document)
+    _check_queue(systems, found)
+    out.show(found, lambda: [f"{name} is added: {systems.file(name)}"], lambda: [name])
+    if out.for_people:
+        out.note(f"See what is known with: sublet system show {name}")
+
+
+def _check_queue(systems: Systems, found: System) -> None:
+    if found.queue and found.queues and found.find_queue(found.queue) is None:
+        systems.remove(found.name)
+        known = ", ".join(queue.name for queue in found.queues)
+        raise click.UsageError(f"There is no queue {found.queue} in {found.like or found.name}; there are {known}.")
+
+
+@command("remove", "sublet system remove expanse")
+@click.argument("name", shell_complete=_names)
+def remove(out: Output, name: str) -> None:
+    """Forget one of your own systems; the catalogue keeps its own."""
+    own_systems().remove(name)
+    out.show({"removed": name}, lambda: [f"{name} is removed."], lambda: [name])
+
+
+@command("check", "sublet system check stampede3 --queue skx --nodes 2 --time 1h")
+@click.argument("name", shell_complete=_names)
+@click.option("--queue", metavar="NAME", default="", help="The partition, QOS or queue.")
+@click.option("--project", metavar="NAME", default="", help="The project, or account, that is charged.")
+@click.option("--constraint", metavar="NAME", default="", help="The sort of node, where there are several.")
+@click.option("--nodes", metavar="N", help="How many nodes.")
+@click.option("--cores", metavar="N", help="Cores on each node.")
+@click.option("--memory", metavar="SIZE", help="Memory on each node: 8GiB.")
+@click.option("--gpus", metavar="N", help="GPUs on each node.")
+@click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00.")
+@click.option("--jobs", metavar="N", help="How many such jobs at once.")
+@click.option("--option", metavar="WORDS", multiple=True, help="A word for the scheduler: --option=--mem=8G.")
+def check(
+    out: Output, name: str, queue: str, project: str, constraint: str, option: tuple[str, ...], **said: Any
+) -> int:
+    """Say what a system would refuse, before anyone signs in; exit code 1 if it would refuse something.
+
+    Each part of the request is shown with its limit and the flag that changes it. Nodes and cores are never turned
+    into one another in silence.
+    """
+    found = own_systems().find(name)
+    wish = Wish(queue, project, constraint, options=option, **_amounts(said))
+    findings = check_wish(found, wish, today())
+    would = refused(findings)
+    out.show(
+        {"system": name, "refused": would, "looked_at": found.looked_at, "findings": findings},
+        lambda: _checked(found, findings),
+        lambda: (f"{one.field}: {one.message}" for one in findings if one.state == "error"),
+    )
+    return 1 if would else 0
+
+
+def _amounts(said: dict[str, str | None]) -> dict[str, Any]:
+    parsers: dict[str, Any] = {"memory": parse_memory, "time": parse_duration}
+    parsers["gpus"] = lambda text: parse_count(text, "a count", 0)
+    return {field: parsers.get(field, parse_count)(text) for field, text in said.items() if text is not None}
+
+
+def _checked(found: System, findings: tuple[Finding, ...]) -> list[str]:
+    """A table of all parts, then a paragraph for each that is not simply fine."""
+    rows = [(SIGNS[one.state], one.field, one.wanted, _short(one.limit), one.flag) for one in findings]
+    lines = table(("", "WHAT", "WANTED", "LIMIT", "CHANGED BY"), rows)
+    for one in findings:
+        if one.message:
+            lines += ["", f"{SIGNS[one.state]}: {one.field}: {one.message}"]
+            lines += [f"    possible: {one.nearest}"] if one.nearest else []
+    unknown = sum(one.state == "unknown" for one in findings)
+    words = ["It would be refused." if refused(findings) else "Nothing that is known speaks against it."]
+    words += [f"{counted(unknown, 'limit')} not known (?)."] if unknown else []
+    words += [f"What is known was looked at {age(found.looked_at, today())}."] if found.looked_at else []
+    return [*lines, "", " ".join(words)]
+
+
+def _short(limit: str) -> str:
+    return limit if len(limit) <= 40 else f"{limit[:39].rstrip(', ')}…"
+
+
+for one in (list_systems, show, add, check, remove):
+    system.add_command(one)
