@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -53,6 +54,18 @@ async def test_an_interactive_session_is_available_with_a_connector(tmp_path: Pa
         ended = await service.cancel(session.id, ME)
         assert ended.connectors[0].status == "FINISHED"
         assert "token" not in ended.connectors[0].location
+
+
+async def test_what_the_platform_lost_can_be_cancelled(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms={"here": {"kind": "local"}}) as service:
+        mine = await ask(service, run=["sleep", "300"], time="1h")
+        id = (await service.accept(mine.offers[0].id, ME)).id
+        await reach(service, id, in_phase(Phase.RUNNING))
+        shutil.rmtree(tmp_path / "platforms" / "here" / "sessions" / id)
+        ended = await service.cancel(id, ME)
+        assert ended.phase is Phase.CANCELLED
+        assert ended.end
+        assert "no record" in ended.end.detail
 
 
 @pytest.mark.parametrize("phase", [Phase.OFFERED, Phase.WAITING, Phase.RUNNING])

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -154,6 +155,15 @@ async def test_when_the_shim_is_killed_nothing_runs_on_and_nobody_guesses(here: 
         await here.gone(pid)
     assert group is None or not group.exists()
     assert not here.session().running.exists(), "its cores are free"
+
+
+async def test_a_job_whose_directory_was_removed_can_still_be_stopped(here: Here) -> None:
+    job = await here.submit("sh", "-c", "(trap '' TERM; setsid env -i sleep 300 & echo $! >pid); exec sleep 300")
+    pid = int(await here.text("pid"))
+    shutil.rmtree(here.session().root)
+    assert (await here.platform.ask([job]))[job].state is State.UNKNOWN
+    await here.platform.cancel([job], "somebody")
+    await here.gone(pid)
 
 
 async def test_after_a_restart_of_the_machine_the_node_was_lost(here: Here) -> None:

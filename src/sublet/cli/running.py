@@ -25,6 +25,7 @@ from sublet.wire.v1.offers import OfferView
 from sublet.wire.v1.sessions import SessionView
 
 EXIT_CODES = {"timeout": 124, "not-started": 127, "cancelled": 130, "out-of-memory": 137}
+OWN_CODE = {"out-of-memory", "disk-full"}  # ends that a program may have met with an exit code of its own
 LOOK_EVERY = 0.5  # seconds
 SOON = timedelta(seconds=10)
 NOT_YET = frozenset({"ACCEPTED", "WAITING", "PREPARING"})
@@ -190,7 +191,7 @@ def exit_code(session: SessionView) -> int:
     end = session.end
     if end is None:
         return 0 if session.phase == "COMPLETED" else 1
-    if end.kind == "exited":
+    if end.kind == "exited" or (end.kind in OWN_CODE and end.code):
         return end.code or 0
     if end.kind == "signalled" and end.signal:
         return 128 + end.signal

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +18,7 @@ from sublet.core.job import Job
 from sublet.core.session import End, EndKind
 from sublet.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.sessiondir import SessionDir, Shim
-from sublet.platforms.shim import START
+from sublet.platforms.shim import START, processes
 from sublet.platforms.shim.cgroups import Group
 from sublet.platforms.shim.processes import boot_id, marked, send, start_time
 from sublet.platforms.shim.watch import SIGNALS
@@ -119,6 +120,17 @@ def poke(shim: Shim, number: signal.Signals) -> bool:
     finally:
         os.close(process)
     return True
+
+
+def stop_lost(session: SessionDir) -> None:
+    """Stop a job whose directory was removed by hand: its shim, if it is there, is known by its command line."""
+    told = f"\0{session.root}\0".encode()
+    for pid in processes.pids():
+        with suppress(OSError):
+            if told in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGUSR2)
+                return
+    sweep(session)
 
 
 def sweep(session: SessionDir, seconds: float = 5.0) -> list[int]:

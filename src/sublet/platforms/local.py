@@ -246,7 +246,10 @@ class Local(Platform):
             await asyncio.to_thread(self._cancel, self._session(job), by or "someone")
 
     def _cancel(self, session: SessionDir, by: str) -> None:
-        if session.ended or not session.root.is_dir():
+        if not session.root.is_dir():
+            launch.stop_lost(session)
+            return
+        if session.ended:
             return
         try:
             session.order("cancel", by)

@@ -6,26 +6,28 @@ import signal
 
 from sublet.core.session import End, EndKind
 
-SENTENCES: dict[EndKind, str] = {
-    EndKind.EXITED: "It exited with code {code}.",
-    EndKind.SIGNALLED: "It was ended by the signal {signal}, which Sublet did not send.",
-    EndKind.TIMEOUT: "Its booked time was over. Ask for more time, or extend it while it runs.",
-    EndKind.OUT_OF_MEMORY: "It used more memory than was booked for it. Ask for more.",
-    EndKind.CANCELLED: "It was cancelled by {by}.",
-    EndKind.STAGING_FAILED: "Its data could not be brought.",
-    EndKind.NOT_STARTED: "It could not be started.",
-    EndKind.NODE_LOST: "The machine it ran on went away or was restarted.",
-    EndKind.PREEMPTED: "The platform took its nodes for something else.",
-    EndKind.WINDOW_PASSED: "It could not start before its time was over.",
-    EndKind.DISK_FULL: "The disk was full.",
-    EndKind.UNKNOWN: "There is no record of how it ended.",
+SENTENCES: dict[EndKind, tuple[str, str]] = {  # what happened; the details come between; what to do
+    EndKind.EXITED: ("It exited with code {code}", ""),
+    EndKind.SIGNALLED: ("It was ended by the signal {signal}, which Sublet did not send", ""),
+    EndKind.TIMEOUT: ("Its booked time was over", "Ask for more time, or extend it while it runs."),
+    EndKind.OUT_OF_MEMORY: ("It used more memory than was booked for it", "Ask for more."),
+    EndKind.CANCELLED: ("It was cancelled by {by}", ""),
+    EndKind.STAGING_FAILED: ("Its data could not be brought", ""),
+    EndKind.NOT_STARTED: ("It could not be started", ""),
+    EndKind.NODE_LOST: ("The machine it ran on went away or was restarted", ""),
+    EndKind.PREEMPTED: ("The platform took its nodes for something else", ""),
+    EndKind.WINDOW_PASSED: ("It could not start before its time was over", ""),
+    EndKind.DISK_FULL: ("The disk was full", ""),
+    EndKind.UNKNOWN: ("There is no record of how it ended", ""),
 }
 
 
 def end_sentence(end: End) -> str:
     """Why it ended, for a person."""
-    sentence = SENTENCES[end.kind].format(code=end.code, signal=_signal(end.signal), by=end.by or "someone")
-    return f"{sentence} {end.detail}" if end.detail else sentence
+    what, advice = SENTENCES[end.kind]
+    what = what.format(code=end.code, signal=_signal(end.signal), by=end.by or "someone")
+    told = f"{what}: {end.detail.rstrip('.')}." if end.detail else f"{what}."
+    return f"{told} {advice}".rstrip()
 
 
 def _signal(number: int | None) -> str:

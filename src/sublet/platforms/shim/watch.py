@@ -45,6 +45,11 @@ def place(name: str, text: str) -> bool:
     return True
 
 
+def mib(size: int) -> str:
+    """Bytes, as a person reads them."""
+    return f"{size / (1 << 20):.4g} MiB"
+
+
 class Watch:
     """Stays with one job."""
 
@@ -168,7 +173,12 @@ class Watch:
             self.clock()
             self.look()
         elif self.kill_at is None and (rest := self.rest()):
-            self.notes.append(f"{len(rest)} processes that it left running were stopped")
+            left = (
+                "a process that it left running was"
+                if len(rest) == 1
+                else f"{len(rest)} processes that it left running were"
+            )
+            self.notes.append(f"{left} stopped")
             self.stop({}, LEFT_BEHIND)
         if self.kill_at is not None and time.time() >= self.kill_at:
             self.kill_all()
@@ -236,7 +246,7 @@ class Watch:
             used = proportional(rest)
         self.peak = max(self.peak, used)
         if used > self.job["memory"]:
-            self.stop({"kind": "out-of-memory", "detail": f"it used {used} bytes of memory"}, 0)
+            self.stop({"kind": "out-of-memory", "detail": f"it had {mib(self.job['memory'])} and used {mib(used)}"}, 0)
 
     def stop(self, ending: dict[str, Any], grace: float | None = None) -> None:
         """SIGTERM to all of it, SIGKILL after the grace."""
@@ -265,7 +275,7 @@ class Watch:
         code = os.waitstatus_to_exitcode(self.status)
         killed = self.group.killed() if self.group else 0
         if killed and code:
-            return {"kind": "out-of-memory", "detail": f"it had more than {self.job['memory']} bytes of memory"}
+            return {"kind": "out-of-memory", "detail": f"it had {mib(self.job['memory'])}"}
         if killed:
             self.notes.append(f"{killed} of its processes were stopped for lack of memory")
         if code < 0:
