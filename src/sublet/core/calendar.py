@@ -28,7 +28,10 @@ class Slot:
 
 
 class Calendar:
-    """What is booked of some nodes and storage pools, and where there is room."""
+    """What is booked of some nodes and storage pools, and where there is room.
+
+    For one thread at a time: even asking tidies up inside.
+    """
 
     def __init__(self, nodes: Iterable[Node], pools: Mapping[str, int] = NOTHING, *, grain: int = 512) -> None:
         """Everything is free; a smaller grain makes a finer index, which finds faster and books slower."""
@@ -67,10 +70,16 @@ class Calendar:
     def fits(self, takes: Iterable[Take]) -> bool:
         """Whether all of them could be booked together."""
         wanted = tuple(takes)
+        if len({(take.where, take.pool) for take in wanted}) == len(wanted):
+            return not any(map(_absurd, wanted)) and all(map(self._fits, wanted))
         if not self._book(wanted):
             return False
         self._add(wanted, -1)
         return True
+
+    def _fits(self, take: Take) -> bool:
+        line = self._line(take)
+        return line is not None and line.fits(micros(take.start), micros(take.end), _amount(take))
 
     def extend(self, key: str, until: datetime) -> tuple[Take, ...]:
         """Let a booking end at `until` and say what is booked now; NoRoom leaves all as it was.
@@ -85,14 +94,14 @@ class Calendar:
             return ()
         old = max(ends)
         by = until - old
-        moved = [take for take in takes if take.end == old or (take.pool and take.end > old)]
+        moved = [take for take in takes if take.end >= old]
         if by > timedelta(0):
             more = [replace(take, start=max(take.start, take.end), end=take.end + by) for take in moved]
             if not self._book([take for take in more if self._line(take)]):
                 raise NoRoom(until=until, free_until=self._free_until(more, by, old))
         else:
             self._add([replace(take, start=max(take.start, take.end + by)) for take in moved], -1)
-        after = tuple(replace(t, end=max(t.start, t.end + by)) if t in moved else t for t in takes)
+        after = tuple(replace(take, end=max(take.start, take.end + by)) if take.end >= old else take for take in takes)
         self._takes[key] = after
         return after
 
@@ -124,7 +133,10 @@ class Calendar:
     ) -> Slot | None:
         """The earliest start inside the windows at which so many nodes each have the shape free for the whole time.
 
-        Each storage pool must have the bytes from `lead` before the start until `tail` after the end.
+        Each storage pool must have the bytes from `lead` before the start until `tail` after the end. Where more nodes
+        would do than are wanted, those are chosen that have the fewest GPUs and then the fewest cores to spare around
+        the start, and of equals the smallest, so that whole nodes are left for whoever needs them. The same calls
+        always give the same answers.
         """
         span, ahead = max(span_of(duration), 1), span_of(lead)
         extent = ahead + span + span_of(tail)
@@ -179,8 +191,8 @@ class Calendar:
 
     def _book(self, takes: Sequence[Take]) -> bool:
         """Add them if all have room, counted against each other; else leave all as it was."""
-        if any((take.cores | take.memory | take.gpus | take.size) >> BITS for take in takes):
-            return False  # less than nothing, or absurdly much
+        if any(map(_absurd, takes)):
+            return False
         if any(take.where not in (self._pools if take.pool else self._places) for take in takes):
             return False
         if self._add(takes):
@@ -222,3 +234,8 @@ class Calendar:
 
 def _amount(take: Take) -> int:
     return pack(take.size) if take.pool else pack(take.cores, take.memory, take.gpus)
+
+
+def _absurd(take: Take) -> bool:
+    """Whether it is of less than nothing, or of more than can be counted."""
+    return (take.cores | take.memory | take.gpus | take.size) >> BITS != 0

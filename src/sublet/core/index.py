@@ -155,9 +155,9 @@ class Index:
         starts, stops = levels[first - 1] != levels[first], levels[last - 1] != levels[last]
         line.join(first, last)
         if starts == new_start:  # a change that is new and stays, or was there and is gone
-            self._mark(node, start, starts, ends[0])
+            self._mark(node, start, starts, ends[0], first)
         if stops == new_end:
-            self._mark(node, end, stops, ends[1])
+            self._mark(node, end, stops, ends[1], last if starts else last - 1)
         return sound
 
     def _collect(
@@ -173,14 +173,19 @@ class Index:
         line, bit, last = self.lines[node], 1 << node, first + len(before)
         times, levels = line.times, line.levels
         seen: Spot | None = None
-        tail, reached = ends[0], first  # where the last step that was looked at ends
+        tail = ends[0]
+        until = self.end(*tail)  # of the chunk in which the last step that was looked at ends
         for step in range(first, last):
             rows = before[step - first][0] ^ levels[step][0]
             if not rows:
                 continue
-            head = tail if step == reached else self.chunk(times[step])
-            reached = step + 1
-            tail = ends[1] if reached == last else self.chunk(times[reached])
+            if times[step] >= until:
+                tail = self.chunk(times[step])
+                until = self.end(*tail)
+            head = tail
+            if times[step + 1] >= until:
+                tail = ends[1] if step + 1 == last else self.chunk(times[step + 1])
+                until = self.end(*tail)
             if last == first + 1:  # most often; then the chunks in between are the same for all such nodes
                 alike[rows] = alike.get(rows, 0) ^ bit
             elif head != tail:
@@ -193,9 +198,9 @@ class Index:
                 begin = home.starts[chunk]
                 if spot != seen and begin < times[step + (spot == tail)]:
                     seen = spot
-                    part = rows  # all that a node loses which hasn't changed there so far
-                    if home.inside[chunk] & bit or levels[step][1] < before[step - first][1]:
-                        part = _difference(line, first, before, step, begin, self.end(block, chunk))
+                    # A node that hasn't changed there so far, and is taken more of, loses just these rows.
+                    whole = not home.inside[chunk] & bit and levels[step][1] > before[step - first][1]
+                    part = rows if whole else _difference(line, first, before, step, begin, self.end(block, chunk))
                     flip = (block, chunk, chunk + 1, part)
                     flips[flip] = flips.get(flip, 0) ^ bit
 
@@ -215,8 +220,8 @@ class Index:
         if chunk < upto:
             yield block, chunk, upto
 
-    def _mark(self, node: int, time: int, changes: bool, spot: Spot) -> None:
-        """Note that a node now changes at a time, which lies in that chunk, or no longer."""
+    def _mark(self, node: int, time: int, changes: bool, spot: Spot, step: int) -> None:
+        """Note that a node now changes at a time in a chunk, or no longer; the step is there, or comes next."""
         at, chunk = spot
         block, bit = self.blocks[at], 1 << node
         begin = block.starts[chunk]
@@ -228,7 +233,7 @@ class Index:
         else:
             block.changes[chunk] -= 1
             times = self.lines[node].times
-            if bisect_right(times, begin) == bisect_left(times, self.end(at, chunk)):
+            if times[step - 1] <= begin and (step == len(times) or times[step] >= self.end(at, chunk)):
                 block.inside[chunk] &= ~bit
 
     # -- keeping chunks and blocks of a good size ----------------------------------------------------------------
