@@ -1,0 +1,378 @@
+"""Slurm, by its own command line: sbatch, squeue, scancel; here, or on a machine that is reached over OpenSSH.
+
+Nothing is installed there. Below `directory` on the system lie
+
+    sessions/KEY/   one session: work/, data/, stdout, stderr, and its job's records (told in slurm_far/job.sh)
+    incoming/KEY/   data that was sent before the session was submitted
+    trash/          what is being removed
+
+and below the platform's own directory here `sessions/KEY/`, where movers bring data before it is sent. A job's id is
+its session's key, which is also its name in the queue: Slurm's own number is shown beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+from uuid import uuid4
+
+from pydantic import AfterValidator, Field, PrivateAttr
+
+from sublet.core.job import Job, JobState, State
+from sublet.core.offer import Answer, Offer, Reason
+from sublet.core.request import Compute, Range, Request
+from sublet.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable
+from sublet.platforms import slurm_commands as to
+from sublet.platforms import slurm_offers as offering
+from sublet.platforms import slurm_readers as read
+from sublet.platforms.port import Duration, Platform, ResultFile, Survey
+from sublet.platforms.sessiondir import KEY, remove_tree
+from sublet.platforms.slurm_job import far, inside, packed, program
+from sublet.platforms.slurm_offers import Site
+from sublet.platforms.slurm_options import Account, Wish, comment, flags, wrong
+from sublet.platforms.slurm_survey import Surveyor
+from sublet.platforms.slurm_watch import Watch
+from sublet.reach.local import LocalReach
+from sublet.reach.login import Login
+from sublet.reach.port import Reach
+
+CHUNK = 1 << 22
+WORD = re.compile(r"[A-Za-z0-9_][\w.+@:,&|*()\[\]-]*")
+
+
+def _options(words: tuple[str, ...]) -> tuple[str, ...]:
+    if found := wrong(words):
+        raise ValueError("; ".join(found))
+    return words
+
+
+def _name(word: str) -> str:
+    if word and not WORD.fullmatch(word):
+        raise ValueError(f"{word!r} can't be a name that Slurm knows")
+    return word
+
+
+Name = Annotated[str, AfterValidator(_name)]
+
+
+class Slurm(Platform):
+    """A cluster with Slurm."""
+
+    kind: ClassVar[str] = "slurm"
+    terms: Literal["booked", "predicted"] = Field(  # type: ignore[misc]  # elsewhere fixed, here a setting
+        default="predicted",
+        description="`predicted`: a queue that others share. `booked`: `reservation` or `queue` is Sublet's alone.",
+    )
+    host: str = Field(default="", description="The login host, or its name in ~/.ssh/config; empty: Slurm is here.")
+    user: str = Field(default="", description="The user name there; empty: as ssh's own configuration says.")
+    port: int = Field(default=0, ge=0, le=65535, description="The port of sshd there; 0: as ssh's configuration says.")
+    ssh: dict[str, str] = Field(default_factory=dict, description="More options for ssh, as in ssh_config(5).")
+    shared: bool = Field(default=True, description="Whether the centre allows many commands over one connection.")
+    queue: Name = Field(default="", description="The partition to use; empty: each that fits is asked.")
+    project: Name = Field(default="", description="The account that pays.")
+    qos: Name = Field(default="", description="The quality of service to ask for.")
+    constraint: Name = Field(default="", description="Features that nodes must have.")
+    reservation: Name = Field(default="", description="The reservation to run in.")
+    options: Annotated[tuple[str, ...], AfterValidator(_options)] = Field(
+        default=(), description="More options for sbatch, as `--licenses=matlab:1`; what Sublet says itself is refused."
+    )
+    refuses: tuple[str, ...] = Field(default=(), description="Options that the site refuses, such as `mem`.")
+    modules: tuple[str, ...] = Field(default=(), description="Modules to load, for finding tools and in every job.")
+    directory: str = Field(
+        default=".sublet", description="Where sessions are kept there: below the home directory, or `$SCRATCH/sublet`."
+    )
+    scratch: str = Field(default="", description="A node's own disk, as `/scratch/{user}/job_{job}`; empty: TMPDIR.")
+    grace: Duration = Field(
+        default=timedelta(seconds=5), ge=timedelta(0), description="Time between SIGTERM and SIGKILL, also at the end."
+    )
+    poll: Duration = Field(
+        default=timedelta(seconds=30), ge=timedelta(0), description="The least time between two calls of squeue."
+    )
+    look: Duration = Field(
+        default=timedelta(seconds=5), ge=timedelta(0), description="The least time between two looks at jobs' records."
+    )
+    patience: Duration = Field(
+        default=timedelta(seconds=30), description="How long a job's own record is waited for when Slurm says it ended."
+    )
+    fresh: Duration = Field(default=timedelta(minutes=5), description="How long a survey is good for.")
+    _home: Path = PrivateAttr()
+    _reach: Reach | None = PrivateAttr(default=None)
+    _watch: Watch = PrivateAttr()
+    _root: str = PrivateAttr(default="")
+    _owner: str = PrivateAttr(default="")
+    _surveyor: Surveyor = PrivateAttr()
+
+    async def open(self, home: Path) -> None:
+        """Read what an earlier service knew; nobody is asked yet, so no login is needed."""
+        self._home = home
+        await asyncio.to_thread((self._home / "sessions").mkdir, mode=0o700, parents=True, exist_ok=True)
+        seconds = (self.poll.total_seconds(), self.look.total_seconds(), self.patience.total_seconds())
+        self._watch = Watch(self.name, *seconds)
+        self._owner = await asyncio.to_thread(self._own_name)
+        self._surveyor = await asyncio.to_thread(Surveyor, self.name, self._home / "survey.json", self.fresh)
+        if self._reach is None:
+            self._reach = self._way()
+
+    def use(self, reach: Reach) -> None:
+        """Reach the system in this way, instead of by the settings; before it is opened."""
+        self._reach = reach
+
+    def _way(self) -> Reach:
+        if not self.host:
+            return LocalReach(self.name)
+        control = self._home.parent.parent / "run" / "ssh"
+        login = Login(
+            self.host,
+            control=control,
+            platform=self.name,
+            user=self.user,
+            port=self.port,
+            options=self.ssh,
+            shared=self.shared,
+        )
+        return login.reach
+
+    @property
+    def reach(self) -> Reach:
+        """How the system is reached."""
+        if self._reach is None:
+            raise PlatformUnreachable(platform=self.name, why="it is not open")
+        return self._reach
+
+    async def close(self) -> None:
+        """Let go; jobs and a person's login stay."""
+        if self._reach:
+            await self._reach.close()
+
+    def _own_name(self) -> str:
+        file = self._home / "owner"
+        if not file.exists():
+            file.write_text(str(uuid4()))
+        return file.read_text()
+
+    async def root(self) -> str:
+        """The full path of `directory` there."""
+        if not self._root:
+            self._root = await self.reach.run(to.to_root(self.name, self.directory))
+        return self._root
+
+    def _key(self, key: str) -> str:
+        if not KEY.fullmatch(key):
+            raise PlatformRefused(platform=self.name, why=f"{key!r} can't be the name of a session's directory")
+        return key
+
+    # What there is
+
+    async def survey(self) -> Survey:
+        """What Slurm shows, at most `fresh` old; without a login, what it showed last, and how long ago."""
+        await self._look_around()
+        site = self._surveyor.site()
+        names = {one.name for one in offering.open_to(site, self.queue, self.project, self.reservation)}
+        return self._surveyor.survey(site, names, self.reservation)
+
+    async def _look_around(self) -> None:
+        try:
+            root = await self.root()
+        except (LoginNeeded, PlatformUnreachable) as error:
+            self._surveyor.doubt(error)
+        else:
+            await self._surveyor.look(self.reach, to.to_survey(root, self.modules))
+
+    # Offers
+
+    async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
+        """One offer for each queue that fits, at the time that Slurm plans; or each queue's reason."""
+        await self._look_around()
+        site = self._surveyor.site()
+        queues = offering.open_to(site, self.queue, self.project, self.reservation)
+        if not queues:
+            names = ", ".join(one.name for one in site.queues)
+            said = f"{self.name} has no queue {self.queue} that can be used; it has: {names}."
+            return Answer(reasons=(Reason("urn:not-supported", "platform", said, nearest=names, platform=self.name),))
+        wishes, reasons = offering.fitting(request, site, queues, self.name, offering.beginning(request, now))
+        try:
+            plans = await self.reach.run_all([to.to_plan(flags(wish, self._account)) for wish in wishes])
+        except LoginNeeded as error:
+            note = f"; by the survey of {site.as_of:%Y-%m-%d %H:%M} UTC, because a login is needed: {error.advice}"
+            found = [offering.offer_for(request, wish, now, ways[0], self.name, now, note) for wish in wishes]
+        else:
+            asked = zip(wishes, plans, strict=True)
+            found = [self._offer(request, wish, plan, ways[0], site, now) for wish, plan in asked]
+        reasons += [one for one in found if isinstance(one, Reason)]
+        return offering.answer([one for one in found if isinstance(one, Offer)], reasons)
+
+    def _offer(self, request: Request, wish: Wish, plan: Any, way: str, site: Site, now: datetime) -> Offer | Reason:
+        words = plan.stderr.decode("utf-8", "replace")
+        planned = read.read_plan(words)
+        if planned:
+            return offering.offer_for(request, wish, planned, way, self.name, now)
+        if isinstance(failure := to.trouble(self.name, plan), PlatformUnreachable):
+            raise failure
+        return offering.refusal(wish, words, site, self.name, now)
+
+    @property
+    def _account(self) -> Account:
+        return Account(self.project, self.qos, self.constraint, self.reservation, self.options, self.refuses)
+
+    # Jobs
+
+    async def place(self, key: str) -> Path | None:
+        """The session's directory here: what is brought to it is sent at submit."""
+        place = self._home / "sessions" / self._key(key)
+        for path in (place, place / "work", place / "data"):
+            path.mkdir(mode=0o700, exist_ok=True)
+        return place
+
+    async def session_directory(self, key: str) -> str:
+        """The session's directory there."""
+        return f"{await self.root()}/sessions/{self._key(key)}"
+
+    async def send(self, key: str, source: Path, relative: str) -> None:
+        """Bring a file or directory to a session that is not submitted yet."""
+        target = f"{await self.root()}/incoming/{self._key(key)}/{inside(relative, self.name)}"
+        await self.reach.send(source, target, lambda done, total: None)
+
+    async def find(self, key: str) -> str | None:
+        """The job of this key, once it was claimed: whether Slurm has it or not, it isn't submitted again."""
+        return key if await self.reach.run(to.to_find(await self.root(), self._key(key))) else None
+
+    async def submit(self, job: Job, key: str) -> str:
+        """Send what was brought, then submit, in one exec."""
+        if job.program.connects:
+            raise PlatformRefused(platform=self.name, why="what listens on a cluster's node can't be reached from here")
+        root = await self.root()
+        wish = await self._wish(job)
+        contents = self._files(job, self._key(key), wish)
+        spool = self._home / "sessions" / key
+        for part in ("data", "storage"):
+            if await asyncio.to_thread(_holds_files, spool / part):
+                await self.send(key, spool / part, part)
+        words = (*flags(wish, self._account), f"--output={root.replace('%', '%%')}/sessions/{key}/slurm.log")
+        outcome = await self.reach.run(to.to_submit(root, key, (*words, "--open-mode=append"), packed(contents)))
+        self._check_submitted(outcome)
+        self._watch.submitted(key)
+        await asyncio.to_thread(remove_tree, spool)
+        return key
+
+    def _check_submitted(self, outcome: Any) -> None:
+        if outcome.code == 76:
+            why = f"it may or may not have taken the job: {outcome.complaint}"
+            raise PlatformUnreachable(platform=self.name, why=why)
+        if outcome.code:
+            raise to.trouble(self.name, outcome)
+
+    async def _wish(self, job: Job) -> Wish:
+        await self._look_around()
+        site = self._surveyor.site()
+        queues = offering.open_to(site, job.queue or self.queue, self.project, self.reservation)
+        shape, count = job.shape, len(job.nodes) or job.count
+        amounts = Compute(
+            nodes=Range(count, count),
+            cores=Range(shape.cores, shape.cores),
+            memory=Range(shape.memory, shape.memory),
+            gpus=Range(shape.gpus, shape.gpus),
+        )
+        left = max(timedelta(seconds=1), job.until - datetime.now(UTC))
+        wishes, reasons = offering.fitting(Request(None, amounts, duration=left), site, queues, self.name, job.begin)
+        if not wishes:
+            why = reasons[0].message if reasons else "it has no queue that can be used"
+            raise PlatformRefused(platform=self.name, why=why)
+        return wishes[0].named(job.nodes, comment(job.person, job.name))
+
+    def _files(self, job: Job, key: str, wish: Wish) -> dict[str, bytes]:
+        """What is written into the session's directory."""
+        try:
+            text = program(job, key, wish, grace=self.grace, modules=self.modules, scratch=self.scratch)
+        except ValueError as error:
+            raise PlatformRefused(platform=self.name, why=str(error)) from error
+        for mount in job.mounts:
+            inside(mount.source, self.name, "the session's directory")
+        files = {f"work/{inside(name, self.name)}": data for name, data in job.program.files.items()}
+        own = {"job.sh": far("job"), "program": text, "owner": f"{self._owner}\n", "duration": f"{wish.seconds}\n"}
+        return files | {name: content.encode("utf-8", "surrogateescape") for name, content in own.items()}
+
+    async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
+        """The states of many jobs at once."""
+        keys = [id for id in ids if KEY.fullmatch(id)]
+        states = await self._watch.ask(self.reach, await self.root(), keys) if keys else {}
+        return {id: states.get(id) or JobState(State.UNKNOWN) for id in ids}
+
+    async def cancel(self, ids: Sequence[str], by: str) -> None:
+        """Have Slurm stop them; those that wait end at once."""
+        root = await self.root()
+        keys = [self._key(id) for id in ids]
+        await self.reach.run_all(list(to.to_cancel(self.name, root, keys, by or "someone")))
+
+    async def extend(self, id: str, until: datetime) -> None:
+        """Move the end of its time, if Slurm's own limit leaves room for it, or lets itself be moved."""
+        root = await self.root()
+        state = (await self.ask([id]))[id]
+        look = self._watch.look(id)
+        if state.state is State.ENDED or not look.claimed or (look.ends and until <= look.ends + timedelta(seconds=1)):
+            return
+        row = await self.reach.run(to.to_limit(look.id)) if look.id else None
+        minutes = 0
+        if row and row.start and row.end and until + self.grace > row.end:
+            minutes = -(-(until + timedelta(minutes=1) - row.start) // timedelta(minutes=1))
+        await self.reach.run_all(to.to_extend(self.name, root, id, look.id, round(until.timestamp()), minutes))
+
+    async def pause(self, id: str) -> str:
+        """Stop it for a while; says how: `queued` (it is held), `running` (its processes are stopped) or `over`."""
+        return await self.reach.run(to.to_pause(self.name, await self.root(), self._key(id), "pause"))
+
+    async def resume(self, id: str) -> str:
+        """Let it go on; says how, as `pause` does."""
+        return await self.reach.run(to.to_pause(self.name, await self.root(), self._key(id), "resume"))
+
+    # What they leave
+
+    async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
+        """Part of what it printed."""
+        path = f"{await self.session_directory(key)}/{stream}"
+        try:
+            return await self.reach.read(path, offset, limit)
+        except PlatformRefused:
+            return b""  # it has printed nothing yet, or was cleaned away
+
+    async def results(self, key: str) -> Sequence[ResultFile]:
+        """The files in its working directory."""
+        return await self.reach.run(to.to_results(await self.root(), self._key(key)))
+
+    async def read(self, key: str, path: str) -> AsyncIterator[bytes]:
+        """One of those files, in pieces."""
+        relative = inside(path, self.name)
+        root = await self.root()
+        if not await self.reach.run(to.to_check_result(root, self._key(key), relative)):
+            raise NotFound(noun="result", name=path, hint="`sublet result` lists the files that there are.")
+        offset = 0
+        while piece := await self.reach.read(f"{root}/sessions/{key}/work/{relative}", offset, CHUNK):
+            yield piece
+            offset += len(piece)
+
+    async def clean(self, key: str) -> None:
+        """Remove the session's directories, there and here; what still runs must be cancelled first."""
+        state = (await self.ask([self._key(key)]))[key]
+        if state.state in (State.RUNNING, State.QUEUED):
+            raise PlatformRefused(platform=self.name, why="the session still runs", hint="Cancel it first.")
+        await self.reach.run(to.to_clean(self.name, await self.root(), key))
+        self._watch.cleaned(key)
+        await asyncio.to_thread(shutil.rmtree, self._home / "sessions" / key, ignore_errors=True)
+
+    async def sweep(self, known: Collection[str]) -> list[str]:
+        """Remove what this service left there and no longer knows of; the keys of what was removed."""
+        found = await self.reach.run(to.to_sweep(self.name, await self.root(), self._owner))
+        left = [key for key in found if key not in known and KEY.fullmatch(key)]
+        states = await self.ask(left)
+        gone = [key for key in left if states[key].state not in (State.RUNNING, State.QUEUED)]
+        for key in gone:
+            await self.clean(key)
+        return gone
+
+
+def _holds_files(directory: Path) -> bool:
+    return directory.is_dir() and any(directory.iterdir())

@@ -1,0 +1,170 @@
+"""Which commands a Slurm site is asked, and what their failures mean; how they answer is in `slurm_readers.py`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
+
+from sublet.errors import DiskFull, PlatformRefused, PlatformUnreachable, SubletError
+from sublet.platforms import slurm_readers as read
+from sublet.platforms.machine import TOOLS
+from sublet.platforms.port import ResultFile
+from sublet.platforms.slurm_job import far
+from sublet.platforms.slurm_states import Look, Row
+from sublet.reach.port import Command, Outcome, as_is
+
+T = TypeVar("T")
+NO_ROOM = re.compile(r"quota exceeded|no space left", re.IGNORECASE)
+AWAY = re.compile(  # the controller is away, restarting, or has too much to do: it is tried again
+    r"unable to contact|socket timed out|connection refused|connect failure|timed out|zero bytes were transmitted"
+    r"|backup controller in standby|too many requests|rate limit|resource temporarily unavailable|not responding"
+    r"|communication connection failure|connection reset|slurmdbd: .* refused",
+    re.IGNORECASE,
+)
+ACCOUNTS = 'sacctmgr --noheader --parsable2 show assoc user="$(id -un)" format=account'
+MOVE_END = 'cd "$1" && printf "%s\\n" "$2" >until.part && mv until.part until'
+WANTED = tuple(tool for tool in TOOLS if tool != "docker")  # its daemon is not for users of a cluster
+LOOKED_AT = 200  # sessions in one command
+
+
+def trouble(platform: str, outcome: Outcome) -> SubletError:
+    """What a command's failure means, in its own words."""
+    words = outcome.complaint
+    if outcome.code == 127:
+        return PlatformRefused(
+            platform=platform,
+            why=words,
+            hint="Slurm's commands must be on the PATH there, also for ssh without a terminal.",
+        )
+    if NO_ROOM.search(words):
+        return DiskFull(platform=platform, why=words)
+    kind = PlatformUnreachable if AWAY.search(words) else PlatformRefused
+    return kind(platform=platform, why=words)
+
+
+def reading(platform: str, reader: Callable[[str], T]) -> Callable[[Outcome], T]:
+    """A reader of what a command printed, if it succeeded."""
+
+    def check(outcome: Outcome) -> T:
+        if outcome.code:
+            raise trouble(platform, outcome)
+        return reader(outcome.text)
+
+    return check
+
+
+def script(name: str, *words: str) -> tuple[str, ...]:
+    """A script of ours, with its arguments."""
+    return ("sh", "-c", far(name), "sublet", *words)
+
+
+def to_root(platform: str, directory: str) -> Command[str]:
+    """Find and make the directory that sessions are kept below."""
+    return Command(script("root", directory), reading(platform, lambda text: text.rstrip("\n")))
+
+
+def to_survey(root: str, modules: Sequence[str]) -> dict[str, Command[Outcome]]:
+    """All that a survey asks, in one exec; what a site doesn't have fails for itself."""
+    return {
+        "nodes": Command(("sinfo", "--Node", "--noheader", "--all", f"--format={read.NODE_FORMAT}"), as_is),
+        "queues": Command(("scontrol", "show", "partition", "--oneliner"), as_is),
+        "reservations": Command(("scontrol", "show", "reservation", "--oneliner"), as_is),
+        "config": Command(("scontrol", "show", "config"), as_is),
+        "accounts": Command(("sh", "-c", ACCOUNTS), as_is, seconds=20),
+        "tools": Command(script("tools", str(len(modules)), *modules, *WANTED), as_is),
+        "room": Command(("df", "-Pk", root), as_is),
+    }
+
+
+def to_plan(flags: Sequence[str]) -> Command[Outcome]:
+    """Ask when a job would start."""
+    return Command(("sbatch", "--test-only", *flags), as_is, stdin=b"#!/bin/sh\nexit 0\n", seconds=30)
+
+
+def to_submit(root: str, key: str, flags: Sequence[str], files: bytes) -> Command[Outcome]:
+    """Submit, once; all in one exec."""
+    return Command(script("submit", root, key, *flags), as_is, stdin=files, seconds=180)
+
+
+def to_find(root: str, key: str) -> Command[bool]:
+    """Whether it was submitted, or that was tried."""
+    return Command(("test", "-d", f"{root}/sessions/{key}"), lambda outcome: outcome.code == 0)
+
+
+def to_queue(platform: str) -> Command[dict[str, Row]]:
+    """The person's own jobs, those that ended a moment ago too."""
+    argv = ("squeue", "--me", "--noheader", "--states=all", f"--format={read.QUEUE_FORMAT}")
+    return Command(argv, reading(platform, read.read_queue))
+
+
+def to_look(platform: str, root: str, keys: Sequence[str]) -> Iterator[Command[dict[str, Look]]]:
+    """What the directories of these sessions say."""
+    for some in _parts(keys):
+        reader = reading(platform, partial(read.read_looks, keys=some))
+        yield Command(script("look", root, *some), reader)
+
+
+def _parts(keys: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The keys, in parts that fit on a command line."""
+    for first in range(0, len(keys), LOOKED_AT):
+        yield tuple(keys[first : first + LOOKED_AT])
+
+
+def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[dict[str, Row]]]:
+    """What Slurm still knows of jobs that left the queue; what it can't tell is left out."""
+    jobs = [
+        Command(("scontrol", "show", "job", "--oneliner", id), lambda said: read.read_jobs(said.text)) for id in ids
+    ]
+    past = ("sacct", "--allocations", "--noheader", "--parsable2", "--starttime=now-30days")
+    words = (*past, f"--format={read.PAST_FORMAT}", f"--name={','.join(keys)}")
+    accounting = Command(words, lambda said: read.read_past(said.text), seconds=30)
+    return [*jobs, accounting]
+
+
+def to_cancel(platform: str, root: str, keys: Sequence[str], by: str) -> Iterator[Command[str]]:
+    """Stop them."""
+    for some in _parts(keys):
+        yield Command(script("cancel", root, json.dumps(by[:200]), *some), reading(platform, str))
+
+
+def to_extend(platform: str, root: str, key: str, id: str, until: int, minutes: int) -> list[Command[str]]:
+    """Move the end of a job's time: Slurm's limit first, where that must move too, then the job's own."""
+    limit = ("scontrol", "update", f"JobId={id}", f"TimeLimit={minutes}")
+    own = ("sh", "-c", MOVE_END, "sublet", f"{root}/sessions/{key}", str(until))
+    return [Command(words, reading(platform, str)) for words in ([limit, own] if minutes else [own])]
+
+
+def to_limit(id: str) -> Command[Row | None]:
+    """A job as the queue has it: when it ends by Slurm's limit."""
+    argv = ("squeue", "--noheader", f"--jobs={id}", f"--format={read.QUEUE_FORMAT}")
+    return Command(argv, lambda said: next(iter(read.read_queue(said.text).values()), None))
+
+
+def to_pause(platform: str, root: str, key: str, what: str) -> Command[str]:
+    """Pause it, or let it go on."""
+    return Command(script("pause", root, key, what), reading(platform, str.strip))
+
+
+def to_results(root: str, key: str) -> Command[tuple[ResultFile, ...]]:
+    """The files that it left."""
+    return Command(
+        script("results", f"{root}/sessions/{key}"), lambda said: read.read_results(said.stdout), seconds=120
+    )
+
+
+def to_check_result(root: str, key: str, path: str) -> Command[bool]:
+    """Whether one of them can be read."""
+    return Command(script("result", f"{root}/sessions/{key}", path), lambda said: said.code == 0)
+
+
+def to_clean(platform: str, root: str, key: str) -> Command[str]:
+    """Remove all that it left."""
+    return Command(script("clean", root, key), reading(platform, str), seconds=600)
+
+
+def to_sweep(platform: str, root: str, owner: str) -> Command[list[str]]:
+    """The sessions that this service left there."""
+    return Command(script("sweep", root, owner), reading(platform, str.split))

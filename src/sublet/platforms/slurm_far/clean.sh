@@ -1,0 +1,12 @@
+# Removes all that a session left. Arguments: the root directory and the key. Aside first, so that half of it is never seen.
+root=$1 key=$2
+case $key in '' | */* | .*) exit 64 ;; esac
+cd "$root" || exit 0
+mkdir -p trash
+for place in sessions incoming; do
+    [ -d "$place/$key" ] && mv "$place/$key" "trash/$key.$place.$$"
+done
+for left in "trash/$key."*; do
+    [ -d "$left" ] && chmod -R u+rwX "$left" 2>/dev/null
+    rm -rf "$left"
+done

@@ -1,0 +1,209 @@
+#!/bin/sh
+# The job of one session, in POSIX sh and coreutils (grep too, where there is one). Its argument is the session's directory:
+#
+#   program     what to run and with what, written by the service; all of it is quoted data (0600: it may hold secrets)
+#   ran/        made as the first act; who finds it there already goes away: nothing runs twice
+#   work/       the working directory; stdout, stderr: what the program prints; slurm.log: what Slurm says
+#   until       the moved end of its time;  cancel: who wants it stopped;  warning: when it ends, shortly before
+#   end.json    how it ended: made beforehand, so that the end can be told on a full disk, and renamed into place
+#
+# The program runs in the foreground, and a watcher beside it keeps its time. Every process of the program is known by
+# SUBLET_SESSION in its environment, wherever it went on this node.
+
+cd "$1" || exit 70
+dir=$(pwd)
+mkdir ran || exit 71
+printf '%s\n' "$SLURM_JOB_ID" >ran/id
+date +%s.%N >ran/began
+printf '%s\n' "$(uname -n)" >ran/node
+began=$(date +%s)
+printf '%2000s' '' >end.part
+. ./program
+
+termed= scratch=
+trap 'termed=1' TERM
+trap '' HUP
+
+said() { # the first line of a file, else nothing
+    line=
+    [ -r "$1" ] && IFS= read -r line <"$1"
+    printf '%s' "$line"
+}
+
+marked() {
+    grep -lsF "SUBLET_SESSION=$session" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do printf '%s ' "$pid"; done
+}
+
+signal_all() { # every process of the program; false if there is none
+    pids=$(marked)
+    [ -n "$pids" ] && kill -s "$1" $pids 2>/dev/null
+}
+
+stop_all() { # first by a word, then, after so many seconds, by force
+    signal_all TERM || return 0
+    left=$(($1 * 5))
+    while [ "$left" -gt 0 ] && [ -n "$(marked)" ]; do
+        sleep 0.2
+        left=$((left - 1))
+    done
+    tries=20
+    while [ "$tries" -gt 0 ] && signal_all KILL; do
+        sleep 0.05
+        tries=$((tries - 1))
+    done
+}
+
+memory_groups() { # the directories of the memory control groups that this job is in, the innermost first
+    at=
+    while IFS=: read -r _ names path; do
+        case ",$names," in
+            *,memory,*) at=/sys/fs/cgroup/memory$path ;;
+            ,,) [ -n "$at" ] || at=/sys/fs/cgroup$path ;;
+        esac
+    done </proc/self/cgroup
+    while [ -d "$at" ]; do
+        case $at in */job_*) printf '%s\n' "$at" ;; *) break ;; esac
+        at=${at%/*}
+    done
+}
+
+memory_facts() { # sets `peak` in bytes and `oom`, as far as a control group tells
+    peak=0 oom=false
+    for group in $(memory_groups); do
+        for file in memory.max_usage_in_bytes memory.peak; do
+            used=$(said "$group/$file")
+            [ "${used:-0}" -gt "$peak" ] 2>/dev/null && peak=$used
+        done
+        for file in memory.oom_control memory.events; do
+            [ -r "$group/$file" ] && while read -r word count; do
+                [ "$word" = oom_kill ] && [ "$count" -gt 0 ] && oom=true
+            done <"$group/$file"
+        done
+    done
+}
+
+record() { # kind, code, by and detail (both as JSON)
+    memory_facts
+    times >ran/times
+    { read -r _; read -r spent; } <ran/times
+    printf '{"kind":"%s","code":%s,"by":%s,"detail":%s,"started":%s,"ended":%s,"job":"%s","node":"%s","times":"%s","peak":%s,"oom":%s}' \
+        "$1" "$2" "$3" "$4" "$(said ran/began)" "$(date +%s.%N)" "$SLURM_JOB_ID" "$(said ran/node)" "$spent" "$peak" "$oom" |
+        dd of=end.part conv=notrunc 2>/dev/null
+    mv end.part end.json
+}
+
+finish() {
+    [ -n "$scratch" ] && chmod -R u+rwX "$scratch" 2>/dev/null
+    [ -n "$scratch" ] && rm -rf "$scratch"
+    record "$@"
+    exit "$2"
+}
+
+load() { # modules, where the system has them
+    if ! command -v module >/dev/null 2>&1; then
+        for file in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh /usr/share/lmod/lmod/init/sh /usr/share/modules/init/sh; do
+            [ -r "$file" ] && . "$file" && break
+        done
+    fi
+    for name; do module load "$name"; done
+}
+
+link() { # a part of the session's directory, as the program wants to see it below its working directory
+    case $2 in */*) mkdir -p "work/${2%/*}" ;; esac
+    [ -d "work/$2" ] && [ ! -L "work/$2" ] && rmdir "work/$2"
+    [ -L "work/$2" ] || ln -s "$dir/$1" "work/$2"
+    [ "$3" = 1 ] && chmod -R a-w "$1"
+}
+
+find_program() { # as the system does, without the shell's own words
+    case $first in
+        */*) (cd work && [ -f "$first" ] && [ -x "$first" ]) ;;
+        *)
+            (
+                IFS=:
+                for place in $PATH; do [ -f "${place:-.}/$first" ] && [ -x "${place:-.}/$first" ] && exit 0; done
+                exit 1
+            )
+            ;;
+    esac
+}
+
+ends() { # when its time is over, in seconds since the epoch
+    over=$((began + duration))
+    moved=$(said until)
+    [ "${moved:-0}" -gt "$over" ] && over=$moved
+    printf '%s' "$over"
+}
+
+clock() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
+
+nap() {
+    sleep "$1" &
+    sleeping=$!
+    wait "$sleeping"
+    kill "$sleeping" 2>/dev/null
+}
+
+watch() { # keep its time: warn, stop it at the end; and see to it that a stop by others is a stop
+    stopped= warned= sleeping=
+    trap 'stopped=1' TERM
+    trap 'kill $sleeping 2>/dev/null; exit 0' USR1
+    while :; do
+        [ -n "$stopped" ] && { date +%s >ran/term; nap "$grace"; signal_all KILL; exit 0; }
+        now=$(date +%s) over=$(ends)
+        left=$((over - grace - now))
+        [ "$left" -le 0 ] && break
+        if [ $((left + grace - warn)) -gt 0 ]; then
+            [ -z "$warned" ] && [ "$warn" -gt 0 ] && left=$((left + grace - warn))
+        elif [ "$warn" -gt 0 ] && [ "$warned" != "$over" ]; then
+            warned=$over
+            clock "$over" >warning.part && mv warning.part warning
+            printf 'sublet: this session ends at %s\n' "$(clock "$over")" >>stderr
+        fi
+        nap "$left"
+    done
+    date +%s >ran/time
+    trap '' TERM
+    stop_all "$grace"
+}
+
+run() { # becomes the program; from here on its processes carry the mark
+    trap - TERM HUP
+    unset TZ LC_ALL
+    PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}
+    LANG=${LANG:-C.UTF-8}
+    TMPDIR=$scratch
+    SUBLET_SESSION=$session SUBLET_DATA=$dir/data SUBLET_WARNING=$dir/warning
+    SUBLET_UNTIL=$(clock "$(ends)")
+    export PATH LANG TMPDIR SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL
+    environment
+    cd work || exit 70
+    program
+}
+
+[ -e cancel ] && finish cancelled 143 "$(said cancel)" '"it had not started"'
+for place in "$local_scratch" "$SLURM_TMPDIR" "$TMPDIR" /tmp; do
+    [ -n "$place" ] && [ -d "$place" ] && [ -w "$place" ] && scratch=$(mktemp -d "$place/sublet.XXXXXX") && break
+done
+[ -n "$scratch" ] || scratch=$dir/tmp
+touch stdout stderr
+modules >>slurm.log 2>&1
+links
+find_program || finish not-started 127 '""' "$missing"
+
+watch &
+watcher=$!
+(run) </dev/null >>stdout 2>>stderr
+code=$?
+kill -s USR1 "$watcher" 2>/dev/null
+[ -e ran/time ] || stop_all 1
+
+if [ -n "$termed" ] || [ -e ran/term ]; then
+    [ -e cancel ] && finish cancelled "$code" "$(said cancel)" '""'
+    spent=$(($(date +%s) - began))
+    [ "$spent" -ge $((limit - 10)) ] && finish timeout "$code" '""' "\"Slurm's time limit was reached\""
+    [ -e ran/time ] || finish terminated "$code" '""' '""'
+fi
+[ -e ran/time ] && finish timeout "$code" '""' '""'
+[ "$code" = 143 ] && [ -e cancel ] && finish cancelled "$code" "$(said cancel)" '""'
+finish exited "$code" '""' '""'

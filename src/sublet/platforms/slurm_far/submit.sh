@@ -1,0 +1,55 @@
+# Submits one session, once. Arguments: the root directory, the key, then sbatch's options. Stdin: the session's own files,
+# each as a line `MODE SIZE PATH` (the path and a dot in base64) and its bytes. Answers `known`, or `submitted ID`.
+# Exit codes: 73 it could not be written; 75 Slurm refused; 76 Slurm may or may not have it: then what is here stays.
+
+root=$1 key=$2
+shift 2
+dir=$root/sessions/$key sent=$root/incoming/$key
+trap '' HUP PIPE # from here on it is done, whoever still listens
+old=$(umask)
+umask 077
+mkdir -p "$root/sessions" || exit 73
+if ! mkdir "$dir" 2>/dev/null; then
+    [ -d "$dir" ] && { echo known; exit 0; }
+    mkdir "$dir"
+    exit 73
+fi
+cd "$dir" || exit 73
+
+back() { # nothing was submitted: as if it had never been tried, but what was sent needn't be sent again
+    mkdir -p "$sent" && for part in data storage; do [ -d "$part" ] && mv "$part" "$sent/"; done
+    cd "$root" && rm -rf "$dir"
+    exit "$1"
+}
+
+for part in data storage; do
+    [ -d "$sent/$part" ] && { mv "$sent/$part" . || back 73; }
+done
+[ -d "$sent" ] && rm -rf "$sent"
+mkdir -p work data tmp || back 73
+while read -r mode size path; do
+    path=$(printf '%s' "$path" | base64 -d) && path=${path%.}
+    case $path in */*) mkdir -p "${path%/*}" || back 73 ;; esac
+    head -c "$size" >"$path" || back 73
+    chmod "$mode" "$path" || back 73
+done
+(
+    umask "$old"
+    exec sbatch --parsable --no-requeue --job-name="$key" --chdir="$dir" "$@" ./job.sh "$dir"
+) >id.part 2>sbatch.log </dev/null
+code=$?
+if [ "$code" = 0 ]; then
+    id=
+    while read -r line; do # some sites' sbatch says more than it was asked
+        line=${line%%;*}
+        case ${line##* } in '' | *[!0-9]*) ;; *) id=${line##* } ;; esac
+    done <id.part
+    printf '%s\n' "$id" >id && rm -f id.part
+    echo "submitted $id"
+    exit 0
+fi
+cat sbatch.log >&2
+case $code:$(cat sbatch.log) in
+    124:* | 137:* | 143:* | *"timed out"* | *"Zero Bytes"* | *"Unexpected message"* | *"reset by peer"*) exit 76 ;;
+esac
+back 75

@@ -1,0 +1,104 @@
+"""The files of one job: the script, and the program that it reads, in which every value is quoted data."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from functools import cache
+from importlib.resources import files
+from pathlib import PurePosixPath
+from shlex import quote
+
+from sublet.core.job import Job
+from sublet.errors import PlatformRefused
+from sublet.platforms.slurm_options import Wish
+
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PLACES = {"{user}": '"$USER"', "{job}": '"$SLURM_JOB_ID"'}  # what a setting's path may name
+
+
+@cache
+def far(name: str) -> str:
+    """A script for the far side."""
+    return files("sublet.platforms").joinpath("slurm_far", f"{name}.sh").read_text()
+
+
+def program(job: Job, key: str, wish: Wish, *, grace: timedelta, modules: Sequence[str] = (), scratch: str = "") -> str:
+    """What `job.sh` reads: assignments and functions of the shell. Raises ValueError for what no shell can hold."""
+    seconds, nodes = wish.seconds, wish.nodes
+    first = job.program.argv[0]
+    values: dict[str, object] = {
+        "session": key,
+        "duration": seconds,
+        "limit": round(wish.limit.total_seconds()),
+        "warn": min(round(job.warn.total_seconds()), seconds // 2),
+        "grace": min(round(grace.total_seconds()), seconds // 4),
+        "first": first,
+        "missing": json.dumps(f"{first[:300]}: no such program is there"),
+    }
+    variables = {
+        "OMP_NUM_THREADS": str(job.shape.cores if nodes == 1 else 1),
+        "PYTHONUNBUFFERED": "1",
+        "SUBLET_CORES": str(job.shape.cores),
+        "SUBLET_MEMORY": str(job.shape.memory),
+        "SUBLET_GPUS": str(job.shape.gpus),
+        "SUBLET_NODES": str(nodes),
+        **job.program.environment,
+    }
+    links = [
+        f"link {_word(mount.source)} {_word(mount.target)} {int(mount.read_only)}"
+        for mount in job.mounts
+        if not mount.target.startswith("/")
+    ]
+    lines = [f"{name}={_word(str(value))}" for name, value in values.items()]
+    lines += [
+        f"local_scratch={_placed(scratch)}",
+        _function("modules", [f"load {' '.join(map(_word, modules))}"] if modules else []),
+        _function("links", links),
+        _function("environment", [f"export {_variable(name)}={_word(value)}" for name, value in variables.items()]),
+        _function("program", ["exec " + " ".join(map(_word, job.program.argv))]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _word(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("a value has a zero byte in it")
+    return quote(value)
+
+
+def _variable(name: str) -> str:
+    if not VARIABLE.fullmatch(name):
+        raise ValueError(f"{name!r} can't be the name of a variable")
+    return name
+
+
+def _function(name: str, lines: Iterable[str]) -> str:
+    return "\n".join([f"{name}() {{", ":", *lines, "}"])
+
+
+def _placed(path: str) -> str:
+    """A path in which only the names above are the shell's to fill in."""
+    pieces = re.split(r"(\{user\}|\{job\})", path)
+    return "".join(PLACES.get(piece) or quote(piece) for piece in pieces if piece) or "''"
+
+
+def inside(name: str, platform: str, what: str = "the working directory") -> str:
+    """A relative path that stays where it is; PlatformRefused if it leads out."""
+    parts = PurePosixPath(name).parts
+    if name.startswith("/") or ".." in parts or not parts or "\0" in name:
+        raise PlatformRefused(platform=platform, why=f"{name!r} is not below {what}")
+    return "/".join(parts)
+
+
+def packed(contents: Mapping[str, bytes]) -> bytes:
+    """Files for `submit.sh`: each with its mode, its size and its path below the session's directory."""
+    pieces = []
+    for path, data in contents.items():
+        mode = "700" if data.startswith(b"#!") else "600"
+        name = b64encode(f"{path}.".encode("utf-8", "surrogateescape")).decode()
+        pieces.append(f"{mode} {len(data)} {name}\n".encode() + data)
+    return b"".join(pieces)

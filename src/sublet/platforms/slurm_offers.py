@@ -1,0 +1,197 @@
+"""What a site's queues can offer to a request: which of them fit, when Slurm plans it, and else why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sublet.core.amounts import duration_text, memory_text
+from sublet.core.offer import Answer, Offer, Predicted, Reason, Shape
+from sublet.core.request import Request, Window
+from sublet.core.windows import last_start, windows_of
+from sublet.platforms.slurm_options import Wish
+from sublet.platforms.slurm_readers import SiteNode, SiteQueue, SiteReservation, usable
+
+HORIZON = timedelta(days=400)
+AT_ONCE = 4  # queues that are asked for one request, at most
+LIMIT = "urn:resource-limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What a survey found."""
+
+    as_of: datetime
+    nodes: tuple[SiteNode, ...] = ()
+    queues: tuple[SiteQueue, ...] = ()
+    reservations: tuple[SiteReservation, ...] = ()
+    accounts: tuple[str, ...] = ()
+
+
+def open_to(site: Site, queue: str, project: str, reservation: str) -> list[SiteQueue]:
+    """The queues that may be used: the one that is named, else those that are up and open to the project."""
+    if queue:
+        return [one for one in site.queues if one.name == queue]
+    mine = {project} if project else set(site.accounts)
+    found = [
+        one
+        for one in site.queues
+        if one.up
+        and (not one.needs_reservation or reservation)
+        and (not one.accounts or not mine or mine & set(one.accounts))
+        and not (mine and mine <= set(one.denied))
+    ]
+    return sorted(found, key=lambda one: not one.default)
+
+
+def fitting(
+    request: Request, site: Site, queues: Sequence[SiteQueue], platform: str, begin: datetime | None = None
+) -> tuple[list[Wish], list[Reason]]:
+    """What to ask of Slurm in each queue that the request fits in; else each queue's reason."""
+    there = usable(queues, site.nodes)
+    wishes, reasons = [], []
+    for queue in queues:
+        reason = _too_much(request, queue, there[queue.name], platform)
+        if reason:
+            reasons.append(reason)
+        else:
+            wishes.append(wish_for(request, queue, there[queue.name], begin))
+    return wishes[:AT_ONCE], [] if wishes else reasons
+
+
+def wish_for(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], begin: datetime | None) -> Wish:
+    """The least that the request needs, in this queue."""
+    compute = request.compute
+    threads = min((node.threads for node in nodes), default=1)
+    return Wish(
+        queue=queue.name,
+        nodes=max(compute.nodes.min, queue.min_nodes) if queue.min_nodes <= compute.nodes.max else compute.nodes.min,
+        cores=compute.cores.min,
+        memory=compute.memory.min,
+        gpus=compute.gpus.min,
+        time=request.duration,
+        threads=threads,
+        longest=queue.max_time,
+        begin=begin,
+    )
+
+
+def _most(nodes: Iterable[SiteNode], of: Callable[[SiteNode], int], limit: int | None) -> int:
+    most = max(map(of, nodes), default=0)
+    return most if limit is None else min(most, limit)
+
+
+def _too_much(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], platform: str) -> Reason | None:
+    """The first limit of a queue that the request doesn't fit in."""
+    wanted = request.compute
+    where = f"The queue {queue.name} of {platform}"
+    if not queue.up or not nodes:
+        said = f"{where} takes no jobs now." if not queue.up else f"{where} has no node that can be used now."
+        return Reason("urn:not-supported", "platform", said, platform=platform)
+    most_nodes = min(len(nodes), queue.max_nodes or len(nodes))
+    threads = min(node.threads for node in nodes)
+    cores = queue.max_cores // threads if queue.max_cores else None
+    amounts: tuple[tuple[str, int, int, Callable[[int], str]], ...] = (
+        ("nodes", wanted.nodes.min, most_nodes, str),
+        ("cores", wanted.cores.min, _most(nodes, lambda n: n.node.cores, cores), str),
+        ("memory", wanted.memory.min, _most(nodes, lambda n: n.node.memory, queue.max_memory), memory_text),
+        ("gpus", wanted.gpus.min, _most(nodes, lambda n: n.node.gpus, None), str),
+    )
+    for what, least, limit, text in amounts:
+        if least > limit:
+            each = "" if what == "nodes" else " on a node"
+            said = f"{where} gives at most {text(limit)} {what}{each}, and {text(least)} were asked for."
+            return Reason(LIMIT, f"compute.{what}.min", said, text(least), text(limit), text(limit), platform)
+    if wanted.nodes.max < queue.min_nodes:
+        said = f"{where} takes jobs of {queue.min_nodes} nodes or more, and {wanted.nodes.max} were asked for."
+        nearest = str(queue.min_nodes)
+        return Reason(LIMIT, "compute.nodes.max", said, str(wanted.nodes.max), nearest, nearest, platform)
+    if not any(_holds(node, request) for node in nodes):
+        said = f"{where} has no node with all that was asked for of one node together."
+        return Reason(LIMIT, "compute", said, platform=platform)
+    if queue.max_time and request.duration > queue.max_time:
+        long, most = duration_text(request.duration), duration_text(queue.max_time)
+        said = f"{where} lets jobs run for {most} at most, and {long} was asked for."
+        return Reason(LIMIT, "schedule.duration", said, long, most, most, platform)
+    return None
+
+
+def _holds(node: SiteNode, request: Request) -> bool:
+    wanted, has = request.compute, node.node
+    return wanted.cores.min <= has.cores and wanted.memory.min <= has.memory and wanted.gpus.min <= has.gpus
+
+
+def beginning(request: Request, now: datetime) -> datetime | None:
+    """Before when it must not start: the first window's own start, if that is still to come."""
+    windows = windows_of(request, now, HORIZON)
+    return windows[0].start if windows and windows[0].start > now else None
+
+
+def offer_for(
+    request: Request, wish: Wish, planned: datetime, way: str, platform: str, now: datetime, note: str = ""
+) -> Offer | Reason:
+    """The offer that Slurm's plan makes; or the reason, if that is after all windows."""
+    planned = max(planned, now)
+    window: Window | None = None
+    if request.windows or request.recurring:
+        windows = windows_of(request, now, HORIZON)
+        window = next((one for one in windows if last_start(one) >= planned), None)
+        if window is None:
+            said = f"Slurm would start it in {wish.queue} at {planned:%Y-%m-%d %H:%M} UTC, after the windows asked for."
+            nearest = f"{planned.isoformat()}/PT1H"
+            return Reason("urn:window-passed", "schedule", said, nearest=nearest, platform=platform)
+    start = max(planned, window.start) if window else planned
+    return Offer(
+        platform=platform,
+        way=way,
+        start=start,
+        latest_start=max(start, last_start(window)) if window else start,
+        duration=request.duration,
+        nodes=(),
+        shape=Shape(wish.cores, wish.memory, wish.gpus),
+        terms=Predicted(p10=start, p50=start, p90=start, samples=0, as_of=now),
+        why=f"earliest in {wish.queue}{note}",
+        queue=wish.queue,
+        count=wish.nodes,
+        begin=window.start if window and window.start > now else None,
+    )
+
+
+def refusal(wish: Wish, words: str, site: Site, platform: str, now: datetime) -> Reason:
+    """Slurm's own words for why it plans nothing, and what may stand in the way."""
+    said = words.strip().splitlines()[-1] if words.strip() else "it gave no plan and no reason"
+    said = said.removeprefix("sbatch: ").removeprefix("error: ").removeprefix("allocation failure: ")
+    ahead = [one for one in site.reservations if one.end > now and one.start < (wish.begin or now) + wish.limit]
+    nearest = ""
+    if ahead:
+        first = min(ahead, key=lambda one: one.start)
+        free = timedelta(minutes=(first.start - now) // timedelta(minutes=1))
+        shorter = f"a time under {duration_text(free)}, or " if free > timedelta(minutes=5) else ""
+        nearest = f"{shorter}a start after {first.end:%Y-%m-%dT%H:%M:%SZ}, when the reservation {first.name} ends"
+    message = f"Slurm plans nothing for it in {wish.queue}: {said}"
+    return Reason("urn:refused-by-platform", "compute", message, nearest=nearest, platform=platform)
+
+
+def answer(offers: Sequence[Offer], reasons: Sequence[Reason]) -> Answer:
+    """The offers by their start; the reasons only where there is none."""
+    return Answer(tuple(sorted(offers, key=lambda offer: offer.start)), () if offers else tuple(reasons))
+
+
+def notes(site: Site, config: Mapping[str, str], now: datetime) -> tuple[str, ...]:
+    """What a person should know of what was found."""
+    said = []
+    hidden = {word.strip().lower() for word in config.get("PrivateData", "").split(",")}
+    if hidden & {"jobs", "nodes", "reservations", "partitions"}:
+        said.append(f"the view is partial: this site hides others' {', '.join(sorted(hidden - {'none', ''}))}")
+    for one in site.reservations:
+        if one.end > now:
+            span = f"{one.start:%Y-%m-%d %H:%M} to {one.end:%Y-%m-%d %H:%M} UTC"
+            said.append(f"reservation {one.name}: {len(one.nodes)} nodes from {span}")
+    away = [node.node.name for node in site.nodes if not node.here]
+    if away:
+        said.append(f"{len(away)} of {len(site.nodes)} nodes can't be used now")
+    said += [f"the queue {queue.name} gives whole nodes only" for queue in site.queues if queue.whole]
+    if any(node.threads > 1 for node in site.nodes):
+        said.append("Slurm counts threads here; Sublet asks for whole cores, each with all its threads")
+    return tuple(said)

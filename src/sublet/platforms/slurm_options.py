@@ -1,0 +1,113 @@
+"""The options of sbatch: those that a job's wish becomes, and those that a person may add."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+MIB = 1 << 20
+LEEWAY = timedelta(minutes=1)  # beyond its own time, so that the job can stop itself and tell of it
+WORD = re.compile(r"--[a-z][a-z-]*(=[\x20-\x7e]{1,500})?")
+
+# What a person may add. Not here: what Sublet says itself, what runs other commands, what hides the job or its end.
+ALLOWED = frozenset(
+    """
+    acctg-freq constraint contiguous core-spec cores-per-socket cpu-freq distribution exclude exclusive
+    extra-node-info gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags hint
+    licenses mail-type mail-user mem-bind mem-per-cpu mem-per-gpu mincpus network nice nodelist ntasks-per-core
+    ntasks-per-gpu ntasks-per-socket oversubscribe power prefer reservation sockets-per-node spread-job switches
+    thread-spec threads-per-core tmp tres-bind tres-per-task use-min-nodes wckey
+    """.split()  # noqa: SIM905 - a list of so many words is read best as words
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked of Slurm for one job."""
+
+    queue: str
+    nodes: int
+    cores: int  # per node
+    memory: int  # bytes per node
+    gpus: int  # per node
+    time: timedelta
+    threads: int = 1  # that Slurm counts for each core
+    longest: timedelta | None = None  # the queue's own limit
+    begin: datetime | None = None
+    names: tuple[str, ...] = ()  # exact nodes
+    comment: str = ""
+
+    @property
+    def seconds(self) -> int:
+        """Its own time in whole seconds."""
+        return max(1, round(self.time.total_seconds()))
+
+    def named(self, names: tuple[str, ...], comment: str) -> Wish:
+        """The same on exact nodes, with a comment."""
+        return replace(self, names=names, comment=comment)
+
+    @property
+    def limit(self) -> timedelta:
+        """Slurm's time limit for it, in whole minutes."""
+        wanted = timedelta(minutes=max(1, math.ceil((self.time + LEEWAY) / timedelta(minutes=1))))
+        return min(wanted, self.longest) if self.longest and self.longest >= self.time else wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a platform's settings add to every job."""
+
+    project: str = ""
+    qos: str = ""
+    constraint: str = ""
+    reservation: str = ""
+    options: tuple[str, ...] = ()
+    refuses: tuple[str, ...] = ()  # options that the site refuses
+
+
+def flags(wish: Wish, account: Account) -> tuple[str, ...]:
+    """The words for sbatch; every value is one word, whatever is in it."""
+    return tuple(
+        f"--{name}={value}" for name, value in _said(wish, account) if value and name not in set(account.refuses)
+    ) + tuple(word for word in account.options if _name(word) not in account.refuses)
+
+
+def _said(wish: Wish, account: Account) -> Iterator[tuple[str, object]]:
+    yield "partition", wish.queue
+    yield "account", account.project
+    yield "qos", account.qos
+    yield "constraint", account.constraint
+    yield "reservation", account.reservation
+    yield "nodes", wish.nodes
+    yield "ntasks-per-node", wish.cores  # one for each core: what srun and mpirun start by themselves
+    yield "cpus-per-task", wish.threads if wish.threads > 1 else ""
+    yield "mem", f"{math.ceil(wish.memory / MIB)}M" if wish.memory else ""
+    yield "gres", f"gpu:{wish.gpus}" if wish.gpus else ""
+    yield "time", math.ceil(wish.limit / timedelta(minutes=1))
+    yield "begin", f"{wish.begin.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if wish.begin else ""
+    yield "nodelist", ",".join(wish.names)
+    yield "comment", wish.comment
+
+
+def _name(word: str) -> str:
+    return word.removeprefix("--").partition("=")[0]
+
+
+def wrong(words: Sequence[str], allowed: Collection[str] = ALLOWED) -> list[str]:
+    """What is wrong with options that a person added, in words."""
+    found = []
+    for word in words:
+        if not WORD.fullmatch(word):
+            found.append(f"{word!r} is not an option of the form --name=value")
+        elif _name(word) not in allowed:
+            found.append(f"--{_name(word)} can't be added here")
+    return found
+
+
+def comment(person: str, name: str) -> str:
+    """Who and what it is for, as one short line of plain characters."""
+    words = " ".join(part for part in ("sublet", person, name) if part)
+    return re.sub(r"[^A-Za-z0-9 ._@+-]", "_", words)[:120]

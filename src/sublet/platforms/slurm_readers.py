@@ -1,0 +1,340 @@
+"""How Slurm's commands answer, from 20.11 to 26.05: the text forms that all of them have."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sublet.core.offer import Node
+from sublet.core.session import Usage
+from sublet.platforms.port import ResultFile
+from sublet.platforms.slurm_states import Look, Record, Row
+
+MIB = 1 << 20
+NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE"})
+NODE_FORMAT = "%N|%R|%c|%z|%m|%G|%T"
+QUEUE_FORMAT = "%A|%T|%r|%S|%e|%P|%N|%j"
+PAST_FORMAT = "JobIDRaw,State,ExitCode,Start,End,Partition,NodeList,JobName"
+AWAY = re.compile(r"(^|\+)(down|drain|fail|maint|future|unk|err|inval|blocked)")  # one that sleeps can be woken
+
+
+@dataclass(frozen=True, slots=True)
+class SiteNode:
+    """A node, the queues that it is in, and how many threads Slurm counts for each of its cores."""
+
+    node: Node
+    queues: tuple[str, ...]
+    threads: int = 1
+    here: bool = True  # whether it can be used now, or when its jobs have ended
+
+
+@dataclass(frozen=True, slots=True)
+class SiteQueue:
+    """A partition and its limits; None is no limit of the partition's own."""
+
+    name: str
+    up: bool = True
+    default: bool = False
+    whole: bool = False  # it gives whole nodes only
+    min_nodes: int = 0
+    max_nodes: int | None = None
+    max_time: timedelta | None = None
+    max_cores: int | None = None  # CPUs per node
+    max_memory: int | None = None  # bytes per node
+    accounts: tuple[str, ...] = ()  # only these; empty: all
+    denied: tuple[str, ...] = ()
+    qos: str = ""  # a QOS of its own, whose limits are not shown here
+    needs_reservation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SiteReservation:
+    """Nodes that are kept for someone, or for maintenance."""
+
+    name: str
+    start: datetime
+    end: datetime
+    nodes: tuple[str, ...]
+
+
+def pairs(line: str) -> dict[str, str]:
+    """The `Key=value` words of one line of `scontrol show … -o`; a value may have spaces in it."""
+    found = list(re.finditer(r"(?:^|\s)([A-Za-z][\w:/]*)=", line))
+    ends = [match.start() for match in found[1:]] + [len(line)] * bool(found)
+    return {match[1]: line[match.end() : end].strip() for match, end in zip(found, ends, strict=True)}
+
+
+def moment(text: str) -> datetime | None:
+    """A time as Slurm prints it with TZ=UTC."""
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def length(text: str) -> timedelta | None:
+    """A limit like `1-02:00:00`, `04:00:00` or `30:00`; None if there is none."""
+    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+)(?::(\d+))?", text)
+    if not found:
+        return None
+    days, hours, mins, seconds = (int(part or 0) for part in found.groups())
+    if found[1] and found[4] is None and found[2] is None:  # D-HH
+        days, hours, mins = days, mins, 0
+    elif found[2] and found[4] is None:  # MM:SS, or D-HH:MM
+        hours, mins, seconds = (hours, mins, 0) if found[1] else (0, hours, mins)
+    return timedelta(days=days, hours=hours, minutes=mins, seconds=seconds)
+
+
+def count(text: str) -> int | None:
+    """A number that may be missing or unlimited."""
+    return int(text) if text.isdigit() else None
+
+
+def gpus(gres: str) -> int:
+    """The GPUs in `gpu:a100:4(S:0-1),gpu:2,shard:8`."""
+    found = re.findall(r"(?:^|,)(?:gres/)?gpu(?::[^:,()]+)*?:(\d+)(?=[,(]|$)", gres)
+    return sum(int(number) for number in found)
+
+
+def hosts(text: str) -> tuple[str, ...]:
+    """The names in `c[1-3,07-09],login`."""
+    names: list[str] = []
+    for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text if text not in NOTHING else ""):
+        names += _spread(part)
+    return tuple(names)
+
+
+def _spread(part: str) -> Iterator[str]:
+    before, bracket, rest = part.partition("[")
+    if not bracket:
+        yield part
+        return
+    inside, _, after = rest.partition("]")
+    for piece in inside.split(","):
+        first, dash, last = piece.partition("-")
+        for number in range(int(first), int(last if dash else first) + 1):
+            for tail in _spread(after):
+                yield f"{before}{number:0{len(first)}}{tail}"
+
+
+def read_nodes(text: str) -> tuple[SiteNode, ...]:
+    """The nodes in `sinfo -N`: one line for each node and queue."""
+    nodes: dict[str, SiteNode] = {}
+    for line in text.splitlines():
+        parts = line.strip().split("|")
+        if len(parts) != 7 or not parts[2].isdigit():
+            continue
+        name, queue, cpus, sizes, memory, gres, state = parts
+        seen = nodes.get(name)
+        threads = int(sizes.rpartition(":")[2]) if re.fullmatch(r"\d+:\d+:\d+", sizes) else 1
+        threads = threads if threads and int(cpus) % threads == 0 else 1
+        nodes[name] = SiteNode(
+            Node(name, int(cpus) // threads, int(re.sub(r"\D", "", memory) or 0) * MIB, gpus(gres)),
+            (*(seen.queues if seen else ()), queue),
+            threads,
+            not AWAY.search(state.lower()),
+        )
+    return tuple(nodes.values())
+
+
+def read_queues(text: str) -> tuple[SiteQueue, ...]:
+    """The partitions in `scontrol show partition -o`."""
+    return tuple(_queue(said) for line in text.splitlines() if (said := pairs(line)).get("PartitionName"))
+
+
+def _queue(said: Mapping[str, str]) -> SiteQueue:
+    cores, memory = count(said.get("MaxCPUsPerNode", "")), count(said.get("MaxMemPerNode", ""))
+    return SiteQueue(
+        name=said["PartitionName"],
+        up=said.get("State") == "UP" and said.get("RootOnly") != "YES",
+        default=said.get("Default") == "YES",
+        whole=said.get("OverSubscribe", "").startswith("EXCLUSIVE") or said.get("Exclusive") == "NODE",
+        min_nodes=count(said.get("MinNodes", "")) or 0,
+        max_nodes=count(said.get("MaxNodes", "")),
+        max_time=length(said.get("MaxTime", "")),
+        max_cores=cores,
+        max_memory=memory * MIB if memory else None,
+        accounts=_names(said.get("AllowAccounts", "")),
+        denied=_names(said.get("DenyAccounts", "")),
+        qos="" if said.get("QoS", "N/A") in NOTHING else said["QoS"],
+        needs_reservation=said.get("ReqResv") == "YES",
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return () if text in NOTHING or text == "ALL" else tuple(text.split(","))
+
+
+def read_reservations(text: str) -> tuple[SiteReservation, ...]:
+    """The reservations in `scontrol show res -o`."""
+    found = []
+    for said in map(pairs, text.splitlines()):
+        start, end = moment(said.get("StartTime", "")), moment(said.get("EndTime", ""))
+        if start and end:
+            found.append(SiteReservation(said.get("ReservationName", ""), start, end, hosts(said.get("Nodes", ""))))
+    return tuple(found)
+
+
+def read_config(text: str) -> dict[str, str]:
+    """The settings in `scontrol show config`."""
+    lines = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {name.strip(): value.strip() for name, _, value in lines}
+
+
+def read_accounts(text: str) -> tuple[str, ...]:
+    """The accounts in `sacctmgr -nP show assoc format=account`."""
+    return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+
+
+def read_words(text: str) -> dict[str, str]:
+    """Lines of a name and the rest."""
+    return dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
+
+
+def read_plan(stderr: str) -> datetime | None:
+    """When `sbatch --test-only` says that it would start."""
+    found = re.search(r"to start at (\S+)", stderr)
+    return moment(found[1]) if found else None
+
+
+def read_queue(text: str) -> dict[str, Row]:
+    """The jobs in `squeue`, by their names; of two with one name, the one that is still there."""
+    rows: dict[str, Row] = {}
+    for line in text.splitlines():
+        parts = line.split("|", 7)
+        if len(parts) == 8:
+            id, state, reason, start, end, queue, nodes, name = (part.strip() for part in parts)
+            row = Row(id, name, state, reason, moment(start), moment(end), queue, nodes)
+            if not (name in rows and rows[name].active):
+                rows[name] = row
+    return rows
+
+
+def read_past(text: str) -> dict[str, Row]:
+    """The jobs in `sacct -X -P`, by their names."""
+    rows: dict[str, Row] = {}
+    for line in text.splitlines():
+        parts = line.split("|", 7)
+        if len(parts) == 8:
+            id, said, exit, start, end, queue, nodes, name = (part.strip() for part in parts)
+            state, _, by = said.partition(" by ")
+            code, signal = _exit(exit)
+            rows[name] = Row(id, name, state.split()[0], "", moment(start), moment(end), queue, nodes, code, signal, by)
+    return rows
+
+
+def read_jobs(text: str) -> dict[str, Row]:
+    """The jobs in `scontrol show job -o`, by their names."""
+    rows: dict[str, Row] = {}
+    for said in map(pairs, text.splitlines()):
+        if said.get("JobName"):
+            code, signal = _exit(said.get("ExitCode", ""))
+            rows[said["JobName"]] = Row(
+                said["JobId"],
+                said["JobName"],
+                said["JobState"],
+                said.get("Reason", ""),
+                moment(said.get("StartTime", "")),
+                moment(said.get("EndTime", "")),
+                said.get("Partition", ""),
+                said.get("NodeList", ""),
+                code,
+                signal,
+            )
+    return rows
+
+
+def _exit(text: str) -> tuple[int | None, int]:
+    found = re.fullmatch(r"(\d+):(\d+)", text)
+    return (int(found[1]), int(found[2])) if found else (None, 0)
+
+
+def read_looks(text: str, keys: Sequence[str]) -> dict[str, Look]:
+    """What the directories of these sessions say, as `look.sh` prints it."""
+    looks = dict.fromkeys(keys, Look())
+    for line in text.split("\n"):
+        key, *parts = line.split("\t")
+        if key in looks and len(parts) == 9:
+            looks[key] = _look(*parts)
+    return looks
+
+
+def _look(
+    flags: str, id: str, duration: str, ran: str, began: str, until: str, cancel: str, warning: str, end: str
+) -> Look:
+    start = float(began) if re.fullmatch(r"\d+(\.\d+)?", began) else None
+    return Look(
+        claimed="c" in flags,
+        ran="r" in flags,
+        timed="t" in flags,
+        termed="k" in flags,
+        paused="p" in flags,
+        id=ran or id,
+        began=_at(start) if start else None,
+        ends=_at(max(start + (count(duration) or 0), count(until) or 0)) if start else None,
+        cancel=_text(cancel) if cancel else None,
+        warning=warning,
+        record=read_record(end),
+    )
+
+
+def _text(said: str) -> str:
+    try:
+        return str(json.loads(said))
+    except ValueError:
+        return ""
+
+
+def _at(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def read_record(text: str) -> Record | None:
+    """A job's own record of its end; None if there is none, or only a part."""
+    try:
+        said = json.loads(text)
+        wall = max(0.0, said["ended"] - said["started"])
+        usage = Usage(round(wall, 3), _seconds(said.get("times", "")), int(said.get("peak", 0)))
+        return Record(
+            said["kind"],
+            said["code"],
+            said["by"],
+            said["detail"],
+            _at(said["started"]),
+            _at(said["ended"]),
+            str(said["job"]),
+            said.get("node", ""),
+            bool(said.get("oom")),
+            usage,
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _seconds(times: str) -> float:
+    """The sum of what the shell's `times` prints: `0m1.20s 0m0.30s`."""
+    return round(sum(int(m) * 60 + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", times)), 3)
+
+
+def read_results(stdout: bytes) -> tuple[ResultFile, ...]:
+    """The files that `results.sh` lists, by their names."""
+    files = []
+    for entry in stdout.split(b"\0"):
+        size, _, rest = entry.decode("utf-8", "surrogateescape").partition(" ")
+        seconds, _, name = rest.partition(" ")
+        if name:
+            files.append(ResultFile(name.removeprefix("./"), int(size), _at(float(seconds))))
+    return tuple(sorted(files, key=lambda file: file.path))
+
+
+def usable(queues: Iterable[SiteQueue], nodes: Iterable[SiteNode]) -> dict[str, list[SiteNode]]:
+    """The nodes that each queue has and that can be used."""
+    found: dict[str, list[SiteNode]] = {queue.name: [] for queue in queues}
+    for node in nodes:
+        for name in node.queues:
+            if node.here and name in found:
+                found[name].append(node)
+    return found

@@ -1,0 +1,163 @@
+"""Keeping an eye on many jobs as a good guest: one bulk squeue at a time, files in between, Slurm's memory at need.
+
+The scheduler is asked at most once in `every` seconds, and less often while it is in trouble. The jobs' own records are
+files, and may be looked at more often. What has ended is never asked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from sublet.core.job import JobState, State
+from sublet.errors import PlatformUnreachable
+from sublet.platforms import slurm_commands as to
+from sublet.platforms.slurm_states import Look, Row, judge, settle
+from sublet.reach.port import Reach
+
+ASKED_LATELY = 900.0  # seconds for which a job that nobody asks for is still watched
+REMEMBERED = 5000  # ends
+AT_ONCE = 50  # jobs that Slurm's memory is asked for at a time
+AGAIN = 300.0  # seconds until it is asked again for one that it doesn't know
+SLOWEST = 16  # times the usual pause, while the scheduler is in trouble
+
+
+class Watch:
+    """The states of one platform's jobs, by their keys."""
+
+    def __init__(self, platform: str, every: float, look: float, patience: float) -> None:
+        """Nothing is known yet."""
+        self._platform, self._every, self._look_every, self._patience = platform, every, min(every, look), patience
+        self._lock = asyncio.Lock()
+        self._rows: Mapping[str, Row] = {}
+        self._queued_at = self._looked_at = float("-inf")
+        self._slow = 1
+        self._failure: PlatformUnreachable | None = None
+        self._asked: dict[str, float] = {}
+        self._looks: dict[str, Look] = {}
+        self._states: dict[str, JobState] = {}
+        self._submitted: dict[str, float] = {}
+        self._gone: dict[str, float] = {}
+        self._recalled: dict[str, float] = {}
+        self._cleaned: dict[str, float] = {}
+
+    def submitted(self, key: str) -> None:
+        """A job was submitted just now: it waits, whatever an older view of the queue shows."""
+        self.forget(key)
+        self._submitted[key] = time.monotonic()
+        self._looks[key] = Look(claimed=True)
+        self._states[key] = JobState(State.QUEUED, condition="submitted")
+
+    def forget(self, key: str) -> None:
+        """Know nothing of it any more."""
+        for known in (self._asked, self._looks, self._states, self._submitted, self._gone, self._recalled):
+            known.pop(key, None)
+
+    def cleaned(self, key: str) -> None:
+        """Its directory is gone: it is unknown from now on, though the queue may still show its last moments."""
+        now = time.monotonic()
+        self.forget(key)
+        self._cleaned = {old: when for old, when in self._cleaned.items() if now - when < ASKED_LATELY} | {key: now}
+
+    def look(self, key: str) -> Look:
+        """What was last seen of its files."""
+        return self._looks.get(key, Look())
+
+    def row(self, key: str) -> Row | None:
+        """What was last seen of it in the queue."""
+        return self._rows.get(key)
+
+    async def ask(self, reach: Reach, root: str, keys: Sequence[str]) -> dict[str, JobState]:
+        """Their states, as fresh as a good guest can have them."""
+        async with self._lock:
+            now = time.monotonic()
+            open_ = [key for key in keys if not self._over(key)]
+            self._asked.update(dict.fromkeys(open_, now))
+            if open_:
+                await self._refresh(reach, root, open_, now)
+            return {key: self._states.get(key) or JobState(State.UNKNOWN) for key in keys}
+
+    def _over(self, key: str) -> bool:
+        state = self._states.get(key)
+        return state is not None and state.state is State.ENDED
+
+    async def _refresh(self, reach: Reach, root: str, wanted: Sequence[str], now: float) -> None:
+        queue_due = now - self._queued_at >= self._every * self._slow
+        if not queue_due and self._failure and now - self._queued_at < self._every * self._slow:
+            raise self._failure
+        watched = self._watched(now)
+        new = [key for key in wanted if key not in self._looks]
+        keys = watched if queue_due or now - self._looked_at >= self._look_every else new
+        if not keys and not queue_due:
+            return
+        rows = await self._see(reach, root, keys, queue_due, now)
+        if rows is not None:
+            self._rows = rows
+        unsettled = [key for key in keys if not self._judge(key, now)]
+        if queue_due:
+            await self._recall(reach, unsettled, now)
+        else:
+            await self._recall(reach, [key for key in unsettled if key in new], now)
+        self._trim()
+
+    def _watched(self, now: float) -> list[str]:
+        for key in [key for key, when in self._asked.items() if now - when > ASKED_LATELY or self._over(key)]:
+            del self._asked[key]
+        return list(self._asked)
+
+    async def _see(
+        self, reach: Reach, root: str, keys: Sequence[str], queue: bool, now: float
+    ) -> dict[str, Row] | None:
+        """One exec: the queue if it is its turn, and the files."""
+        commands: list[Any] = [to.to_queue(self._platform)] if queue else []
+        commands += to.to_look(self._platform, root, keys)
+        try:
+            answers = await reach.run_all(commands)
+        except PlatformUnreachable as error:
+            if queue:
+                self._queued_at, self._slow, self._failure = now, min(self._slow * 2, SLOWEST), error
+            raise
+        rows: dict[str, Row] | None = None
+        if queue:
+            rows = answers.pop(0)
+            self._queued_at, self._slow, self._failure = now, 1, None
+        self._looked_at = now
+        for looks in answers:
+            self._looks.update(looks)
+        return rows
+
+    def _judge(self, key: str, now: float) -> bool:
+        """Whether what was seen says how it is."""
+        row, look = self._rows.get(key), self._looks[key]
+        if key in self._cleaned and not look.claimed:
+            row = None
+        if self._submitted.get(key, float("-inf")) >= self._queued_at and not (row and row.active) and not look.ran:
+            return True  # the queue was seen before it was submitted
+        if row is None or row.active or look.record:
+            self._gone.pop(key, None)
+        late = now - self._gone.setdefault(key, now) >= self._patience
+        state = judge(look, row, late)
+        if state:
+            self._states[key] = state
+        return state is not None
+
+    async def _recall(self, reach: Reach, keys: Sequence[str], now: float) -> None:
+        """What neither the queue nor the files say: Slurm may remember."""
+        some = [key for key in keys if now - self._recalled.get(key, float("-inf")) >= AGAIN][:AT_ONCE]
+        kept: dict[str, Row] = {}
+        if some:
+            self._recalled.update(dict.fromkeys(some, now))
+            ids = [id for key in some if (id := self._looks[key].id)]
+            for rows in reversed(await reach.run_all(to.to_remember(ids, some))):
+                kept |= rows
+        for key in keys:
+            row, look = kept.get(key), self._looks[key]
+            self._states[key] = (judge(look, row) if row else None) or settle(look)
+
+    def _trim(self) -> None:
+        ended: Iterable[str] = (key for key in self._states if self._over(key))
+        for key in list(islice(ended, max(0, len(self._states) - REMEMBERED))):
+            self.forget(key)

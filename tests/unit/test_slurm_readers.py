@@ -1,0 +1,163 @@
+"""What Slurm's commands print, in the dialects of several versions, is understood alike."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sublet.platforms import slurm_readers as read
+
+RECORDED = Path(__file__).parent.parent / "recorded" / "slurm"
+VERSIONS = sorted(path.name for path in RECORDED.iterdir())
+GIB = 1 << 30
+
+
+def recorded(version: str, name: str) -> str:
+    return (RECORDED / version / f"{name}.txt").read_text()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_partitions_and_their_limits_are_read_alike_from_every_version(version: str) -> None:
+    compute, shared = read.read_queues(recorded(version, "partitions"))
+    assert (compute.name, compute.default, compute.whole, compute.max_nodes) == ("compute", True, True, 2)
+    assert compute.max_time == timedelta(hours=1)
+    assert (shared.name, shared.whole, shared.max_cores, shared.max_time) == ("shared", False, 6, timedelta(hours=4))
+    assert compute.up
+    assert compute.accounts == ()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_reservations_are_read_alike_from_every_version(version: str) -> None:
+    (maintenance,) = read.read_reservations(recorded(version, "res"))
+    assert maintenance.name == "maint"
+    assert maintenance.nodes == ("c1", "c2")
+    assert maintenance.end - maintenance.start == timedelta(hours=1)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_jobs_are_read_alike_from_every_version(version: str) -> None:
+    jobs = read.read_jobs(recorded(version, "jobs"))
+    waiting = jobs["wrap"]
+    assert waiting.code == 0
+    assert waiting.queue in ("compute", "shared")
+    assert waiting.start
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_planned_start_is_read_whatever_stands_behind_it(version: str) -> None:
+    said = recorded(version, "testonly").splitlines()
+    planned = read.read_plan(said[1])
+    assert planned
+    assert planned.tzinfo is UTC
+    assert planned.date() == datetime(2026, 11, 15).date()
+    assert read.read_plan(said[5]) is None
+
+
+def test_no_reservation_is_none() -> None:
+    assert read.read_reservations("No reservations in the system\n") == ()
+
+
+def test_nodes_are_read_once_with_all_their_queues() -> None:
+    nodes = {one.node.name: one for one in read.read_nodes(recorded("22.05.8", "sinfo"))}
+    assert nodes["c1"].queues == ("compute", "debug")
+    assert nodes["c4"].node.gpus == 2
+    assert nodes["c4"].node.memory == 4000 << 20
+    assert all(one.here for one in nodes.values())
+
+
+def test_cores_are_cores_where_slurm_counts_threads() -> None:
+    (node,) = read.read_nodes("nid001|regular|256|2:64:2|515072|(null)|allocated\n")
+    assert (node.node.cores, node.threads) == (128, 2)
+
+
+@pytest.mark.parametrize("state", ["down*", "drained", "draining@", "maint", "fail", "mixed+drain", "inval"])
+def test_a_node_that_can_not_be_used_is_told_apart(state: str) -> None:
+    (node,) = read.read_nodes(f"n1|q|4|1:4:1|1000+|gpu:a100:4(S:0-1),shard:8|{state}\n")
+    assert not node.here
+    assert node.node.gpus == 4
+
+
+@pytest.mark.parametrize("state", ["idle", "mixed-", "allocated*", "idle~", "powering_up", "completing", "planned"])
+def test_a_node_that_is_busy_or_asleep_can_be_used(state: str) -> None:
+    (node,) = read.read_nodes(f"n1|q|4|1:4:1|1000|(null)|{state}\n")
+    assert node.here
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("c[1-3]", ("c1", "c2", "c3")),
+        ("n[08-10,12],login", ("n08", "n09", "n10", "n12", "login")),
+        ("r[1-2]n[1-2]", ("r1n1", "r1n2", "r2n1", "r2n2")),
+        ("(null)", ()),
+        ("one", ("one",)),
+    ],
+)
+def test_a_list_of_hosts_is_spread_out(text: str, names: tuple[str, ...]) -> None:
+    assert read.hosts(text) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [("1-02:00:00", 26), ("02:00:00", 2), ("30:00", 0.5), ("2-00", 48), ("1-12:30", 36.5), ("UNLIMITED", None)],
+)
+def test_a_time_limit_is_read_in_each_of_its_forms(text: str, hours: float | None) -> None:
+    assert read.length(text) == (None if hours is None else timedelta(hours=hours))
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("gpu:2", 2), ("gpu:a100:4", 4), ("gpu:h100:2(S:0),gpu:a100:1", 3), ("(null)", 0), ("craynetwork:4", 0)],
+)
+def test_gpus_are_counted(text: str, number: int) -> None:
+    assert read.gpus(text) == number
+
+
+def test_the_queue_is_read_by_the_names_of_the_jobs() -> None:
+    rows = read.read_queue(recorded("22.05.8", "squeue"))
+    assert rows["held-job"].state == "PENDING"
+    assert rows["held-job"].reason == "JobHeldUser"
+    assert rows["held-job"].start is None
+    assert rows["odd|name"].state == "FAILED"
+    assert rows["odd|name"].start == datetime(2026, 11, 15, 23, 54, 28, tzinfo=UTC)
+
+
+def test_of_two_jobs_with_one_name_the_one_that_is_there_counts() -> None:
+    rows = read.read_queue("1|RUNNING|None|N/A|N/A|q|c1|k\n2|COMPLETED|None|N/A|N/A|q|c1|k\n")
+    assert rows["k"].id == "1"
+
+
+def test_accounting_says_who_cancelled() -> None:
+    rows = read.read_past("5|CANCELLED by 20003|0:15|2026-11-15T23:54:11|2026-11-15T23:54:12|debug|c1|key\n")
+    assert (rows["key"].state, rows["key"].by, rows["key"].code, rows["key"].signal) == ("CANCELLED", "20003", 0, 15)
+
+
+def test_accounting_that_is_disabled_says_nothing() -> None:
+    assert read.read_past("Slurm accounting storage is disabled\n") == {}
+
+
+def test_a_record_that_was_cut_off_is_none() -> None:
+    assert read.read_record('{"kind":"exited","code":0,"by":""') is None
+    assert read.read_record("") is None
+
+
+def test_looks_are_told_apart_by_key() -> None:
+    end = (
+        '{"kind":"exited","code":3,"by":"","detail":"","started":10.5,"ended":12.0,"job":"7","node":"c1",'
+        '"times":"0m1.25s 0m0.25s","peak":1048576,"oom":false}'
+    )
+    text = f'a\tcr\t7\t60\t7\t10.5\t\t\t\t{end}\nb\nc\tc\t8\t60\t\t\t\t"it\'s me"\t\t\n'
+    looks = read.read_looks(text, ["a", "b", "c", "d"])
+    assert looks["a"].record
+    assert looks["a"].record.code == 3
+    assert looks["a"].record.usage.cpu == 1.5
+    assert looks["a"].ends == datetime.fromtimestamp(70.5, UTC)
+    assert not looks["b"].claimed
+    assert looks["c"].cancel == "it's me"
+    assert not looks["d"].claimed
+
+
+def test_results_keep_whatever_is_in_their_names() -> None:
+    files = read.read_results(b"5 1700000000 ./a b\nc\x007 1700000001 ./\xff\x00")
+    assert [file.path for file in files] == ["a b\nc", "\udcff"]
+    assert [file.size for file in files] == [5, 7]
