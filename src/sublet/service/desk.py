@@ -70,6 +70,9 @@ class Desk:
         self.surveys[name] = new
         return new
 
+    async def refresh(self) -> None:
+        """Look whether the platforms are still the same; the service itself knows how."""
+
     async def tell(self) -> None:
         """Wake the loop, and those who wait for events."""
         self.nudged.set()

@@ -127,6 +127,7 @@ class Loop:
     async def turn(self) -> bool:
         """One turn; whether there was anything to do."""
         now = self.desk.now()
+        await self.desk.refresh()
         await self._give_back()
         heard = await self._hear(now)
         await self._renew(now)
@@ -214,7 +215,7 @@ class Loop:
     async def _hear(self, now: datetime) -> bool:
         """What the platforms have to tell: those sessions are due at once."""
         heard = False
-        for name, platform in self.desk.platforms_by_name.items():
+        for name, platform in list(self.desk.platforms_by_name.items()):
             try:
                 news = await platform.news()
             except SubletError as error:

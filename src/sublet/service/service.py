@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import metadata
 from importlib.metadata import entry_points
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -19,12 +21,17 @@ from sublet.service import metrics
 from sublet.service.desk import log, utc_now
 from sublet.service.platforms import Platforms
 from sublet.service.reconcile import Loop
+from sublet.service.systems import Stamp, directory_of, stamp_of, systems_of
 from sublet.settings import Settings
 from sublet.store.store import Store
 
 
+@dataclass
 class Service(Platforms):
     """Ask, accept, run, look: what the HTTP interface and the pages call."""
+
+    _systems: set[str] = field(default_factory=set)  # the platforms that are the person's own systems
+    _systems_stamp: Stamp = ()
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -35,19 +42,16 @@ class Service(Platforms):
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         store = await asyncio.to_thread(Store.open, settings.database_url)
         kinds = survey_kinds()
-        platforms, bad = load_platforms(settings)
+        platforms, bad = load_platforms(settings.platforms)
         roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()
         movers = survey_movers(roots, public_only=settings.mode == "gateway" and not settings.private_data)
         broken = {f"kind {name}": why for name, why in kinds.broken.items()}
         broken |= {f"mover {name}": why for name, why in movers.broken.items()} | bad
         service = cls(settings, store, platforms, kinds.by_name, movers.found, broken, now)
         try:
-            for name, platform in platforms.items():
-                home = settings.home / "platforms" / name
-                home.mkdir(parents=True, exist_ok=True, mode=0o700)
-                await platform.open(home)
-                with contextlib.suppress(SubletError):  # an unreachable one is tried again when it is asked
-                    await service.survey(name)
+            for platform in list(platforms.values()):
+                await service._begin(platform)
+            await service.refresh()
             carrier = Loop(service)
             task = asyncio.create_task(carrier.run(), name="loop") if loop else None
             log.info("service.started", mode=settings.mode, platforms=list(platforms))
@@ -59,10 +63,38 @@ class Service(Platforms):
                     await asyncio.gather(task, return_exceptions=True)
                     await carrier.stop()
         finally:
-            for platform in platforms.values():
+            for platform in service.platforms_by_name.values():
                 await platform.close()
             store.close()
             log.info("service.stopped")
+
+    async def _begin(self, platform: Platform) -> None:
+        """Open a platform and look at it; one that can't be reached is tried again when it is asked."""
+        home = self.settings.home / "platforms" / platform.name
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        await platform.open(home)
+        with contextlib.suppress(SubletError):
+            await self.survey(platform.name)
+
+    async def refresh(self) -> None:
+        """Take up systems that were added or changed since the last look, and let go of those that were removed."""
+        stamp = stamp_of(directory_of(self.settings))
+        if stamp == self._systems_stamp:
+            return
+        self._systems_stamp = stamp
+        wanted, wrong = await asyncio.to_thread(systems_of, self.settings)
+        made, bad = load_platforms(wanted)
+        for name in [name for name in self._systems if made.get(name) != self.platforms_by_name.get(name)]:
+            await self.platforms_by_name.pop(name).close()
+            self.surveys.pop(name, None)
+            self._systems.discard(name)
+        self.broken = {name: why for name, why in self.broken.items() if not name.startswith("system ")}
+        self.broken |= {f"system {name}": why for name, why in (wrong | bad).items()}
+        for name, platform in made.items():
+            if name not in self.platforms_by_name:
+                self.platforms_by_name[name] = platform
+                self._systems.add(name)
+                await self._begin(platform)
 
     @property
     def mode(self) -> str:
@@ -82,12 +114,12 @@ class Service(Platforms):
         return metrics.page()
 
 
-def load_platforms(settings: Settings) -> tuple[dict[str, Platform], dict[str, str]]:
-    """The platforms that the settings name; a plug-in that can't be loaded is shown as broken, not absent."""
+def load_platforms(named: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Platform], dict[str, str]]:
+    """The platforms of these names and settings; a plug-in that can't be loaded is shown as broken, not absent."""
     found = {entry.name: entry for entry in entry_points(group="sublet.platforms")}
     platforms: dict[str, Platform] = {}
     broken: dict[str, str] = {}
-    for name, values in settings.platforms.items():
+    for name, values in named.items():
         rest = dict(values)
         kind = rest.pop("kind", name)
         if kind not in found:

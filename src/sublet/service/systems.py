@@ -1,0 +1,64 @@
+"""The person's own systems are platforms too: each file in SUBLET_HOME/systems, as soon as it is there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Any
+
+from sublet.core.system import System
+from sublet.errors import SubletError
+from sublet.settings import Settings
+from sublet.systems.own import Systems
+
+Stamp = tuple[tuple[str, int, int], ...]  # of each file: its name, when it was changed, and its size
+
+
+def directory_of(settings: Settings) -> Path:
+    """Where a person keeps their own systems."""
+    return settings.home / "systems"
+
+
+def stamp_of(directory: Path) -> Stamp:
+    """What changes when a system is added, changed or removed; costs a look at one directory."""
+    found = []
+    with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):
+                status = entry.stat()
+                found.append((entry.name, status.st_mtime_ns, status.st_size))
+    return tuple(sorted(found))
+
+
+def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """The settings of a platform for each system that can be one, and what is wrong with the others.
+
+    Own logins are for personal mode: a gateway has none.
+    """
+    platforms: dict[str, dict[str, Any]] = {}
+    broken: dict[str, str] = {}
+    if settings.mode != "personal":
+        return platforms, broken
+    systems = Systems(str(directory_of(settings)))
+    for name in systems.own_names():
+        try:
+            system = systems.find(name)
+        except SubletError as error:
+            broken[name] = f"{error.message} {error.advice}".strip()
+            continue
+        if system.scheduler in ("", "slurm") and system.hosts:
+            platforms[name] = platform_of(system)
+        else:
+            broken[name] = f"Its scheduler is {system.scheduler or 'not known'}; only Slurm can be used so far."
+    return platforms, broken
+
+
+def platform_of(system: System) -> dict[str, Any]:
+    """A system's facts as the settings of the platform that reaches it."""
+    values: dict[str, Any] = {"kind": "slurm", "host": system.hosts[0], "shared": system.shares_connections}
+    values |= {"user": system.user, "port": system.port or 0, "project": system.project, "queue": system.queue}
+    if system.jump:
+        values["ssh"] = {"ProxyJump": system.jump}
+    values["refuses"] = tuple(option.lstrip("-") for option in system.refuses)
+    return values
