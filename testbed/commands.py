@@ -14,6 +14,7 @@ from testbed.machines import clean_environment, entering, first_process, start_m
 from testbed.network import cable
 from testbed.people import CODE_SECRET, PASSWORD, USERS, code
 from testbed.plan import Plan, SiteError, Skip, names, started
+from testbed.waiting import wait_for_machine
 
 SKIPPED = 77  # what test programs say when they cannot run here
 
@@ -132,7 +133,7 @@ def do_boot(options: argparse.Namespace) -> None:
         raise SiteError(f"{plan.name} has no machine {options.machine}")
     if first_process(plan, options.machine) is None:
         start_machine(plan, options.machine)
-        lifecycle.wait_until_on(plan, options.machine)
+        wait_for_machine(plan, options.machine)
 
 
 def do_cable(options: argparse.Namespace) -> None:

@@ -4,7 +4,6 @@ import dataclasses
 import fcntl
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,12 +12,12 @@ from pathlib import Path
 
 from testbed import network
 from testbed.layer import write_layers
-from testbed.machines import UNSHARE, cgroup, clean_environment, entering, first_process, start_machine, stop_machine
+from testbed.machines import UNSHARE, cgroup, start_machine, stop_machine
 from testbed.plan import NAME, ROOT, Plan, SiteError, Skip, names, started
 from testbed.slurm import slurm_version
+from testbed.waiting import wait_for_site
 
 CONTROLLERS = ("memory", "freezer", "cpuset", "cpuacct", "devices")
-PATIENCE = 60  # seconds until all nodes must be idle
 
 
 def up(wanted: Plan) -> Plan:
@@ -32,8 +31,7 @@ def up(wanted: Plan) -> Plan:
         network.make_network(plan)
         for machine in plan.machines:
             start_machine(plan, machine)
-        wait_until_idle(plan)
-        wait_until_on(plan, "login")
+        wait_for_site(plan)
         plan = dataclasses.replace(plan, owner=wanted.owner)
         plan.save()
     except BaseException:
@@ -107,49 +105,6 @@ def mount_tmpfs(path: Path, size: str, mode: str) -> None:
     """Mount a file system of its own, of a size at most."""
     path.mkdir()
     network.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode={mode}", "sublet-testbed", str(path)])
-
-
-def wait_until_idle(plan: Plan) -> None:
-    """Return when Slurm says that every node is idle; say what the machines said when one of them gave up."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if exited := sorted((plan.root / "log").glob("*.exited")):
-            raise SiteError(f"{exited[0].stem} gave up:\n{last_words(plan)}")
-        if first_process(plan, "ctl"):
-            asked = entering(plan, "ctl", ["sinfo", "-h", "-N", "-o", "%N %t"])
-            said = subprocess.run(asked, capture_output=True, text=True, env=clean_environment()).stdout
-            if len({line for line in said.splitlines() if line.endswith(" idle")}) == plan.nodes:
-                return
-        time.sleep(0.05)
-    raise SiteError(f"the nodes of {plan.name} are not idle after {PATIENCE} s:\n{last_words(plan)}")
-
-
-def wait_until_on(plan: Plan, machine: str) -> None:
-    """Return when a machine can be entered and, if it serves others, its service answers."""
-    deadline = time.monotonic() + PATIENCE
-    while not (first_process(plan, machine) and answers(plan, machine)):
-        if time.monotonic() > deadline:
-            raise SiteError(f"{machine} of {plan.name} does not come up:\n{last_words(plan)}")
-        time.sleep(0.02)
-
-
-def answers(plan: Plan, machine: str) -> bool:
-    """Whether a machine does what it is there for, as far as others wait for it."""
-    if machine == "login":
-        try:
-            socket.create_connection((f"{plan.outer}.2", 22), timeout=1).close()
-        except OSError:
-            return False
-    if machine == "ctl":
-        asked = entering(plan, "ctl", ["scontrol", "ping"])
-        return not subprocess.run(asked, capture_output=True, env=clean_environment()).returncode
-    return True
-
-
-def last_words(plan: Plan) -> str:
-    """The ends of all logs of a site."""
-    ends = {log: log.read_text(errors="replace").splitlines()[-3:] for log in (plan.root / "log").glob("*.log")}
-    return "\n".join(f"{log.name}: {line}" for log, lines in sorted(ends.items()) for line in lines)
 
 
 def make_cgroups(plan: Plan) -> None:
