@@ -7,7 +7,7 @@ from datetime import date
 
 from sublet.cli.output import pairs, table
 from sublet.cli.texts import length, size
-from sublet.core.system import NodeKind, Queue, Source, System, age
+from sublet.core.system import NodeKind, Queue, Source, System, Tool, age
 
 KINDS = {
     "official": "the centre",
@@ -25,7 +25,7 @@ def described(system: System, today: date) -> list[str]:
         *_group("Login", _login(system)),
         *_group("Scheduler", _scheduler(system)),
         *_group("Compute nodes and the internet", _network(system)),
-        *_group("Tools", ((tool.name, _tool(tool.module, tool.version, tool.notes)) for tool in system.tools)),
+        *_group("Tools", ((tool.name, _tool(tool)) for tool in system.tools)),
         *_group("Files", (*system.files.items(), _said_by(system, "files"))),
         *_queues(system.queues),
         *_nodes(system.queues),
@@ -95,9 +95,13 @@ def _said_by(system: System, group: str) -> tuple[str, str]:
     return "says", ", ".join(f"{name} ({dates[name]})" for name in system.sourced.get(group, ()))
 
 
-def _tool(module: str, version: str, notes: str) -> str:
-    parts = [version, f"in the module {module}" if module else "", notes]
-    return ", ".join(part for part in parts if part) or "there"
+def _tool(tool: Tool) -> str:
+    parts = [tool.version, f"in the module {tool.module}" if tool.module else "", tool.notes]
+    return (", ".join(part for part in parts if part) or "there") + _by(tool.sources)
+
+
+def _by(sources: tuple[str, ...]) -> str:
+    return f" ({', '.join(sources)})" if sources else ""
 
 
 def _queues(queues: tuple[Queue, ...]) -> list[str]:
@@ -177,7 +181,7 @@ def _node(kind: NodeKind) -> str:
         f"chosen by {kind.select}" if kind.select else "",
         kind.notes,
     ]
-    return ", ".join(part for part in parts if part) + (f" ({', '.join(kind.sources)})" if kind.sources else "")
+    return ", ".join(part for part in parts if part) + _by(kind.sources)
 
 
 def _source(source: Source) -> str:

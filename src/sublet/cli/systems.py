@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
 import click
 
 from sublet.cli.command import Example, Group, command
+from sublet.cli.logins import login, logout
 from sublet.cli.output import Output, table
 from sublet.cli.texts import counted
 from sublet.core.amounts import parse_count, parse_duration, parse_memory
 from sublet.core.refusals import check as check_wish
-from sublet.core.system import System, age
-from sublet.core.wish import Finding, Wish, refused
+from sublet.core.refusals import queue_for
+from sublet.core.system import Queue, System, age
+from sublet.core.wish import Finding, Wish, refused, wish_of
+from sublet.errors import BadSystem
 from sublet.home import sublet_home
 from sublet.systems import catalogue
 from sublet.systems.own import Systems
 
+SIZES = {"nodes", "cores", "memory", "gpus", "time"}
 SIGNS = {"ok": "ok", "warning": "note", "error": "NO", "unknown": "?"}
 
 
@@ -47,10 +53,15 @@ def system() -> None:
 
 @command("list", "sublet system list")
 def list_systems(out: Output) -> None:
-    """List your own systems and those of the catalogue, with the age of what is known."""
+    """List systems, your own first, with the age of what is known."""
     systems = own_systems()
     own = systems.own_names()
-    found = [systems.find(name) for name in (*own, *(name for name in systems.names() if name not in own))]
+    found = []
+    for name in (*own, *(name for name in systems.names() if name not in own)):
+        try:
+            found.append(systems.find(name))
+        except BadSystem as error:
+            out.note(f"note: {error.message}")
     out.show(
         [{"name": one.name, "own": one.name in own, **_summary(one)} for one in found],
         lambda: table(
@@ -107,9 +118,10 @@ def show(out: Output, name: str) -> None:
 @click.option("--queue", metavar="NAME", help="The queue to use, if none is said.")
 @click.option("--scheduler", type=click.Choice(["slurm", "pbs"]), help="What runs jobs there; slurm if none is said.")
 def add(out: Output, name: str, like: str | None, host: tuple[str, ...], scheduler: str | None, **mine: Any) -> None:
-    """Make a system your own: one of the catalogue, or one that it doesn't have.
+    """Make a system your own.
 
-    It becomes a file in SUBLET_HOME/systems, which you can edit: what stands there counts before the catalogue.
+    It is one of the catalogue, or, with --host, one that the catalogue doesn't have. It becomes a file in
+    SUBLET_HOME/systems, which you can edit: what stands there counts before the catalogue.
     """
     like = like or (name if name in catalogue.names() else None)
     if not (like or host):
@@ -137,13 +149,18 @@ def _check_queue(systems: Systems, found: System) -> None:
 @command("remove", "sublet system remove expanse")
 @click.argument("name", shell_complete=_names)
 def remove(out: Output, name: str) -> None:
-    """Forget one of your own systems; the catalogue keeps its own."""
+    """Forget one of your own systems."""
     own_systems().remove(name)
     out.show({"removed": name}, lambda: [f"{name} is removed."], lambda: [name])
 
 
-@command("check", "sublet system check stampede3 --queue skx --nodes 2 --time 1h")
+@command(
+    "check",
+    "sublet system check stampede3 --queue skx --nodes 2 --time 1h",
+    "sublet system check expanse job.yaml --queue shared",
+)
 @click.argument("name", shell_complete=_names)
+@click.argument("file", required=False, metavar="[FILE|-]")
 @click.option("--queue", metavar="NAME", default="", help="The partition, QOS or queue.")
 @click.option("--project", metavar="NAME", default="", help="The project, or account, that is charged.")
 @click.option("--constraint", metavar="NAME", default="", help="The sort of node, where there are several.")
@@ -155,23 +172,44 @@ def remove(out: Output, name: str) -> None:
 @click.option("--jobs", metavar="N", help="How many such jobs at once.")
 @click.option("--option", metavar="WORDS", multiple=True, help="A word for the scheduler: --option=--mem=8G.")
 def check(
-    out: Output, name: str, queue: str, project: str, constraint: str, option: tuple[str, ...], **said: Any
+    out: Output,
+    name: str,
+    file: str | None,
+    queue: str,
+    project: str,
+    constraint: str,
+    option: tuple[str, ...],
+    **said: Any,
 ) -> int:
-    """Say what a system would refuse, before anyone signs in; exit code 1 if it would refuse something.
+    """Say what a system would refuse.
 
-    Each part of the request is shown with its limit and the flag that changes it. Nodes and cores are never turned
-    into one another in silence.
+    Nobody needs to sign in for it. Each part of the request, from a FILE or from options, is shown with its limit and
+    the flag that changes it; nodes and cores are never turned into one another in silence. The exit code is 1 if
+    something would be refused.
     """
     found = own_systems().find(name)
-    wish = Wish(queue, project, constraint, options=option, **_amounts(said))
+    wish = replace(_in_file(file) if file else Wish(), queue=queue, project=project, constraint=constraint)
+    wish = replace(wish, options=option, **_amounts(said))
     findings = check_wish(found, wish, today())
     would = refused(findings)
     out.show(
         {"system": name, "refused": would, "looked_at": found.looked_at, "findings": findings},
-        lambda: _checked(found, findings),
+        lambda: _checked(found, wish, findings),
         lambda: (f"{one.field}: {one.message}" for one in findings if one.state == "error"),
     )
     return 1 if would else 0
+
+
+def _in_file(file: str) -> Wish:
+    """What a request file says of sizes and time; what the short form leaves out was not said."""
+    from sublet.client.documents import document_of, parse  # only with a file
+    from sublet.wire.request import read_request
+    from sublet.wire.short import is_short
+
+    document = parse(sys.stdin.buffer.read()) if file == "-" else document_of(file, {}, local=False)
+    wish = wish_of(read_request(document, datetime.now(UTC)))
+    left_out: dict[str, Any] = dict.fromkeys(SIZES - document.keys() if is_short(document) else ())
+    return replace(wish, **left_out)
 
 
 def _amounts(said: dict[str, str | None]) -> dict[str, Any]:
@@ -180,7 +218,7 @@ def _amounts(said: dict[str, str | None]) -> dict[str, Any]:
     return {field: parsers.get(field, parse_count)(text) for field, text in said.items() if text is not None}
 
 
-def _checked(found: System, findings: tuple[Finding, ...]) -> list[str]:
+def _checked(found: System, wish: Wish, findings: tuple[Finding, ...]) -> list[str]:
     """A table of all parts, then a paragraph for each that is not simply fine."""
     rows = [(SIGNS[one.state], one.field, one.wanted, _short(one.limit), one.flag) for one in findings]
     lines = table(("", "WHAT", "WANTED", "LIMIT", "CHANGED BY"), rows)
@@ -191,13 +229,22 @@ def _checked(found: System, findings: tuple[Finding, ...]) -> list[str]:
     unknown = sum(one.state == "unknown" for one in findings)
     words = ["It would be refused." if refused(findings) else "Nothing that is known speaks against it."]
     words += [f"{counted(unknown, 'limit')} not known (?)."] if unknown else []
-    words += [f"What is known was looked at {age(found.looked_at, today())}."] if found.looked_at else []
-    return [*lines, "", " ".join(words)]
+    return [*lines, "", " ".join(words), *_provenance(found, queue_for(found, wish))]
+
+
+def _provenance(found: System, queue: Queue | None) -> list[str]:
+    """Who says so, and how long ago."""
+    if not found.looked_at:
+        return []
+    dates = {source.name: source.date for source in found.sources}
+    sources = ", ".join(f"{name} of {dates[name]}" for name in (queue.sources if queue else ()))
+    words = f"The limits of {queue.name} are from {sources}. " if queue and sources else ""
+    return [f"{words}Looked at {age(found.looked_at, today())}."]
 
 
 def _short(limit: str) -> str:
     return limit if len(limit) <= 40 else f"{limit[:39].rstrip(', ')}…"
 
 
-for one in (list_systems, show, add, check, remove):
+for one in (list_systems, show, add, check, remove, login, logout):
     system.add_command(one)

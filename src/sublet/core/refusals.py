@@ -19,7 +19,7 @@ _TESTS = ("tests", "interactive work", "courses")
 
 def check(system: System, wish: Wish, today: date | None = None) -> tuple[Finding, ...]:
     """Every part of a wish and what the system says to it; the person's own project and queue fill what is not said."""
-    wish = replace(wish, project=wish.project or system.project, queue=wish.queue or system.queue)
+    wish = _filled(system, wish)
     queue, asked = _queue(system, wish)
     case = Case(system, queue or Queue(""), wish)
     sizes = check_sizes(case) if queue else _not_known(wish)
@@ -33,6 +33,11 @@ def check(system: System, wish: Wish, today: date | None = None) -> tuple[Findin
     )
 
 
+def queue_for(system: System, wish: Wish) -> Queue | None:
+    """The queue that a wish is checked against; None where nothing is known of any."""
+    return _queue(system, _filled(system, wish))[0]
+
+
 def takers(system: System, wish: Wish) -> list[Queue]:
     """The queues, of those open to all, that would take a wish with the fewest warnings; those for tests come last."""
     judged = [(queue, *_faults(system, queue, wish)) for queue in system.queues if not queue.access]
@@ -40,6 +45,10 @@ def takers(system: System, wish: Wish) -> list[Queue]:
     least = min((warnings for warnings, _ in able), default=0)
     best = [queue for warnings, queue in able if warnings == least]
     return sorted(best, key=lambda queue: (queue.preemptible, queue.purpose in _TESTS))
+
+
+def _filled(system: System, wish: Wish) -> Wish:
+    return replace(wish, project=wish.project or system.project, queue=wish.queue or system.queue)
 
 
 def _faults(system: System, queue: Queue, wish: Wish) -> tuple[int, int]:

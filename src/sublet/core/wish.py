@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
+from sublet.core.request import Request
+
 State = Literal["ok", "warning", "error", "unknown"]  # unknown: nobody wrote down the limit
 
 
@@ -41,6 +43,18 @@ class Finding:
     limit: str = ""
     message: str = ""  # why it is not simply fine
     nearest: str = ""  # what to write instead
+
+
+def wish_of(request: Request) -> Wish:
+    """What a request wants of a system: the least that it is content with."""
+    compute = request.compute
+    return Wish(
+        nodes=compute.nodes.min,
+        cores=compute.cores.min,
+        memory=compute.memory.min,
+        gpus=compute.gpus.min,
+        time=request.duration,
+    )
 
 
 def refused(findings: tuple[Finding, ...]) -> bool:
