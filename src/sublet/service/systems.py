@@ -10,6 +10,7 @@ from typing import Any
 from sublet.core.system import System
 from sublet.errors import SubletError
 from sublet.settings import Settings
+from sublet.systems.door import door_of
 from sublet.systems.own import Systems
 
 Stamp = tuple[tuple[str, int, int], ...]  # of each file: its name, when it was changed, and its size
@@ -56,9 +57,7 @@ def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str,
 
 def platform_of(system: System) -> dict[str, Any]:
     """A system's facts as the settings of the platform that reaches it."""
-    values: dict[str, Any] = {"kind": "slurm", "host": system.hosts[0], "shared": system.shares_connections}
-    values |= {"user": system.user, "port": system.port or 0, "project": system.project, "queue": system.queue}
-    if system.jump:
-        values["ssh"] = {"ProxyJump": system.jump}
-    values["refuses"] = tuple(option.lstrip("-") for option in system.refuses)
-    return values
+    door = door_of(system)
+    values: dict[str, Any] = {"kind": "slurm", "project": system.project, "queue": system.queue}
+    values |= {"ssh": door.pop("options"), "refuses": tuple(option.lstrip("-") for option in system.refuses)}
+    return values | door

@@ -1,0 +1,18 @@
+"""How a system is entered: the same facts for the person's own login and for the platform that uses it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sublet.core.system import System
+from sublet.errors import BadRequest
+
+
+def door_of(system: System) -> dict[str, Any]:
+    """Host, user, port, options for ssh, and whether one connection may carry many commands."""
+    if not system.hosts:
+        hint = f"Say where it is: sublet system add {system.name} --like {system.like or system.name} --host HOST"
+        raise BadRequest(f"It is not known where to sign in to {system.name}.", hint=hint)
+    options = {"ProxyJump": system.jump} if system.jump else {}
+    door: dict[str, Any] = {"host": system.hosts[0], "user": system.user, "port": system.port or 0, "options": options}
+    return door | {"shared": system.shares_connections}
