@@ -78,6 +78,31 @@ async def test_as_much_memory_as_booked_is_fine(here: Here) -> None:
     assert state.end.usage.wall > 0
 
 
+FORKS = """
+import os, time
+for _ in range(200):
+    try:
+        if not os.fork():
+            time.sleep(300)
+    except OSError as error:
+        print(error.strerror)
+        break
+"""
+
+
+async def test_a_session_has_no_more_processes_than_it_may(tmp_path: Path) -> None:
+    if "cgroup" not in machine.memory_note(True):
+        pytest.skip("this machine lets us make no control group")
+    platform = Local(name="here", processes=50, grace=timedelta(seconds=1))
+    await platform.open(tmp_path)
+    trial = Here(platform)
+    state = await trial.ended(await trial.run("python3", "-c", FORKS, memory=256 * MIB))
+    assert state.end
+    assert await trial.printed() == "Resource temporarily unavailable\n"
+    assert "more than 50 processes" in state.end.detail
+    await trial.clean()
+
+
 async def test_the_survey_says_how_limits_are_enforced(here: Here) -> None:
     notes = " ".join((await here.platform.survey()).notes)
     assert "memory is limited by" in notes

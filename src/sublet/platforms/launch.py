@@ -136,11 +136,13 @@ def stop_lost(session: SessionDir) -> None:
 def sweep(session: SessionDir, seconds: float = 5.0) -> list[int]:
     """Kill all that a job has running without its shim; those that could not be killed."""
     try:
-        group = Group(0, (session.root / "ran" / "group").read_text())
+        group = Group(0, *(session.root / "ran" / "group").read_text().splitlines())
     except OSError:
         group = None
     word = f"SUBLET_SESSION={session.key}".encode()
     deadline = time.monotonic() + seconds
+    if group:
+        group.close()
     while left := [pid for pid in {*marked(word), *(group.pids() if group else [])} if start_time(pid) is not None]:
         send(left, signal.SIGKILL)
         if time.monotonic() > deadline:

@@ -58,6 +58,9 @@ class Local(Platform):
     output_limit: Memory = Field(
         default=GIB, ge=1 << 10, description="How much of stdout, and of stderr, is kept of each session."
     )
+    processes: int = Field(
+        default=2048, ge=16, description="How many processes and threads a session may have at a time."
+    )
     cgroups: bool = Field(
         default=True, description="Hold each session's memory by a control group, where one can be made."
     )
@@ -182,6 +185,7 @@ class Local(Platform):
             "work": str(session.work),
             "cores": given["cores"],
             "memory": job.shape.memory,
+            "processes": self.processes,
             "cgroups": self.cgroups,
             "until": job.until.timestamp(),
             "warn": job.warn.total_seconds(),

@@ -86,7 +86,7 @@ def docker_answers() -> bool:
 
 def memory_note(groups: bool) -> str:
     """In words, how a job's memory limit is enforced here: found out by trying, if control groups are to be used."""
-    group = cgroups.make(f"sublet-probe-{os.getpid()}", PROBE) if groups else None
+    group = cgroups.make(f"sublet-probe-{os.getpid()}", PROBE, 1, 1) if groups else None
     if group is None:
         return "memory is limited by watching each session's processes, with RLIMIT_DATA behind it"
     group.remove()

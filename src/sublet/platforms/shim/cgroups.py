@@ -27,6 +27,15 @@ def _write(value: str, *path: str) -> None:
         file.write(value)
 
 
+def _put(value: str, *path: str) -> bool:
+    """Write where that is welcome; whether it was."""
+    try:
+        _write(value, *path)
+    except OSError:
+        return False
+    return True
+
+
 def _own(controller: str) -> str:
     """The directory of the group that this process is in: of a controller of version 1, or ("") of version 2."""
     mine = ""
@@ -71,31 +80,50 @@ def _parents() -> list[tuple[int, str]]:
     if one:
         places.append((1, one))
     for place in (two, os.path.dirname(two)) if two else ():
-        if "memory" in _read(place, "cgroup.controllers").split():
-            if "memory" not in _read(place, "cgroup.subtree_control").split():
-                try:
-                    _write("+memory", place, "cgroup.subtree_control")
-                except OSError:
-                    continue  # it has processes of its own, or isn't ours
+        there = _read(place, "cgroup.controllers").split()
+        given = _read(place, "cgroup.subtree_control").split()
+        for controller in ("memory", "pids", "cpu"):
+            if (
+                controller in there
+                and controller not in given
+                and _put(f"+{controller}", place, "cgroup.subtree_control")
+            ):
+                given.append(controller)  # else it has processes of its own, or isn't ours
+        if "memory" in given:
             places.append((2, place))
     return places
 
 
 class Group:
-    """One job's control group."""
+    """One job's control group: a directory, and in version 1 one beside it for each other controller."""
 
-    def __init__(self, version: int, path: str) -> None:
+    def __init__(self, version: int, *folders: str) -> None:
         """Know it; `make` makes it."""
         self.version = version
-        self.path = path
+        self.folders = folders
+        self.path = folders[0]  # where its memory is counted
 
     def pids(self) -> list[int]:
         """The processes in it and in groups that they made below it."""
-        return [int(pid) for folder, _, _ in os.walk(self.path) for pid in _read(folder, "cgroup.procs").split()]
+        folders = [below for folder in self.folders for below, _, _ in os.walk(folder)]
+        return list({int(pid) for folder in folders for pid in _read(folder, "cgroup.procs").split()})
 
     def add(self, pid: int) -> None:
         """Put a process into it, and with it all that it starts from then on."""
         _write(str(pid), self.path, "cgroup.procs")
+        for folder in self.folders[1:]:
+            _put(str(pid), folder, "cgroup.procs")
+
+    def close(self) -> None:
+        """Let nothing new start in it, so that whoever stops what is there comes to an end."""
+        for folder in self.folders:
+            if os.path.exists(os.path.join(folder, "pids.max")):
+                _put("0", folder, "pids.max")
+
+    def refused(self) -> int:
+        """How many processes could not be started in it because it had too many."""
+        counts = [_read(folder, "pids.events").split() for folder in self.folders]
+        return sum(int(words[1]) for words in counts if words[:1] == ["max"])
 
     def killed(self) -> int:
         """How many processes the kernel has killed in it because memory ran out."""
@@ -118,33 +146,55 @@ class Group:
     def remove(self, seconds: float = 1.0) -> bool:
         """Kill what is still in it and remove it; False if it can't be removed in time."""
         deadline = time.monotonic() + seconds
-        while os.path.isdir(self.path):
+        while any(os.path.isdir(folder) for folder in self.folders):
             send(self.pids(), SIGKILL)
-            for folder, _, _ in os.walk(self.path, topdown=False):
-                try:
-                    os.rmdir(folder)
-                except OSError:
-                    pass  # still has processes that are dying
+            for top in self.folders:
+                for folder, _, _ in os.walk(top, topdown=False):
+                    try:
+                        os.rmdir(folder)
+                    except OSError:
+                        pass  # still has processes that are dying
             if time.monotonic() > deadline:
-                return not os.path.isdir(self.path)
+                return not any(os.path.isdir(folder) for folder in self.folders)
             time.sleep(0.005)
         return True
 
 
-def make(name: str, limit: int) -> Group | None:
-    """A new group with a memory limit in bytes; None where we may not make one."""
+def make(name: str, memory: int, processes: int, cores: int) -> Group | None:
+    """A new group with a limit of its memory, in bytes, and of its processes; None where we may not make one.
+
+    Many processes share the time of as many cores as were booked, so that they don't crowd out the machine's own.
+    """
     for version, parent in _parents():
         group = Group(version, os.path.join(parent, name))
         must, should = LIMITS[version]
         try:
             os.mkdir(group.path)
-            _write(str(limit), group.path, must)
+            _write(str(memory), group.path, must)
         except OSError:
             group.remove(0)
             continue
-        try:
-            _write(str(limit if version == 1 else 0), group.path, should)
-        except OSError:
-            pass  # this kernel doesn't count swap
+        _put(str(memory if version == 1 else 0), group.path, should)  # some kernels don't count swap
+        if version == 1:
+            return Group(1, group.path, *_beside(name, processes, cores))
+        _put(str(processes), group.path, "pids.max")
+        _put(str(min(100 * max(1, cores), 10000)), group.path, "cpu.weight")
         return group
     return None
+
+
+def _beside(name: str, processes: int, cores: int) -> list[str]:
+    """The same group for the other controllers of version 1, as far as we may make it."""
+    made = []
+    for controller, file, value in (("pids", "pids.max", processes), ("cpu", "cpu.shares", 1024 * max(1, cores))):
+        parent = _own(controller)
+        folder = os.path.join(parent, name)
+        try:
+            if parent:
+                os.mkdir(folder)
+        except OSError:
+            continue
+        if parent:
+            made.append(folder)
+            _put(str(value), folder, file)
+    return made

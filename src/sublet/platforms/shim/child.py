@@ -9,6 +9,7 @@ import signal
 from typing import Any
 
 from . import mounts
+from .processes import threads_of
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 WITHIN_GROUP, WITHOUT_GROUP = b"g", b"r"  # what the shim says when the process may go on
@@ -29,10 +30,12 @@ def become(job: dict[str, Any], environment: dict[str, str], outputs: list[int],
     os.setsid()
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.read(go, 1) == WITHOUT_GROUP:
-        twice = (
-            2 * job["memory"]
-        )  # the watch enforces the limit itself and calls it by its name; this is the wall behind it
+        twice = 2 * job["memory"]  # the watch enforces the limit and calls it by its name; this is the wall behind it
         resource.setrlimit(resource.RLIMIT_DATA, (twice, twice))
+        most = threads_of(os.getuid()) + job["processes"]  # the kernel counts all that this user has running
+        hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
     if os.getppid() != parent:
         os._exit(1)  # the shim died meanwhile
     if job["cores"]:

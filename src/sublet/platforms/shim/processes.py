@@ -39,6 +39,19 @@ def pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
+def threads_of(uid: int) -> int:
+    """How many threads a user has in all processes."""
+    total = 0
+    for pid in pids():
+        try:
+            mine = os.stat(f"/proc/{pid}").st_uid == uid
+        except OSError:
+            continue
+        fields = stat_fields(pid) if mine else []
+        total += int(fields[17]) if fields else 0
+    return total
+
+
 def descendants(root: int) -> list[int]:
     """All living processes below one, parents first."""
     below: dict[int, list[int]] = {}

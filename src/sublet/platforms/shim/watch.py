@@ -102,9 +102,10 @@ class Watch:
     def start(self) -> bool:
         """Start the main process; False, with the reason kept, if it can't be."""
         if self.job["cgroups"]:
-            self.group = cgroups.make(f"sublet-{self.job['key']}", self.job["memory"])
+            sizes = self.job["memory"], self.job["processes"], len(self.job["cores"])
+            self.group = cgroups.make(f"sublet-{self.job['key']}", *sizes)
         if self.group:
-            place("ran/group", self.group.path)  # so that the service can sweep it if we are killed
+            place("ran/group", "\n".join(self.group.folders))  # so that the service can sweep it if we are killed
         if self.job["connects"]:
             self.port = listeners.free_port()
         said = self.spawn("bind")
@@ -259,6 +260,8 @@ class Watch:
     def kill_all(self) -> None:
         """SIGKILL until nothing is left; a process that the kernel itself holds is named, not waited for."""
         deadline = time.monotonic() + 5
+        if self.group:
+            self.group.close()
         while rest := self.rest() + (self.group.pids() if self.group else []):
             send(rest, signal.SIGKILL)
             self.reap()
@@ -287,6 +290,8 @@ class Watch:
     def tell(self, end: dict[str, Any]) -> None:
         """Write the end, take away the control group, and tell the service."""
         self.outputs.look()
+        if self.group and self.group.refused():
+            self.notes.append(f"it had more than {self.job['processes']} processes, and no more could be started")
         if self.status is not None:
             code = os.waitstatus_to_exitcode(self.status)
             end["code" if code >= 0 else "signal"] = abs(code)
