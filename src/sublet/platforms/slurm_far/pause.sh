@@ -9,7 +9,7 @@ case $(squeue --noheader --jobs="$id" --format=%T) in
         scontrol "$verb" "$id" || exit 1
         echo queued
         ;;
-    RUNNING)
+    RUNNING | STOPPED)
         case $what in pause) signal=STOP ;; *) signal=CONT ;; esac
         scancel --full --signal="$signal" "$id" || exit 1
         case $what in pause) : >paused ;; *) rm -f paused ;; esac

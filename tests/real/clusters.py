@@ -1,0 +1,93 @@
+"""A Slurm platform on a site of the testbed, reached over ssh with a password and a code, as a researcher does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sublet.core.job import Job, JobState, Program, State
+from sublet.core.offer import Shape
+from sublet.platforms.slurm import Slurm
+from sublet.reach.login import Login
+from sublet.reach.prompts import Prompt
+from tests.sites import Site
+
+MEMORY = 128 << 20
+SOON = 45.0  # seconds that anything on a site may take
+
+
+def ssh_options(site: Site) -> dict[str, str]:
+    """What ssh must be told of a site."""
+    return {"UserKnownHostsFile": site.facts["known_hosts"], "HostKeyAlias": site.name, "IdentityFile": "none"}
+
+
+@contextmanager
+def logged_in(site: Site, home: Path) -> Iterator[Login]:
+    """A login that lasts as long as the block."""
+
+    async def answer(prompt: Prompt) -> str | None:
+        return str(site.facts["password"]) if "assword" in prompt.text else site.fresh_code()
+
+    control = home / "run" / "ssh"
+    control.parent.mkdir(parents=True)
+    login = Login(site.host, control=control, platform="far", user="researcher", options=ssh_options(site))
+    asyncio.run(login.open(answer))
+    yield login
+    asyncio.run(login.close())
+
+
+class Cluster:
+    """A platform on a site, and what tests do with it."""
+
+    def __init__(self, site: Site, home: Path) -> None:
+        """Know the site; `home` has its login."""
+        self.site, self.home = site, home
+
+    async def open(self, name: str = "far", **settings: Any) -> Slurm:
+        """A platform that polls often, as only a test may."""
+        usual = {"queue": "debug", "poll": 0.3, "look": 0.1, "patience": 1, "grace": 1}
+        slurm = Slurm(
+            name=name, host=self.site.host, user="researcher", ssh=ssh_options(self.site), **(usual | settings)
+        )
+        place = self.home / "platforms" / name
+        place.mkdir(parents=True, exist_ok=True)
+        await slurm.open(place)
+        return slurm
+
+
+def small(*argv: str, seconds: float = 60, **changes: Any) -> Job:
+    """A small job."""
+    values: dict[str, Any] = {
+        "program": Program(argv, changes.pop("environment", {}), changes.pop("files", {})),
+        "shape": Shape(1, MEMORY),
+        "nodes": (),
+        "until": datetime.now(UTC) + timedelta(seconds=seconds),
+        "warn": timedelta(0),
+    }
+    return Job(**(values | changes))
+
+
+async def until(platform: Slurm, job: str, seen: Callable[[JobState], bool]) -> JobState:
+    """Its state, once something is true of it."""
+    state = JobState(State.UNKNOWN)
+    try:
+        async with asyncio.timeout(SOON):
+            while not seen(state := (await platform.ask([job]))[job]):  # noqa: ASYNC110 (it happens elsewhere)
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise AssertionError(f"after {SOON:.0f} s: {state}") from None
+    return state
+
+
+async def ended(platform: Slurm, job: str) -> JobState:
+    """Its state once it has ended."""
+    return await until(platform, job, lambda state: state.state is State.ENDED)
+
+
+async def running(platform: Slurm, job: str) -> JobState:
+    """Its state once it runs."""
+    return await until(platform, job, lambda state: state.state is State.RUNNING)

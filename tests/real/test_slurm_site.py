@@ -1,0 +1,240 @@
+"""Slurm on a real site: the contract of every platform, honest ends, and values that stay data."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from sublet.core.job import Mount, State
+from sublet.core.offer import Predicted, Shape
+from sublet.core.request import Compute, Executable, Range, Request, Window
+from sublet.core.session import EndKind
+from sublet.errors import LoginNeeded, NotFound, PlatformRefused
+from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Rule, try_rule
+from sublet.platforms.slurm import Slurm
+from tests.real.clusters import Cluster, ended, logged_in, running, small, until
+from tests.sites import Site
+
+pytestmark = pytest.mark.anyio
+GIB = 1 << 30
+ODD = ["a b", 'it\'s "quoted"', "two\nlines", ";$(rm -rf $HOME) `id` && x", "-n", "--", "grüße ✓", "\\ * ? [a]", ""]
+
+
+@pytest.fixture(scope="module")
+def cluster(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    home = tmp_path_factory.mktemp("h")
+    with logged_in(site, home):
+        yield Cluster(site, home)
+
+
+@pytest.fixture
+async def slurm(cluster: Cluster) -> AsyncIterator[Slurm]:
+    platform = await cluster.open()
+    yield platform
+    for key in await platform.sweep(known=()):
+        assert await platform.find(key) is None
+    await platform.close()
+
+
+def key() -> str:
+    return f"test-{uuid4()}"
+
+
+async def output(slurm: Slurm, key: str) -> str:
+    return (await slurm.output(key, "stdout", 0, 100_000)).decode()
+
+
+@pytest.mark.parametrize("rule", PROMISES + WITH_PROCESSES, ids=lambda rule: rule.__name__)
+async def test_slurm_keeps_the_rule(slurm: Slurm, rule: Rule) -> None:
+    finding = await try_rule(slurm, rule)
+    assert finding.ok, f"{finding.rule} {finding.detail}"
+
+
+async def test_words_files_and_variables_arrive_as_they_are(slurm: Slurm) -> None:
+    script = 'for word; do printf "<%s>" "$word"; done; printf "[%s]" "$ODD"; cat "odd names/$2"'
+    files = {f"odd names/{ODD[1]}": b"\x00\xff content", "run it": f"#!/bin/sh\n{script}\n".encode()}
+    job = await slurm.submit(small("./run it", *ODD, environment={"ODD": ODD[2] + ODD[3]}, files=files), key())
+    state = await ended(slurm, job)
+    assert state.end
+    assert (state.end.kind, state.end.code) == (EndKind.EXITED, 0), await slurm.output(job, "stderr", 0, 1000)
+    wanted = "".join(f"<{word}>" for word in ODD) + f"[{ODD[2]}{ODD[3]}]"
+    assert await slurm.output(job, "stdout", 0, 10_000) == wanted.encode() + b"\x00\xff content"
+    assert {file.path for file in await slurm.results(job)} == set(files)
+    assert b"".join([part async for part in slurm.read(job, f"odd names/{ODD[1]}")]) == b"\x00\xff content"
+
+
+async def test_data_is_sent_and_seen_where_it_was_asked_for(slurm: Slurm) -> None:
+    name = key()
+    place = await slurm.place(name)
+    assert place
+    (place / "data" / "cube").mkdir()
+    (place / "data" / "cube" / "big").write_bytes(os.urandom(3_000_000))
+    script = (
+        'wc -c <in/cube/big; ls "$SUBLET_DATA"; echo x >in/cube/big || echo kept; echo $SUBLET_CORES $SUBLET_SESSION'
+    )
+    job = small("sh", "-c", script, mounts=(Mount("data/cube", "in/cube"),))
+    await slurm.submit(job, name)
+    await ended(slurm, name)
+    assert (await output(slurm, name)).split() == ["3000000", "cube", "kept", "1", name]
+    assert not place.exists(), "what was sent is not kept here"
+    assert await slurm.results(name) == ()
+
+
+async def test_a_signal_and_what_was_used_are_told(slurm: Slurm) -> None:
+    job = await slurm.submit(small("sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; kill -9 $$"), key())
+    state = await ended(slurm, job)
+    assert state.end
+    assert (state.end.kind, state.end.signal) == (EndKind.SIGNALLED, 9)
+    assert state.end.usage
+    assert state.end.usage.cpu > 0
+    assert state.started
+    assert state.ended
+    assert state.started <= state.ended
+
+
+async def test_a_cancel_behind_our_back_is_someone_elses(slurm: Slurm, cluster: Cluster) -> None:
+    jobs = [await slurm.submit(small("sleep", "50"), key()) for _ in range(2)]
+    held = await slurm.submit(small("true", begin=datetime.now(UTC) + timedelta(hours=1)), key())
+    for job in jobs:
+        await running(slurm, job)
+    cluster.site.on("researcher@login", "scancel", "--me")
+    for job in (*jobs, held):
+        state = await ended(slurm, job)
+        assert state.end
+        assert state.end.kind is EndKind.CANCELLED
+        assert "not through Sublet" in state.end.by
+
+
+async def test_a_queue_is_told_with_its_reason_and_a_pause_holds_a_job_there(slurm: Slurm) -> None:
+    job = await slurm.submit(small("true", begin=datetime.now(UTC) + timedelta(hours=1)), key())
+    state = await until(slurm, job, lambda state: "BeginTime" in state.condition)
+    assert state.state is State.QUEUED
+    assert await slurm.pause(job) == "queued"
+    await until(slurm, job, lambda state: "JobHeldUser" in state.condition)
+    assert await slurm.resume(job) == "queued"
+    await until(slurm, job, lambda state: "BeginTime" in state.condition)
+    with pytest.raises(PlatformRefused, match="still runs"):
+        await slurm.clean(job)
+    await slurm.cancel([job], "ann")
+    state = await ended(slurm, job)
+    assert state.end
+    assert (state.end.by, state.end.detail) == ("ann", "it had not started")
+
+
+async def test_what_runs_is_paused_by_stopping_it(slurm: Slurm) -> None:
+    job = await slurm.submit(small("sh", "-c", "while :; do echo tick; sleep 0.1; done"), key())
+    await until(slurm, job, lambda state: state.state is State.RUNNING)
+    assert await slurm.pause(job) == "running"
+    await until(slurm, job, lambda state: state.condition.startswith("paused"))
+    before = await output(slurm, job)
+    assert await output(slurm, job) == before
+    assert await slurm.resume(job) == "running"
+    await until(slurm, job, lambda state: not state.condition)
+    await slurm.cancel([job], "ann")
+    state = await ended(slurm, job)
+    assert state.end
+    assert state.end.by == "ann"
+    assert len(await output(slurm, job)) > len(before)
+
+
+async def test_a_program_is_warned_before_its_end_and_a_stubborn_one_is_stopped(slurm: Slurm) -> None:
+    script = (
+        'trap "" TERM; until [ -e "$SUBLET_WARNING" ]; do sleep 0.1; done; echo warned; while :; do sleep 0.1; done'
+    )
+    job = await slurm.submit(small("sh", "-c", script, seconds=6, warn=timedelta(seconds=3)), key())
+    await until(slurm, job, lambda state: "ends soon" in state.condition)
+    state = await ended(slurm, job)
+    assert state.end
+    assert state.end.kind is EndKind.TIMEOUT
+    assert await output(slurm, job) == "warned\n"
+    assert b"this session ends at" in await slurm.output(job, "stderr", 0, 1000)
+
+
+async def test_several_nodes_are_one_job(slurm: Slurm) -> None:
+    job = small("sh", "-c", "srun --ntasks-per-node=1 hostname; echo $SUBLET_NODES", queue="compute", count=2)
+    name = await slurm.submit(job, key())
+    await ended(slurm, name)
+    *nodes, count = (await output(slurm, name)).split()
+    assert count == "2"
+    assert len(set(nodes)) == 2
+
+
+async def test_a_time_beyond_slurms_limit_is_refused_in_its_words(slurm: Slurm) -> None:
+    job = await slurm.submit(small("sleep", "50"), key())
+    await running(slurm, job)
+    with pytest.raises(PlatformRefused, match="denied"):
+        await slurm.extend(job, datetime.now(UTC) + timedelta(hours=1))
+    await slurm.cancel([job], "ann")
+
+
+async def test_what_slurm_refuses_leaves_nothing_and_says_why(cluster: Cluster) -> None:
+    slurm = await cluster.open("strict", project="nobody-pays", queue="debug", reservation="none-such")
+    name = key()
+    with pytest.raises(PlatformRefused, match="reservation"):
+        await slurm.submit(small("true"), name)
+    assert await slurm.find(name) is None
+    await slurm.close()
+
+
+async def test_no_result_leads_out_of_the_working_directory(slurm: Slurm) -> None:
+    job = await slurm.submit(small("sh", "-c", "ln -s /etc/passwd link; ln -s /etc dir; echo x >file"), key())
+    await ended(slurm, job)
+    for path in ("link", "dir/passwd", "missing"):
+        with pytest.raises(NotFound):
+            [part async for part in slurm.read(job, path)]
+    with pytest.raises(PlatformRefused):
+        [part async for part in slurm.read(job, "../program")]
+
+
+async def test_offers_are_slurms_own_plan_in_each_queue_that_fits(cluster: Cluster) -> None:
+    slurm = await cluster.open("all", queue="")
+    now = datetime.now(UTC)
+    compute = Compute(cores=Range(2, 2), memory=Range(GIB, GIB))
+    request = Request(Executable("command"), compute, duration=timedelta(minutes=4))
+    answer = await slurm.offers(request, ["sh"], now)
+    assert {offer.queue for offer in answer.offers} == {"compute", "shared", "debug", "gpu"}
+    assert all(isinstance(offer.terms, Predicted) and offer.terms.samples == 0 for offer in answer.offers)
+    assert all(offer.shape == Shape(2, GIB) and offer.start >= now for offer in answer.offers)
+    later = Window(now + timedelta(hours=5), now + timedelta(hours=6))
+    (first, *_) = (await slurm.offers(Request(Executable("command"), compute, windows=(later,)), ["sh"], now)).offers
+    assert later.start <= first.start < first.latest_start < later.end
+    assert first.begin == later.start
+    await slurm.close()
+
+
+async def test_a_no_names_the_limit_of_the_queue(slurm: Slurm) -> None:
+    now = datetime.now(UTC)
+    for compute, duration, field, nearest in (
+        (Compute(cores=Range(9, 9)), timedelta(minutes=2), "compute.cores.min", "8"),
+        (Compute(nodes=Range(2, 2)), timedelta(minutes=2), "compute.nodes.min", "1"),
+        (Compute(gpus=Range(1, 1)), timedelta(minutes=2), "compute.gpus.min", "0"),
+        (Compute(), timedelta(hours=2), "schedule.duration", "5m"),
+    ):
+        answer = await slurm.offers(Request(Executable("command"), compute, duration=duration), ["sh"], now)
+        assert not answer.offers
+        assert (answer.reasons[0].field, answer.reasons[0].nearest) == (field, nearest)
+
+
+async def test_without_a_login_the_last_survey_answers_and_says_how_old_it_is(
+    slurm: Slurm, cluster: Cluster, tmp_path: Path
+) -> None:
+    await slurm.survey()
+    kept = (cluster.home / "platforms" / "far" / "survey.json").read_text()
+    elsewhere = Cluster(cluster.site, tmp_path)
+    lapsed = await elsewhere.open(fresh=0)
+    with pytest.raises(LoginNeeded):
+        await lapsed.survey()
+    (tmp_path / "platforms" / "far" / "survey.json").write_text(kept)
+    lapsed = await elsewhere.open(fresh=0)
+    survey = await lapsed.survey()
+    assert [node.name for node in survey.nodes] == ["c1", "c2", "c3"]
+    assert "sublet system login far" in survey.notes[0]
+    answer = await lapsed.offers(
+        Request(Executable("command"), duration=timedelta(minutes=2)), ["sh"], datetime.now(UTC)
+    )
+    assert "login is needed" in answer.offers[0].why
+    with pytest.raises(LoginNeeded):
+        await lapsed.submit(small("true"), key())
