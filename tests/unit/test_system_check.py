@@ -248,6 +248,7 @@ def test_the_sort_of_node_is_wanted_where_there_are_several() -> None:
     assert found(wish(gpus=4), "constraint", site).nearest == "--constraint gpu"
     assert found(wish(gpus=4, constraint="gpu"), "constraint", site).state == "ok"
     assert found(wish(constraint="gpu"), "cores", site).wanted == "all 40"
+    assert found(wish(gpus=4), "constraint", replace(site, constraint="gpu")).state == "ok"
     assert found(wish(constraint="lustre"), "constraint", site).state == "unknown"
 
 
@@ -263,6 +264,14 @@ def test_what_nobody_wrote_down_is_unknown_and_not_allowed_or_refused() -> None:
     assert not refused(findings)
     assert {f.field for f in findings if f.state == "ok"} == {"project", "option"}
     assert found(wish("q", nodes=2), "nodes", System("bare", queues=(Queue("q"),))).state == "unknown"
+
+
+def test_a_queue_knows_what_the_scheduler_calls_it() -> None:
+    assert SHARED.words == {"partition": "shared"}
+    short = CATALOGUE["archer2"].find_queue("short")
+    assert short is not None
+    assert short.words == {"partition": "standard", "qos": "short"}
+    assert all(queue.words.keys() <= {"partition", "qos"} for one in CATALOGUE.values() for queue in one.queues)
 
 
 def test_charges_say_nothing_against_a_wish() -> None:

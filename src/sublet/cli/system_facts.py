@@ -68,6 +68,7 @@ def _scheduler(system: System) -> Iterator[tuple[str, str]]:
     yield "kind", " ".join(part for part in (system.scheduler, system.version) if part)
     yield "project", ", ".join(part for part in (system.project, _needed(system)) if part)
     yield "queue", system.queue
+    yield "constraint", system.constraint
     yield "default queue", system.default_queue
     yield "must be said", ", ".join(system.needs)
     yield "refuses", ", ".join(system.refuses)

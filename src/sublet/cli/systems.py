@@ -116,6 +116,7 @@ def show(out: Output, name: str) -> None:
 @click.option("--user", metavar="USER", help="Your name there.")
 @click.option("--project", metavar="NAME", help="The project that is charged, if none is said.")
 @click.option("--queue", metavar="NAME", help="The queue to use, if none is said.")
+@click.option("--constraint", metavar="NAME", help="The sort of node to use, if none is said.")
 @click.option("--scheduler", type=click.Choice(["slurm", "pbs"]), help="What runs jobs there; slurm if none is said.")
 def add(out: Output, name: str, like: str | None, host: tuple[str, ...], scheduler: str | None, **mine: Any) -> None:
     """Make a system your own.

@@ -48,7 +48,13 @@ def takers(system: System, wish: Wish) -> list[Queue]:
 
 
 def _filled(system: System, wish: Wish) -> Wish:
-    return replace(wish, project=wish.project or system.project, queue=wish.queue or system.queue)
+    """With the person's own words where nothing was said."""
+    return replace(
+        wish,
+        project=wish.project or system.project,
+        queue=wish.queue or system.queue,
+        constraint=wish.constraint or system.constraint,
+    )
 
 
 def _faults(system: System, queue: Queue, wish: Wish) -> tuple[int, int]:

@@ -17,7 +17,9 @@ class Source:
     """Where facts come from."""
 
     name: str
-    kind: Literal["official", "copy", "configuration", "notes"]  # a copy of the official; others' settings; users' notes
+    kind: Literal[
+        "official", "copy", "configuration", "notes"
+    ]  # a copy of the official; others' settings; users' notes
     date: str  # of its text; a year or a month where no more is known
     link: str = ""
     file: str = ""  # a public repository, and the file in it
@@ -101,6 +103,12 @@ class Queue:
     notes: str = ""
     sources: tuple[str, ...] = ()
 
+    @property
+    def words(self) -> dict[str, str]:
+        """What the scheduler calls it: `{"partition": "standard", "qos": "short"}`; by its name alone, a partition."""
+        pairs = (option.lstrip("-").partition("=") for option in self.options)
+        return {name: value for name, _, value in pairs} or {"partition": self.name}
+
 
 @dataclass(frozen=True, slots=True)
 class Tool:
@@ -160,6 +168,7 @@ class System:
     port: int | None = None
     project: str = ""
     queue: str = ""
+    constraint: str = ""
     own: tuple[str, ...] = ()  # the facts that come from the person's own file: "login.hosts"
 
     def find_queue(self, name: str) -> Queue | None:

@@ -288,4 +288,5 @@ SYSTEM: dict[str, Read] = {
     "port": count,
     "project": text,
     "queue": text,
+    "constraint": text,
 }
