@@ -92,8 +92,9 @@ def settings(plan: Plan) -> dict[str, str]:
         "KillWait": "2",
         "ReturnToService": "2",
         "EnforcePartLimits": "NO" if plan.lax else "ALL",
-        "SlurmdTimeout": "5",  # a node that is silent for this long is down,
-        "MessageTimeout": "5",  # when Slurm has also tried this long to reach it
+        # A dead node is down after both of these, and some; less would fail jobs on a machine that is merely busy.
+        "SlurmdTimeout": "20",
+        "MessageTimeout": "10",
         "MpiDefault": "none",
         "PrologFlags": "Alloc",
     }

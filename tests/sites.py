@@ -20,6 +20,7 @@ from testbed import people
 
 COMMAND = [sys.executable, str(Path(__file__).resolve().parent.parent / "testbed" / "site")]
 CANNOT = 77
+HASTY = ("--slurm", "SlurmdTimeout=2", "--slurm", "MessageTimeout=2")  # a dead node is noticed in 10 s, not 35
 numbers = itertools.count(1)
 
 
@@ -157,5 +158,5 @@ def new_site(swept: None) -> Iterator[Callable[..., Site]]:
 
 @pytest.fixture
 def fresh_site(new_site: Callable[..., Site]) -> Site:
-    """A site of this test alone, which may break it."""
-    return new_site()
+    """A site of this test alone, which may break it; Slurm soon notices that a node is dead."""
+    return new_site(*HASTY)
