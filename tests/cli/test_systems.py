@@ -267,6 +267,7 @@ def test_adding_twice_is_refused(type_in: Type) -> None:
 def test_a_broken_file_is_told_with_its_line_and_does_not_hide_the_others(type_in: Type) -> None:
     type_in("system", "add", "lumi")
     file = Path(os.environ["SUBLET_HOME"], "systems", "lumi.yaml")
+    file.with_name("Odd Name.yaml").write_text("like: lumi\n")
     file.write_text("like: lumi\nlogin:\n  hots: [x]\n")
     typed = type_in("system", "show", "lumi")
     assert typed.code == 2
@@ -275,6 +276,7 @@ def test_a_broken_file_is_told_with_its_line_and_does_not_hide_the_others(type_i
     assert listed.code == 0
     assert "expanse" in listed.out
     assert f"note: What is known of the system lumi can't be read: {file}, line 3" in listed.err
+    assert "note: A system can't be called 'Odd Name'." in listed.err
 
 
 def test_only_own_systems_can_be_removed(type_in: Type) -> None:

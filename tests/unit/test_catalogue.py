@@ -203,6 +203,11 @@ def test_a_merge_goes_field_by_field_and_replaces_plain_lists() -> None:
             "login:\n  second_factor: yes\n",
             ", line 2: login.second_factor: yes can't stand here; write always or sometimes or never.",
         ),
+        (
+            "login:\n  hosts: [good, -oProxyCommand=x]\n",
+            ", line 2: login.hosts.1: -oProxyCommand=x is not one word, or begins with a dash.",
+        ),
+        ('user: "a b"\n', ", line 1: user: a b is not one word, or begins with a dash."),
         ("closes: soon\n", ", line 1: closes: soon is not a day; write it as 2026-11-15."),
         ("sources:\n  a: {kind: notes}\n", ", line 2: sources.a: a source needs its date."),
         ("login:\n  hosts: [a]\n  source: gone\n", ", line 3: login.source: there is no gone among the sources."),
@@ -222,7 +227,7 @@ def test_a_new_system_is_readable_by_its_owner_alone_and_can_be_removed(tmp_path
     systems = Systems(str(tmp_path / "home" / "systems"))
     assert systems.own_names() == []
     assert systems.add("mine", {"like": "lumi", "project": "project_465"}).project == "project_465"
-    assert os.stat(systems.directory).st_mode & 0o777 == 0o700
+    assert [os.stat(place).st_mode & 0o777 for place in (tmp_path / "home", systems.directory)] == [0o700, 0o700]
     assert os.stat(systems.file("mine")).st_mode & 0o777 == 0o600
     assert systems.own_names() == ["mine"]
     systems.remove("mine")

@@ -18,7 +18,7 @@ from sublet.core.refusals import check as check_wish
 from sublet.core.refusals import queue_for
 from sublet.core.system import Queue, System, age
 from sublet.core.wish import Finding, Wish, refused, wish_of
-from sublet.errors import BadSystem
+from sublet.errors import SubletError
 from sublet.home import sublet_home
 from sublet.systems import catalogue
 from sublet.systems.own import Systems
@@ -60,7 +60,7 @@ def list_systems(out: Output) -> None:
     for name in (*own, *(name for name in systems.names() if name not in own)):
         try:
             found.append(systems.find(name))
-        except BadSystem as error:
+        except SubletError as error:
             out.note(f"note: {error.message}")
     out.show(
         [{"name": one.name, "own": one.name in own, **_summary(one)} for one in found],

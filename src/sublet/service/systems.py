@@ -58,6 +58,9 @@ def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str,
 def platform_of(system: System) -> dict[str, Any]:
     """A system's facts as the settings of the platform that reaches it."""
     door = door_of(system)
-    values: dict[str, Any] = {"kind": "slurm", "project": system.project, "queue": system.queue}
+    known = system.find_queue(system.queue)
+    words = known.words if known else {"partition": system.queue}
+    values: dict[str, Any] = {"kind": "slurm", "project": system.project, "constraint": system.constraint}
+    values |= {"queue": words.get("partition", ""), "qos": words.get("qos", "")}
     values |= {"ssh": door.pop("options"), "refuses": tuple(option.lstrip("-") for option in system.refuses)}
     return values | door

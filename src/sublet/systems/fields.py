@@ -14,6 +14,7 @@ from sublet.errors import SubletError
 
 Path = tuple[str | int, ...]
 Read = Callable[[Any, Path], Any]
+_WORD = re.compile(r"[!-,.-~][!-~]*")  # printable, without spaces
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -58,6 +59,19 @@ def text(value: Any, path: Path) -> str:
 def texts(value: Any, path: Path) -> tuple[str, ...]:
     """Several words, or one."""
     return tuple(text(item, (*path, index)) for index, item in enumerate(items(value, path)))
+
+
+def word(value: Any, path: Path) -> str:
+    """One word that can't be taken for an option: a host, a user, a project."""
+    found = text(value, path)
+    if not _WORD.fullmatch(found):
+        raise Wrong(path, f"{shown(found)} is not one word, or begins with a dash.")
+    return found
+
+
+def words(value: Any, path: Path) -> tuple[str, ...]:
+    """Several such words, or one."""
+    return tuple(word(item, (*path, index)) for index, item in enumerate(items(value, path)))
 
 
 def flag(value: Any, path: Path) -> bool:

@@ -51,7 +51,8 @@ class Systems:
         import yaml
 
         file = self.file(name)
-        os.makedirs(self.directory, mode=0o700, exist_ok=True)
+        for directory in (os.path.dirname(self.directory), self.directory):
+            os.makedirs(directory, mode=0o700, exist_ok=True)
         try:
             handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:

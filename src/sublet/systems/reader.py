@@ -24,6 +24,8 @@ from sublet.systems.fields import (
     some_day,
     text,
     texts,
+    word,
+    words,
 )
 
 UNSTATED = "unstated"  # quotas of which nobody says whom they count for
@@ -39,10 +41,10 @@ SOURCE: dict[str, Read] = {
     "notes": text,
 }
 LOGIN: dict[str, Read] = {
-    "hosts": texts,
+    "hosts": words,
     "alias": text,
-    "jump": text,
-    "transfer_hosts": texts,
+    "jump": word,
+    "transfer_hosts": words,
     "ways": texts,
     "second_factor": _OFTEN,
     "factor": text,
@@ -284,9 +286,9 @@ SYSTEM: dict[str, Read] = {
     "queues": _queues,
     "doubts": texts,
     "sources": _source,
-    "user": text,
+    "user": word,
     "port": count,
-    "project": text,
-    "queue": text,
-    "constraint": text,
+    "project": word,
+    "queue": word,
+    "constraint": word,
 }
