@@ -14,7 +14,8 @@ from sublet.reach.port import Outcome
 
 _SLICE = 1 << 18
 _MOST = 1 << 28  # bytes that one stream may bring; a runaway command must not fill the service's memory
-_LEAVE = 2.0  # seconds that a process has to end by itself when its stdin is closed
+_LEAVE = 0.25  # seconds that a process has to end by itself: all is said, but a child of a login shell may hold it
+_LAST = 2.0  # seconds that a process has to end by itself when it has closed its streams
 _STDOUT, _STDERR = 1, 2
 
 
@@ -56,7 +57,7 @@ class Channel(asyncio.SubprocessProtocol):
         """Send a batch and wait for all its answers; raises Cut, and TimeoutError after so many seconds."""
         for stream in self._said.values():
             stream.clear()
-        feeding = asyncio.create_task(self._feed(batch))
+        feeding = asyncio.create_task(self._feed(list(batch.pieces())))
         try:
             async with asyncio.timeout(seconds):
                 for fd in self._said:
@@ -97,7 +98,7 @@ class Channel(asyncio.SubprocessProtocol):
 
     async def _cut(self, batch: Batch) -> Cut:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LEAVE):
+            async with asyncio.timeout(_LAST):
                 await self._ended.wait()
         stdout, stderr = self._said[_STDOUT], self._said[_STDERR]
         if max(len(stdout), len(stderr)) > _MOST:
@@ -105,8 +106,8 @@ class Channel(asyncio.SubprocessProtocol):
         words = (bytes(stderr[-4000:]) or bytes(stdout[-4000:])).decode("utf-8", "replace").strip()
         return Cut(batch.begun(stdout), self._transport.get_returncode(), words)
 
-    async def _feed(self, batch: Batch) -> None:
-        for piece in batch.pieces():
+    async def _feed(self, pieces: Sequence[bytes]) -> None:
+        for piece in pieces:
             for start in range(0, len(piece), _SLICE):
                 await self._room.wait()
                 self._stdin.write(piece[start : start + _SLICE])
