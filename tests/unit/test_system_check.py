@@ -76,7 +76,9 @@ def test_cores_beyond_a_node_are_told_in_both_readings_and_never_turned_into_nod
 
 
 def test_advice_keeps_within_the_other_limits_of_the_queue() -> None:
-    assert found(wish("shared", cores=256), "cores").nearest.startswith("--cores 127, or ")
+    said = found(wish("shared", cores=256), "cores")
+    assert said.nearest == "--cores 127"
+    assert said.message.endswith("If 256 in all were meant, they take 2 nodes, and a job has 1 at most.")
 
 
 def test_with_nodes_said_too_both_readings_are_told_for_these_nodes() -> None:

@@ -79,14 +79,18 @@ def _nodes(case: Case) -> Finding:
     if queue.min_nodes and count < queue.min_nodes:
         message = f"{queue.name} takes jobs of {queue.min_nodes} nodes and more."
         return part.found("error", message, f"--nodes {queue.min_nodes}")
-    limits = list(case.quotas("nodes"))
+    over = _exceeded(part, count, _node_limits(case), lambda most: f"--nodes {most}")
+    return over or part.found("ok" if queue.max_nodes else "unknown")
+
+
+def _node_limits(case: Case) -> Iterator[tuple[int, str]]:
+    queue = case.queue
+    yield from case.quotas("nodes")
     if queue.max_nodes:
-        limits.append((queue.max_nodes, f"{queue.name} takes jobs of {_counted(queue.max_nodes, 'node')} at most"))
+        yield queue.max_nodes, f"{queue.name} takes jobs of {_counted(queue.max_nodes, 'node')} at most"
     if case.kinds and all(kind.count for kind in case.kinds):
         there = sum(kind.count or 0 for kind in case.kinds)
-        limits.append((there, f"There are {there} such nodes"))
-    over = _exceeded(part, count, limits, lambda most: f"--nodes {most}")
-    return over or part.found("ok" if queue.max_nodes else "unknown")
+        yield there, f"There are {there} such nodes"
 
 
 def _cores(case: Case) -> Finding:
@@ -134,8 +138,11 @@ def _both_readings(part: _Part, case: Case, asked: int, each: int, of_a_job: int
     nearest = _spread(noun, min(in_all), wish.node_count)
     if wish.nodes is None:
         count = -(-asked // each)
-        message += f" If {asked} in all were meant, they take {count} nodes."
-        return part.found("error", message, f"{nearest}, or --nodes {count} --{noun} {-(-asked // count)}")
+        message += f" If {asked} in all were meant, they take {count} nodes"
+        most = min((most for most, _ in _node_limits(case)), default=count)
+        if count > most:
+            return part.found("error", f"{message}, and a job has {most} at most.", nearest)
+        return part.found("error", f"{message}.", f"{nearest}, or --nodes {count} --{noun} {-(-asked // count)}")
     spread = -(-asked // wish.nodes)
     if wish.nodes > 1 and spread < each:
         message += f" If {asked} in all were meant, that is {spread} on each of {wish.nodes} nodes."
