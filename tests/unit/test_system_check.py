@@ -268,6 +268,15 @@ def test_what_nobody_wrote_down_is_unknown_and_not_allowed_or_refused() -> None:
     assert found(wish("q", nodes=2), "nodes", System("bare", queues=(Queue("q"),))).state == "unknown"
 
 
+def test_nodes_of_which_something_is_not_known_could_have_it() -> None:
+    mystery = only(GPUS, nodes=(NodeKind("h100", gpu="H100"), replace(GPU, cores=40)))
+    asked = wish("gpus", nodes=1, gpus=6, cores=64, memory=999 * GIB)
+    assert [found(asked, field, mystery).state for field in ("gpus", "cores", "memory")] == ["unknown"] * 3
+    assert (
+        found(replace(asked, gpus=9), "gpus", mystery).message == "All jobs of one group in gpus have 8 GPUs together."
+    )
+
+
 def test_a_queue_knows_what_the_scheduler_calls_it() -> None:
     assert SHARED.words == {"partition": "shared"}
     short = CATALOGUE["archer2"].find_queue("short")

@@ -35,7 +35,8 @@ class Case:
     @property
     def with_gpus(self) -> tuple[NodeKind, ...]:
         """Those of them that have the GPUs; if none has, all."""
-        return tuple(kind for kind in self.kinds if kind.gpus >= (self.wish.gpus or 0)) or self.kinds
+        wanted = self.wish.gpus or 0
+        return tuple(kind for kind in self.kinds if kind.gpus >= wanted or _uncounted(kind)) or self.kinds
 
     @property
     def with_cores(self) -> tuple[NodeKind, ...]:
@@ -95,7 +96,7 @@ def _node_limits(case: Case) -> Iterator[tuple[int, str]]:
 
 def _cores(case: Case) -> Finding:
     queue, wish = case.queue, case.wish
-    each = max((kind.cores or 0 for kind in case.with_gpus), default=0)
+    each = _most(kind.cores for kind in case.with_gpus)
     whole = queue.sharing == "whole"
     part = _Part(
         "cores", _said(wish.cores, f"all {each}" if whole and each else "1"), f"{each} on each node" if each else ""
@@ -152,7 +153,7 @@ def _both_readings(part: _Part, case: Case, asked: int, each: int, of_a_job: int
 
 def _memory(case: Case) -> Finding:
     queue, wish, system = case.queue, case.wish, case.system
-    most = max((kind.most_memory or 0 for kind in case.with_cores), default=0)
+    most = _most(kind.most_memory for kind in case.with_cores)
     part = _Part("memory", _said(wish.memory and memory_text(wish.memory), "not said"), _memory_limit(case.with_cores))
     if queue.min_memory and (wish.memory or 0) < queue.min_memory:
         message = f"{queue.name} takes jobs of {memory_text(queue.min_memory)} and more."
@@ -183,12 +184,12 @@ def _tight(case: Case, memory: int) -> tuple[State, str]:
 def _gpus(case: Case) -> Finding:
     queue, wish = case.queue, case.wish
     asked, each = wish.gpus or 0, max((kind.gpus for kind in case.kinds), default=0)
-    part = _Part("gpus", _said(wish.gpus, "0"), f"{each} on each node" if each else "none" if case.kinds else "")
-    if not case.kinds and not (asked and queue.max_gpus):
-        return part.found("unknown" if asked else "ok")
-    if asked and case.kinds and not each:
+    counted = bool(case.kinds) and not any(_uncounted(kind) for kind in case.kinds)
+    limit = f"{each} on each node" if each else "none" if counted else ""
+    part = _Part("gpus", _said(wish.gpus, "0"), limit)
+    if asked and counted and not each:
         return part.found("error", f"Nodes of {queue.name} have no GPUs.", "--gpus 0")
-    if each and asked > each:
+    if counted and asked > each:
         return _both_readings(part, case, asked, each, queue.max_gpus)
     limits = list(case.quotas("gpus"))
     if queue.max_gpus:
@@ -201,7 +202,7 @@ def _gpus(case: Case) -> Finding:
     if asked and asked < each and queue.sharing == "whole":
         message = f"{queue.name} gives whole nodes: the job takes all {each} GPUs of each, not {asked}."
         return part.found("warning", message, f"--gpus {each}")
-    return part.found("ok", _how_chosen(case) if asked else "")
+    return part.found("ok" if counted or not asked else "unknown", _how_chosen(case) if asked else "")
 
 
 def _how_chosen(case: Case) -> str:
@@ -267,11 +268,20 @@ def _exceeded(
 
 
 def _memory_limit(kinds: tuple[NodeKind, ...]) -> str:
-    amounts = {kind.most_memory: kind for kind in kinds if kind.most_memory}
-    if not amounts:
-        return ""
-    most = max(amounts)
-    return f"{_gib(most)} on each node{'' if amounts[most].usable else ', nominally'}"
+    most = _most(kind.most_memory for kind in kinds)
+    nominal = "" if any(kind.usable == most for kind in kinds) else ", nominally"
+    return f"{_gib(most)} on each node{nominal}" if most else ""
+
+
+def _most(amounts: Iterable[int | None]) -> int:
+    """The largest; 0 if one of them is not known, because it could be larger still."""
+    known = list(amounts)
+    return 0 if None in known else max((amount or 0 for amount in known), default=0)
+
+
+def _uncounted(kind: NodeKind) -> bool:
+    """Whether it has GPUs, but nobody says how many."""
+    return bool(kind.gpu) and not kind.gpus
 
 
 def _amount(quota: Quota) -> str:
