@@ -49,13 +49,16 @@ class Researcher:
                 elif asked == "erification code:":
                     terminal.types(self.site.fresh_code() if code is None else code)
                 else:
-                    return terminal.ends()
+                    code_at_end = terminal.ends()
+                    self.said = terminal.seen
+                    return code_at_end
 
 
 @pytest.fixture(scope="module")
 def researcher(tmp_path_factory: pytest.TempPathFactory, site: Site) -> Iterator[Researcher]:
     person = Researcher(tmp_path_factory.mktemp("own") / "home", site)
-    added = person.types("system", "add", site.name, "--host", site.host, "--user", "researcher")
+    known = ("--ssh", f"UserKnownHostsFile={person.serving.home}/known_hosts")
+    added = person.types("system", "add", site.name, "--host", site.host, "--user", "researcher", *known)
     assert added.returncode == 0, added.stderr
     try:
         yield person
@@ -83,7 +86,7 @@ def test_before_the_login_an_ask_says_that_one_is_needed(client: Client, site: S
 
 def test_a_wrong_code_lets_nobody_in(researcher: Researcher) -> None:
     assert researcher.signs_in(code="000000") != 0
-    assert researcher.asked[:3] == ["(yes/no", "assword:", "erification code:"]
+    assert researcher.asked[:3] == ["(yes/no", "assword:", "erification code:"], researcher.said
     assert researcher.asked[-1] == "error:"
 
 

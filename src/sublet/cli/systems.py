@@ -117,19 +117,23 @@ def show(out: Output, name: str) -> None:
 @click.option("--project", metavar="NAME", help="The project that is charged, if none is said.")
 @click.option("--queue", metavar="NAME", help="The queue to use, if none is said.")
 @click.option("--constraint", metavar="NAME", help="The sort of node to use, if none is said.")
+@click.option("--ssh", metavar="OPTION=VALUE", multiple=True, help="More for ssh: IdentityFile=~/.ssh/id_work.")
 @click.option("--scheduler", type=click.Choice(["slurm", "pbs"]), help="What runs jobs there; slurm if none is said.")
-def add(out: Output, name: str, like: str | None, host: tuple[str, ...], scheduler: str | None, **mine: Any) -> None:
+def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine: Any) -> None:
     """Make a system your own.
 
     It is one of the catalogue, or, with --host, one that the catalogue doesn't have. It becomes a file in
     SUBLET_HOME/systems, which you can edit: what stands there counts before the catalogue.
     """
+    host, ssh = mine.pop("host"), mine.pop("ssh")
     like = like or (name if name in catalogue.names() else None)
     if not (like or host):
         raise click.UsageError(f"{name} is not in the catalogue: give --host, or --like and a system that it is like.")
     document: dict[str, Any] = {"like": like} if like else {"title": name}
     document |= {field: value for field, value in mine.items() if value is not None}
     document |= {"login": {"hosts": list(host)}} if host else {}
+    if ssh:
+        document["ssh"] = _options(ssh)
     if scheduler or not like:
         document["scheduler"] = {"kind": scheduler or "slurm"}
     systems = own_systems()
@@ -138,6 +142,13 @@ def add(out: Output, name: str, like: str | None, host: tuple[str, ...], schedul
     out.show(found, lambda: [f"{name} is added: {systems.file(name)}"], lambda: [name])
     if out.for_people:
         out.note(f"See what is known with: sublet system show {name}")
+
+
+def _options(given: tuple[str, ...]) -> dict[str, str]:
+    options = dict(one.split("=", 1) for one in given if "=" in one)
+    if len(options) != len(given):
+        raise click.UsageError("--ssh takes an option and its value, as IdentityFile=~/.ssh/id_work, each option once.")
+    return options
 
 
 def _check_queue(systems: Systems, found: System) -> None:

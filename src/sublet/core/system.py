@@ -169,6 +169,7 @@ class System:
     project: str = ""
     queue: str = ""
     constraint: str = ""
+    ssh: Mapping[str, str] = field(default_factory=dict)  # more options for ssh, as in ssh_config(5)
     own: tuple[str, ...] = ()  # the facts that come from the person's own file: "login.hosts"
 
     def find_queue(self, name: str) -> Queue | None:

@@ -13,6 +13,6 @@ def door_of(system: System) -> dict[str, Any]:
     if not system.hosts:
         hint = f"Say where it is: sublet system add {system.name} --like {system.like or system.name} --host HOST"
         raise BadRequest(f"It is not known where to sign in to {system.name}.", hint=hint)
-    options = {"ProxyJump": system.jump} if system.jump else {}
+    options = {"ProxyJump": system.jump, **system.ssh} if system.jump else dict(system.ssh)
     door: dict[str, Any] = {"host": system.hosts[0], "user": system.user, "port": system.port or 0, "options": options}
     return door | {"shared": system.shares_connections}

@@ -188,6 +188,10 @@ def _steps(value: Any, path: Path) -> tuple[TimeStep, ...]:
     return tuple(read)
 
 
+def _ssh(value: Any, path: Path) -> dict[str, str]:
+    return {name: text(given, (*path, name)) for name, given in each(value, path).items()}
+
+
 def _quotas(value: Any, path: Path) -> tuple[Quota, ...]:
     return tuple(
         Quota("" if per == UNSTATED else per, what, most)
@@ -291,4 +295,5 @@ SYSTEM: dict[str, Read] = {
     "project": word,
     "queue": word,
     "constraint": word,
+    "ssh": _ssh,
 }
