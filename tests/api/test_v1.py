@@ -232,3 +232,14 @@ async def test_health_and_metrics_need_no_token_and_name_nobody(
     assert 'sublet_http_requests_total{code="201",method="POST",route="/v1/offersets"}' in page
     assert "sublet_offersets_total" in page
     assert "ann-" not in page
+
+
+@pytest.mark.parametrize("address", ["/health", "/v1/whoami", "/v1/events", "/v1/sessions"])
+async def test_head_says_what_get_would_without_the_content(ann: httpx2.AsyncClient, address: str) -> None:
+    answer = await ann.head(address, headers={"accept": "text/event-stream" if "events" in address else "*/*"})
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["content-type"]
+
+
+async def test_head_of_nothing_is_not_found(ann: httpx2.AsyncClient) -> None:
+    assert (await ann.head("/v1/sessions/nothing")).status_code == 404

@@ -249,8 +249,12 @@ def test_options_and_a_command_become_the_short_form(type_in: Type, canned: Serv
     }
     assert type_in("ask", "--script", "run.sh").code == 0
     assert json.loads(service.heard[1].body) == {"script": "echo $((1+1))\n"}
-    assert type_in("ask", "--notebook", "n.ipynb", "--param", "n=3", "--param", "s=a b").code == 0
-    assert json.loads(service.heard[2].body) == {"notebook": "n.ipynb", "parameters": {"n": 3, "s": "a b"}}
+    assert type_in("ask", "--notebook", "https://example.org/n.ipynb", "--param", "n=3", "--param", "s=a b").code == 0
+    assert json.loads(service.heard[2].body) == {
+        "notebook": "https://example.org/n.ipynb",
+        "parameters": {"n": 3, "s": "a b"},
+    }
+    assert "no notebook n.ipynb here" in type_in("ask", "--notebook", "n.ipynb").err
 
 
 def test_a_document_comes_from_a_file_or_from_stdin(type_in: Type, canned: Serve) -> None:
@@ -338,7 +342,19 @@ def test_the_other_commands_draw_what_they_are_told(type_in: Type, canned: Serve
             "POST /v1/platforms/here/check": Said(CheckList(items=(CheckView(rule="r", ok=False, detail="d"),))),
             "POST /v1/tokens": Said(TokenView(id="77", person="ada", created=NOW, token="secret")),
             "GET /v1/events": [
-                Said(EventPage(items=(EventView(id=1, time=NOW, session=ID, person="a", kind="session.accepted"),))),
+                Said(
+                    EventPage(
+                        items=(
+                            EventView(
+                                id=1,
+                                time=datetime(2024, 2, 29, 9, tzinfo=NOW.tzinfo),
+                                session=ID,
+                                person="a",
+                                kind="session.accepted",
+                            ),
+                        )
+                    )
+                ),
                 Said(EventPage(items=())),
             ],
         }
@@ -360,7 +376,7 @@ def test_the_other_commands_draw_what_they_are_told(type_in: Type, canned: Serve
     assert "n1: 2 cores, 4 GiB" in type_in("platform", "show", "here").out
     assert type_in("platform", "check", "here").code == 1
     assert type_in("token").out == "secret\n"
-    assert type_in("events").out == "2026-11-16 09:00:00  3f2a91c0  session.accepted\n"
+    assert type_in("events").out == "2024-02-29 09:00:00  3f2a91c0  session.accepted\n"
 
 
 def test_a_path_that_leads_out_is_not_fetched(type_in: Type, canned: Serve) -> None:

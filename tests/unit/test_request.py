@@ -332,3 +332,8 @@ def test_any_document_is_a_request_or_a_bad_request(document: dict[str, Any]) ->
         once = full_document(document)
         assert full_document(once) == once
     assert repr(document) == before
+
+
+def test_a_price_limit_below_nothing_is_refused() -> None:
+    with pytest.raises(BadRequest, match="less than nothing"):
+        read_request({"run": ["true"], "max_cost": -4}, NOW)

@@ -23,6 +23,7 @@ from sublet.api import (
     tokens,
 )
 from sublet.api.connect import Connect
+from sublet.api.heads import HeadIsGet
 from sublet.api.metrics import Counted
 from sublet.api.people import Remembered
 from sublet.api.problems import add_problems
@@ -48,6 +49,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.state.connect = Connect(service)
     app.router.routes.append(Mount("/connect", app=app.state.connect))
     pages.mount(app)
+    app.add_middleware(HeadIsGet)
     app.add_middleware(Counted)
     add_problems(app)
     return app

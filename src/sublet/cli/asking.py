@@ -118,7 +118,8 @@ def refused(reasons: Sequence[ReasonView]) -> list[str]:
     """A NO: each reason, with the nearest thing that would be possible."""
     lines = ["NO"]
     for reason in reasons:
-        where = f"{reason.platform}: " if reason.platform else ""
+        named = reason.message.startswith(f"{reason.platform} ")  # as most do: then once is enough
+        where = f"{reason.platform}: " if reason.platform and not named else ""
         lines.append(f"  {where}{reason.message}")
         details = [("field", reason.field), ("wanted", reason.wanted), ("limit", reason.limit)]
         told = ", ".join(f"{name} {value}" for name, value in details if value)

@@ -67,6 +67,8 @@ def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
         said.setdefault("name", _name(words))
     if given["script"]:
         said["script"] = _text(given["script"])
+    if given["notebook"] and "://" not in given["notebook"] and not os.path.isfile(given["notebook"]):
+        raise BadRequest(detail=f"there is no notebook {given['notebook']} here", hint="Name an .ipynb file, or a URL.")
     if given["start"]:
         said["start"] = given["start"][0] if len(given["start"]) == 1 else list(given["start"])
     if given["data"]:

@@ -51,7 +51,8 @@ def parse_memory(text: str) -> int:
     found = _MEMORY.fullmatch(text.strip())
     unit = _UNITS.get(found[3].lower()) if found else None
     if found is None or unit is None:
-        example = f"{text.strip()}GiB" if found and not found[3] else "64GiB, 512MiB or 1.5TiB"
+        bare = found is not None and not found[3] and int(found[1]) > 0
+        example = f"{text.strip()}GiB" if bare else "64GiB, 512MiB or 1.5TiB"
         raise BadAmount(text=shown(text), what=_A_MEMORY, example=example)
     fraction = found[2] or ""
     size: int = -(-int(found[1] + fraction) * unit // 10 ** len(fraction))

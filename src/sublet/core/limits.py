@@ -103,7 +103,10 @@ def _nodes(compute: Compute, nodes: Sequence[Node], platform: str) -> list[Reaso
 def _too_much(name: str, wanted: int, limit: int, platform: str) -> Reason:
     asked, most = (memory_text(wanted), memory_text(limit)) if name == "memory" else (str(wanted), str(limit))
     thing = {"cores": "cores each", "memory": "of memory each", "gpus": "GPUs each"}[name]
-    message = f"{platform} has nodes of up to {most} {thing}; {asked} was asked for."
+    verb = "was" if name == "memory" or wanted == 1 else "were"
+    message = f"{platform} has nodes of up to {most} {thing}; {asked} {verb} asked for."
+    if not limit:
+        message = f"{platform} has no {thing.split()[0]}; {asked} {verb} asked for."
     return Reason(LIMIT, f"compute.{name}.min", message, asked, most, most, platform)
 
 

@@ -382,7 +382,7 @@ def _asked(request: Request) -> str:
 
 
 def _instant(time: datetime) -> str:
-    return time.replace(tzinfo=None).isoformat() + "Z"
+    return time.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def _roughly(length: timedelta) -> str:

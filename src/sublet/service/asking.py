@@ -72,7 +72,7 @@ class Asking(Desk):
         """An offer set that this person asked for, with its offers as they are now."""
         found = await self.store.read(lambda tx: _whole(tx, tx.offersets.get(name)))
         if found is None:
-            raise NotFound(noun="offer set", name=name)
+            raise NotFound(noun="offer set", name=name, hint="Offers that nobody took are forgotten: ask again.")
         if found.person != person.name and not person.operator:
             raise NotYours(noun="offer set")
         return replace(found, offers=tuple(self.shown(session) for session in found.offers))

@@ -106,7 +106,7 @@ def _check_text(text: str) -> None:
 
 def _check_number(number: float) -> None:
     if not math.isfinite(number) or abs(number) >= MOST_INT:
-        raise BadRequest(detail=f"{shown(number)} is not a number that can be counted with")
+        raise BadRequest(detail=f"{shown(number)} is too large a number")
 
 
 def _from_yaml(text: str) -> Any:

@@ -306,6 +306,9 @@ def _limit(value: Any, path: str) -> Limit:
         refuse(f"{path}.type", "it is missing", "Write one like urn:ivoa:calycopis:cost:monetary.")
     low = a_number(found["min"], f"{path}.min") if "min" in found else None
     high = a_number(found["max"], f"{path}.max") if "max" in found else None
+    for name, bound in (("min", low), ("max", high)):
+        if bound is not None and bound < 0:
+            refuse(f"{path}.{name}", f"{bound:g} is less than nothing", "Write a number from 0 on.")
     if low is not None and high is not None and low > high:
         refuse(path, f"its min {low:g} is more than its max {high:g}", "Write the smaller one as min.")
     return Limit(a_text(found["type"], f"{path}.type"), low, high)

@@ -45,9 +45,10 @@ def place(name: str, text: str) -> bool:
     return True
 
 
-def mib(size: int) -> str:
+def amount(size: int) -> str:
     """Bytes, as a person reads them."""
-    return f"{size / (1 << 20):.4g} MiB"
+    power = min(3, max(0, (size.bit_length() - 1) // 10))
+    return f"{size / (1 << 10 * power):.4g} {('bytes', 'KiB', 'MiB', 'GiB')[power]}"
 
 
 class Watch:
@@ -247,7 +248,9 @@ class Watch:
             used = proportional(rest)
         self.peak = max(self.peak, used)
         if used > self.job["memory"]:
-            self.stop({"kind": "out-of-memory", "detail": f"it had {mib(self.job['memory'])} and used {mib(used)}"}, 0)
+            self.stop(
+                {"kind": "out-of-memory", "detail": f"it had {amount(self.job['memory'])} and used {amount(used)}"}, 0
+            )
 
     def stop(self, ending: dict[str, Any], grace: float | None = None) -> None:
         """SIGTERM to all of it, SIGKILL after the grace."""
@@ -278,7 +281,7 @@ class Watch:
         code = os.waitstatus_to_exitcode(self.status)
         killed = self.group.killed() if self.group else 0
         if killed and code:
-            return {"kind": "out-of-memory", "detail": f"it had {mib(self.job['memory'])}"}
+            return {"kind": "out-of-memory", "detail": f"it had {amount(self.job['memory'])}"}
         if killed:
             self.notes.append(f"{killed} of its processes were stopped for lack of memory")
         if code < 0:
@@ -298,7 +301,7 @@ class Watch:
         spent = resource.getrusage(resource.RUSAGE_CHILDREN)
         now = time.time()
         if self.outputs.cut:
-            self.notes.append(f"what it printed beyond {self.job['output_limit']} bytes was dropped")
+            self.notes.append(f"what it printed beyond {amount(self.job['output_limit'])} was dropped")
         end["detail"] = "; ".join(part for part in (end.get("detail", ""), *self.notes) if part)[:2000]
         end["started"], end["ended"] = self.began, now
         end["usage"] = {
