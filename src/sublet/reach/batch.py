@@ -65,7 +65,7 @@ class Batch:
     def over(self, stream: bytes | bytearray, since: int = 0) -> bool:
         """Whether a stream holds all that is to come; what is before `since` was looked at before."""
         last = self._mark(len(self.commands))
-        at = stream.find(last, max(0, since - len(last)))
+        at = stream.find(last, max(0, since - len(last) - 4))  # a mark ends with up to three digits and ";"
         return at >= 0 and stream.find(b";", at) >= 0
 
     def read(self, stdout: bytes | bytearray, stderr: bytes | bytearray) -> list[Outcome]:
