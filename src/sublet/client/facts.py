@@ -95,7 +95,8 @@ class OfferList(Sequence[O], Generic[O]):
 
     def __repr__(self) -> str:
         """Short, for a person at a prompt."""
-        return f"<{self.result}: {len(self)} offers>" if self._offers else f"<NO: {no_offers(self.view).message}>"
+        count = f"{len(self)} offer{'' if len(self) == 1 else 's'}"
+        return f"<{self.result}: {count}>" if self._offers else f"<NO: {no_offers(self.view).message}>"
 
 
 class SessionFacts:
