@@ -9,13 +9,30 @@ from pathlib import Path
 import pytest
 
 from tests.docs.guides import matches, parts, run_guide
+from tests.sites import Site
 
 ROOT = Path(__file__).parents[2]
+ON_A_SITE = {"slurm"}  # guides that need a cluster
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 
 
+def at_a_site(site: Site, directory: Path) -> dict[str, str]:
+    """Where the cluster is, and a program that answers ssh as the reader would."""
+    answers = directory / "answers"
+    answers.write_text(
+        "#!/bin/sh\n"
+        "case $1 in\n"
+        "*yes/no*) echo yes ;;\n"
+        f"*assword*) echo '{site.facts['password']}' ;;\n"
+        f"*) exec {sys.executable} {ROOT}/testbed/site code {site.name} ;;\n"
+        "esac\n"
+    )
+    answers.chmod(0o700)
+    return {"SITE": site.host, "SSH_ASKPASS": str(answers), "SSH_ASKPASS_REQUIRE": "force"}
+
+
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
-def test_a_guide_shows_what_its_commands_say(guide: Path, tmp_path: Path) -> None:
+def test_a_guide_shows_what_its_commands_say(guide: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     here = tmp_path / "here"
     here.mkdir()
     bin_directory = Path(sys.executable).parent
@@ -26,6 +43,8 @@ def test_a_guide_shows_what_its_commands_say(guide: Path, tmp_path: Path) -> Non
         "COLUMNS": "100",
         "TZ": "UTC",
     }
+    if guide.stem in ON_A_SITE:
+        environment |= at_a_site(request.getfixturevalue("site"), tmp_path)
     try:
         differences = run_guide(guide, here, environment)
     finally:
