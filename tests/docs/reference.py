@@ -38,7 +38,8 @@ def commands_page() -> str:
 
     lines = [NOTE, "# Commands\n"]
     for path, command in commands(cli):
-        context = click.Context(command, info_name=" ".join(path), max_content_width=100, terminal_width=100)
+        settings = {**command.context_settings, "max_content_width": 100, "terminal_width": 100}
+        context = click.Context(command, info_name=" ".join(path), **settings)
         lines.append(f"## {' '.join(path)}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(lines)
 
