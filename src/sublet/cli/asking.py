@@ -106,7 +106,8 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
     """What to know and to type next."""
     if not view.offers:
         return ["", "Nothing is held."]
-    word = "held" if any(offer.terms.kind == "booked" for offer in view.offers) else "open"  # a shared queue holds nothing
+    booked = any(offer.terms.kind == "booked" for offer in view.offers)
+    word = "held" if booked else "open"  # a shared queue holds nothing
     held = f"{word} until {when(view.expires, now)}" if view.expires else "not held"
     lines = ["", f"{counted(len(view.offers), 'offer')}, {held}. Take one with: sublet accept {view.offers[0].short}"]
     unproven = {offer.platform for offer in view.offers if offer.terms.kind == "predicted" and offer.terms.samples < 20}
