@@ -28,6 +28,14 @@ class Cut(Exception):
         super().__init__(words)
 
 
+class NotSent(Cut):
+    """There was no way to the far side, so nothing was run there."""
+
+    def __init__(self, words: str) -> None:
+        """Keep what is known."""
+        super().__init__(False, None, words)
+
+
 class Channel(asyncio.SubprocessProtocol):
     """A process that takes batches; closing it doesn't wait for children that it left in the background."""
 
@@ -97,9 +105,12 @@ class Channel(asyncio.SubprocessProtocol):
             self._news.clear()
 
     async def _cut(self, batch: Batch) -> Cut:
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError):  # its last words may be on their way while another stream has ended
             async with asyncio.timeout(_LAST):
                 await self._ended.wait()
+                while not self._closed >= self._said.keys():
+                    await self._news.wait()
+                    self._news.clear()
         stdout, stderr = self._said[_STDOUT], self._said[_STDERR]
         if max(len(stdout), len(stderr)) > _MOST:
             return Cut(True, None, f"it said more than {_MOST >> 20} MiB")

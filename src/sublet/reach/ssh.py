@@ -11,7 +11,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 
 from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, SubletError
 from sublet.reach.batch import LISTEN, Batch
-from sublet.reach.channel import Channel, Cut
+from sublet.reach.channel import Channel, Cut, NotSent
 from sublet.reach.port import Outcome
 from sublet.reach.record import elsewhere
 from sublet.reach.refusals import BUSY, last_words
@@ -20,6 +20,7 @@ from sublet.reach.target import Target
 
 CHANNELS = 4  # sshd allows 10 by default; the person's own terminals may share the connection
 _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)  # between tries, while the far side has no channel free
+_ALONE = re.compile(r"exchange_identification|banner exchange|UNKNOWN port")  # it tried to connect: nothing was shared
 _FRESH = 30.0  # seconds for which it is remembered whether a host answers
 
 
@@ -36,7 +37,7 @@ class Visit:
         """Bring a batch there and its outcomes back; raises Cut and TimeoutError, and then it is over."""
         async with self._turn:
             if self.over:
-                raise Cut(False, None, "the connection is closed")
+                raise NotSent("the connection is closed")
             try:
                 return await self._channel.exchange(batch, seconds)
             except BaseException:  # whatever came between: the streams are no longer in step
@@ -79,7 +80,7 @@ class SshReach(ShellReach):
 
     async def _over_shared(self, batch: Batch, seconds: float) -> list[Outcome]:
         if not self.target.socket.exists():
-            raise Cut(False, None, "there is no shared connection")
+            raise NotSent("there is no shared connection")
         channel = await Channel.open(self.target.to_use(LISTEN))
         try:
             outcomes = await channel.exchange(batch, seconds)
@@ -89,12 +90,13 @@ class SshReach(ShellReach):
         return outcomes
 
     async def _meaning(self, cut: Cut) -> SubletError:
-        if cut.begun:
-            return PlatformUnreachable(platform=self.name, why=f"the connection was cut: {last_words(cut.words)}")
-        if cut.code not in (None, 255):  # ssh itself ends with 255: another code is the far shell's
-            return PlatformRefused(platform=self.name, why=f"its shell ended early: {last_words(cut.words)}")
-        if BUSY.search(cut.words):
+        if BUSY.search(cut.words) and not cut.begun:
             return PlatformUnreachable(platform=self.name, why="it has no channel free on the shared connection")
+        if not isinstance(cut, NotSent) and (cut.begun or not _ALONE.search(cut.words)):
+            if cut.code not in (None, 255):  # ssh itself ends with 255: another code is the far shell's
+                return PlatformRefused(platform=self.name, why=f"its shell ended early: {last_words(cut.words)}")
+            # What was sent may have been run, so this is not yet a matter of logging in and doing it again.
+            return PlatformUnreachable(platform=self.name, why=f"the connection was cut: {last_words(cut.words)}")
         if self.visit is None and await master(self.target) is not None:
             return PlatformUnreachable(platform=self.name, why=last_words(cut.words))
         if self.target.record.exists() and not await self._answers():
