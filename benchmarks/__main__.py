@@ -5,9 +5,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
+from pathlib import Path
 
 import benchmarks
 from benchmarks.row import Row
+
+PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+MARK = "<!-- Below: written by `python -m benchmarks --write` -->"
 
 
 def modules(wanted: list[str]) -> list[str]:
@@ -25,11 +29,24 @@ def table(rows: list[Row]) -> str:
 
 
 def main() -> None:
-    """Run and print, one table for each."""
-    for name in modules(sys.argv[1:]):
+    """Run and print, one table for each; with `--write`, also into the page."""
+    words = sys.argv[1:]
+    page = PAGE.read_text().partition(MARK)[0] + MARK if "--write" in words else ""
+    for name in modules([word for word in words if word != "--write"]):
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"\n{name.upper()}  {module.NAME}", flush=True)
-        print(table(module.run()), flush=True)
+        rows = module.run()
+        print(table(rows), flush=True)
+        page += f"\n\n## {name.upper()}: {module.NAME}\n\n{markdown(rows)}"
+    if "--write" in words:
+        PAGE.write_text(page + "\n")
+
+
+def markdown(rows: list[Row]) -> str:
+    """The rows as a table of a page."""
+    words = {None: "", True: "met", False: "**not met**"}
+    lines = [f"| {row.what} | {row.figure} | {row.goal} | {words[row.met]} |" for row in rows]
+    return "\n".join(["| what | figure | goal | |", "| --- | --- | --- | --- |", *lines])
 
 
 if __name__ == "__main__":
