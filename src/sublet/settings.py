@@ -106,4 +106,6 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
 def _sentence(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"{where}: there is no such setting"
     return f"{where}: {first['msg'].removeprefix('Value error, ')}"

@@ -75,7 +75,8 @@ async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - this is what it is registered for
     errors = [{"field": ".".join(str(part) for part in one["loc"]), "message": one["msg"]} for one in error.errors()]
     first = errors[0] if errors else {"field": "the request", "message": "is not valid"}
-    return problem_response(BadRequest(detail=f"{first['field']}: {first['message']}.", errors=errors))
+    hint = "docs/reference/endpoints.md and /openapi.json say what each address takes."
+    return problem_response(BadRequest(detail=f"{first['field']}: {first['message']}.", hint=hint, errors=errors))
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

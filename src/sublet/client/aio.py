@@ -17,7 +17,7 @@ from sublet.client.calls import events, health, moves, offers, people, platforms
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, Pause, Steps, until_over
-from sublet.client.link import TIMEOUT, silent
+from sublet.client.link import ELSEWHERE, TIMEOUT, silent
 from sublet.client.personal import start
 from sublet.client.problems import raise_for
 from sublet.errors import ServiceUnreachable
@@ -288,4 +288,6 @@ def _host(address: Address) -> str:
 
 
 def _unreachable(address: Address, error: httpx2.TransportError) -> ServiceUnreachable:
-    return ServiceUnreachable(address=address.text, why=str(error) or type(error).__name__)
+    return ServiceUnreachable(
+        address=address.text, hint="" if address.home else ELSEWHERE, why=str(error) or type(error).__name__
+    )

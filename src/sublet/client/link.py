@@ -15,6 +15,9 @@ T = TypeVar("T")
 TIMEOUT = 120.0  # seconds without a byte, after which a plain call gives up
 
 
+ELSEWHERE = "Is the address right, and does a service run there? `sublet doctor` shows where it is looked for."
+
+
 def silent(_: str) -> None:
     """For those who want no notes on the progress."""
 
@@ -70,4 +73,4 @@ class Link:
 def unreachable(address: Address, error: OSError) -> ServiceUnreachable:
     """The error for a connection that failed, in words."""
     why = "it took too long to answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
-    return ServiceUnreachable(address=address.text, why=why)
+    return ServiceUnreachable(address=address.text, why=why, hint="" if address.local else ELSEWHERE)

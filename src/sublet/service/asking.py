@@ -204,7 +204,14 @@ class Asking(Desk):
         tx.offersets.add(made)
         if sessions:
             tx.sessions.add(sessions, due=expires)
-            tx.events.add(now, id, person.name, "offerset.made", f"{len(sessions)} offers", "OFFERED")
+            tx.events.add(
+                now,
+                id,
+                person.name,
+                "offerset.made",
+                f"{len(sessions)} offer{'' if len(sessions) == 1 else 's'}",
+                "OFFERED",
+            )
         return made
 
     def _look(self, tx: Tx, candidate: Candidate, request: Request, now: datetime) -> Answer:

@@ -124,7 +124,7 @@ def load_platforms(named: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Pl
         kind = rest.pop("kind", name)
         if kind not in found:
             known = ", ".join(sorted(found))
-            raise BadSettings(file="settings", detail=f"platforms.{name}.kind: there is no {kind}; there are: {known}")
+            raise BadSettings(f"The settings can't be used: platforms.{name}.kind: there is no {kind}, but {known}")
         try:
             cls: type[Platform] = found[kind].load()
         except Exception as error:  # the other door: a plug-in may fail in any way
@@ -135,5 +135,5 @@ def load_platforms(named: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Pl
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(["platforms", name, *(str(part) for part in first["loc"])])
-            raise BadSettings(file="settings", detail=f"{where}: {first['msg']}") from error
+            raise BadSettings(f"The settings can't be used: {where}: {first['msg']}") from error
     return platforms, broken

@@ -40,7 +40,7 @@ class Tokens(Connect):
     async def revoke_token(self, person: Person, id: str) -> None:
         """Make a token worthless."""
         if not await self.store.write(lambda tx: tx.tokens.revoke(id, person.name)):
-            raise NotFound(noun="token", name=id)
+            raise NotFound(noun="token", name=id, hint="`sublet token list` lists them.")
 
     async def token_of(self, secret: str) -> Token | None:
         """The token that this secret belongs to, if it is good."""
