@@ -289,5 +289,5 @@ def _host(address: Address) -> str:
 
 def _unreachable(address: Address, error: httpx2.TransportError) -> ServiceUnreachable:
     return ServiceUnreachable(
-        address=address.text, hint="" if address.home else ELSEWHERE, why=str(error) or type(error).__name__
+        address=address.text, hint="" if address.local else ELSEWHERE, why=str(error) or type(error).__name__
     )
