@@ -128,7 +128,7 @@ class Login:
         if code is None:
             raise PlatformUnreachable(platform=self.reach.name, why=f"no login within {seconds:.0f} s")
         if code:
-            raise self._refusal(said)
+            raise await self._refusal(said)
 
     async def _open_in_terminal(self, seconds: float) -> None:
         process = await asyncio.create_subprocess_exec(*self.target.to_open())
@@ -147,10 +147,17 @@ class Login:
         except TimeoutError as error:
             raise PlatformUnreachable(platform=self.reach.name, why=f"no login within {seconds:.0f} s") from error
         except Cut as cut:
-            raise self._refusal(cut.words) from cut
+            raise await self._refusal(cut.words) from cut
 
-    def _refusal(self, words: str) -> SubletError:
-        return read_refusal(self.reach.name, self.target.host, words)
+    async def _refusal(self, words: str) -> SubletError:
+        error = read_refusal(self.reach.name, self.target.host, words)
+        end = await self.expires() if isinstance(error, PlatformRefused) else None
+        if end is None or end > datetime.now(UTC):
+            return error
+        return PlatformRefused(
+            f"{error.message} The certificate expired on {end:%Y-%m-%d %H:%M} UTC.",
+            hint=f"Get a new certificate from the centre, then: sublet system login {self.reach.name}",
+        )
 
     def _check_shared(self) -> None:
         if not self.shared:
