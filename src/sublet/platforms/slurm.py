@@ -277,12 +277,14 @@ class Slurm(Platform):
             memory=Range(shape.memory, shape.memory),
             gpus=Range(shape.gpus, shape.gpus),
         )
-        left = max(timedelta(seconds=1), job.until - datetime.now(UTC))
-        wishes, reasons = offering.fitting(Request(None, amounts, duration=left), site, queues, self.name, job.begin)
-        if not wishes:
-            why = reasons[0].message if reasons else "it has no queue that can be used"
-            raise PlatformRefused(platform=self.name, why=why)
-        return wishes[0].named(job.nodes, comment(job.person, job.name))
+        request = Request(None, amounts, duration=max(timedelta(seconds=1), job.until - datetime.now(UTC)))
+        wishes, reasons = offering.fitting(request, site, queues, self.name, job.begin)
+        if not wishes and not queues:
+            raise PlatformRefused(platform=self.name, why="it has no queue that can be used")
+        if not wishes and not job.queue:
+            raise PlatformRefused(platform=self.name, why=reasons[0].message)
+        best = wishes[0] if wishes else offering.wish_for(request, queues[0], site.nodes, job.begin)
+        return best.named(job.nodes, comment(job.person, job.name))
 
     def _files(self, job: Job, key: str, wish: Wish) -> dict[str, bytes]:
         """What is written into the session's directory."""

@@ -11,7 +11,7 @@ from sublet.core.offer import Answer, Offer, Predicted, Reason, Shape
 from sublet.core.request import Request, Window
 from sublet.core.windows import last_start, windows_of
 from sublet.platforms.slurm_options import Wish
-from sublet.platforms.slurm_readers import SiteNode, SiteQueue, SiteReservation, usable
+from sublet.platforms.slurm_readers import SiteNode, SiteQueue, SiteReservation, by_queue
 
 HORIZON = timedelta(days=400)
 AT_ONCE = 4  # queues that are asked for one request, at most
@@ -49,7 +49,7 @@ def fitting(
     request: Request, site: Site, queues: Sequence[SiteQueue], platform: str, begin: datetime | None = None
 ) -> tuple[list[Wish], list[Reason]]:
     """What to ask of Slurm in each queue that the request fits in; else each queue's reason."""
-    there = usable(queues, site.nodes)
+    there = by_queue(queues, site.nodes)
     wishes, reasons = [], []
     for queue in queues:
         reason = _too_much(request, queue, there[queue.name], platform)
@@ -87,7 +87,7 @@ def _too_much(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], pla
     wanted = request.compute
     where = f"The queue {queue.name} of {platform}"
     if not queue.up or not nodes:
-        said = f"{where} takes no jobs now." if not queue.up else f"{where} has no node that can be used now."
+        said = f"{where} takes no jobs now." if nodes else f"{where} has no nodes."
         return Reason("urn:not-supported", "platform", said, platform=platform)
     most_nodes = min(len(nodes), queue.max_nodes or len(nodes))
     threads = min(node.threads for node in nodes)

@@ -330,11 +330,11 @@ def read_results(stdout: bytes) -> tuple[ResultFile, ...]:
     return tuple(sorted(files, key=lambda file: file.path))
 
 
-def usable(queues: Iterable[SiteQueue], nodes: Iterable[SiteNode]) -> dict[str, list[SiteNode]]:
-    """The nodes that each queue has and that can be used."""
+def by_queue(queues: Iterable[SiteQueue], nodes: Iterable[SiteNode]) -> dict[str, list[SiteNode]]:
+    """The nodes that each queue has, also those that are away for now: Slurm lets jobs wait for them."""
     found: dict[str, list[SiteNode]] = {queue.name: [] for queue in queues}
     for node in nodes:
         for name in node.queues:
-            if node.here and name in found:
+            if name in found:
                 found[name].append(node)
     return found

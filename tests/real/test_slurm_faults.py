@@ -1,0 +1,190 @@
+"""What goes wrong on a real site, and is told as it was: nothing runs twice, nothing is made up, nothing is lost."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from sublet.core.job import State
+from sublet.core.offer import Shape
+from sublet.core.session import EndKind
+from sublet.errors import DiskFull, LoginNeeded, PlatformUnreachable
+from sublet.platforms.slurm import Slurm
+from tests.real.clusters import Cluster, ended, logged_in, running, sign_in, small, until
+from tests.sites import Site
+from tests.sites import running as site_running
+
+pytestmark = pytest.mark.anyio
+OPTIONS = ("--accounts", "--cgroups", "--slurm", "MinJobAge=2", "--home-size", "60m")
+SLOW_SBATCH = """#!/bin/sh
+case $* in *--test-only*) ;; *) touch ~/submitting; sleep 2 ;; esac
+exec /usr/bin/sbatch "$@"
+"""
+
+
+@pytest.fixture(scope="module")
+def broken(swept: None) -> Iterator[Site]:
+    """A site for faults: it forgets jobs after seconds, has accounting, memory limits, and a small home."""
+    with site_running(*OPTIONS) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def cluster(broken: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    home = tmp_path_factory.mktemp("h")
+    with logged_in(broken, home):
+        yield Cluster(broken, home)
+
+
+def key() -> str:
+    return f"test-{uuid4()}"
+
+
+def jobs_named(site: Site, name: str) -> list[str]:
+    """All jobs that Slurm ever had under this name."""
+    return site.on("ctl", "sacct", "-X", "-n", "-P", "-S", "now-1days", "-o", "jobid", f"--name={name}").split()
+
+
+async def end(slurm: Slurm, job: str) -> tuple[EndKind, int | None, str]:
+    state = await ended(slurm, job)
+    assert state.end
+    return state.end.kind, state.end.code, state.end.by
+
+
+async def test_a_job_that_took_too_much_memory_is_out_of_memory(cluster: Cluster) -> None:
+    slurm = await cluster.open(queue="shared")
+    script = "x = bytearray(300 << 20); print(len(x))"
+    job = await slurm.submit(small("python3", "-c", script, shape=Shape(1, 64 << 20)), key())
+    assert (await end(slurm, job))[0] is EndKind.OUT_OF_MEMORY
+    await slurm.clean(job)
+
+
+async def test_each_end_is_told_as_it_was(cluster: Cluster) -> None:
+    """Side by side, because Slurm takes its time to notice and to forget."""
+    async with asyncio.TaskGroup() as group:
+        for fault in (power_is_lost, the_limit_is_reached, the_job_is_forgotten):
+            group.create_task(fault(cluster))
+
+
+async def power_is_lost(cluster: Cluster) -> None:
+    slurm = await cluster.open("power")
+    job = await slurm.submit(small("sleep", "200", seconds=240), key())
+    await running(slurm, job)
+    node = cluster.site.on("ctl", "squeue", "-h", "-o", "%N", f"--name={job}").strip()
+    cluster.site.crash(node)
+    assert (await end(slurm, job))[0] is EndKind.NODE_LOST
+    cluster.site.boot(node)
+    await slurm.clean(job)
+
+
+async def the_limit_is_reached(cluster: Cluster) -> None:
+    slurm = await cluster.open("limit", queue="shared")
+    job = await slurm.submit(small("sleep", "100", seconds=120), key())
+    await running(slurm, job)
+    number = cluster.site.on("ctl", "squeue", "-h", "-o", "%A", f"--name={job}").strip()
+    cluster.site.on("ctl", "scontrol", "update", f"JobId={number}", "EndTime=now+1")
+    assert (await end(slurm, job))[0] is EndKind.TIMEOUT
+    await slurm.clean(job)
+
+
+async def the_job_is_forgotten(cluster: Cluster) -> None:
+    """Its own record tells, and accounting says who stopped what was stopped."""
+    first = await cluster.open("forgets", queue="shared")
+    programs = (("sh", "-c", "exit 4"), ("no-such-program",), ("sleep", "100"))
+    jobs = [await first.submit(small(*program), key()) for program in programs]
+    await running(first, jobs[2])
+    await first.close()  # and nobody looks any more
+    cluster.site.on("ctl", "scancel", f"--name={jobs[2]}")
+
+    def forgotten() -> bool:
+        return not cluster.site.on("ctl", "squeue", "-h", "-t", "all", f"--name={','.join(jobs)}").strip()
+
+    await asyncio.to_thread(cluster.site.wait, forgotten)
+    second = await cluster.open("forgets", queue="shared")
+    assert await end(second, jobs[0]) == (EndKind.EXITED, 4, "")
+    assert (await end(second, jobs[1]))[0] is EndKind.NOT_STARTED
+    assert await end(second, jobs[2]) == (EndKind.CANCELLED, None, "uid 0 on the system itself")
+    for job in jobs:
+        await second.clean(job)
+
+
+async def test_a_full_disk_refuses_a_job_and_still_has_room_for_an_end(cluster: Cluster) -> None:
+    slurm = await cluster.open(queue="shared")
+    await slurm.survey()
+    script = "until [ -e go ]; do sleep 0.1; done; head -c 80000000 /dev/zero >fill; exit 5"
+    job = await slurm.submit(small("sh", "-c", script), key())
+    await running(slurm, job)
+    home = Path(cluster.site.facts["home"]) / "researcher"
+    (home / ".sublet/sessions" / job / "work/go").touch()
+    assert (await end(slurm, job))[:2] == (EndKind.EXITED, 5)
+    name = key()
+    with pytest.raises(DiskFull):
+        await slurm.submit(small("true", files={"big": bytes(1 << 20)}), name)
+    await slurm.clean(job)
+    assert await slurm.find(name) is None
+    assert await end(slurm, await slurm.submit(small("true"), name)) == (EndKind.EXITED, 0, "")
+    await slurm.clean(name)
+
+
+async def test_a_controller_that_is_away_is_waited_for(cluster: Cluster) -> None:
+    slurm = await cluster.open(queue="shared")
+    job = await slurm.submit(small("sh", "-c", "sleep 3; exit 6"), key())
+    await running(slurm, job)
+    cluster.site.crash("ctl")
+    with pytest.raises(PlatformUnreachable):
+        await slurm.submit(small("true"), key())
+    cluster.site.boot("ctl")
+
+    async def told() -> tuple[EndKind, int | None, str]:
+        while True:
+            try:
+                return await end(slurm, job)
+            except PlatformUnreachable:
+                await asyncio.sleep(0.2)
+
+    async with asyncio.timeout(60):
+        assert await told() == (EndKind.EXITED, 6, "")
+    await slurm.clean(job)
+
+
+async def test_an_answer_that_was_lost_is_found_and_the_job_is_one_job(
+    broken: Site, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    home = Path(broken.facts["home"]) / "researcher"
+    (home / "sbatch").write_text(SLOW_SBATCH)
+    (home / "sbatch").chmod(0o755)
+    (home / ".bashrc").write_text("PATH=$HOME:$PATH\n")
+    name = key()
+    place = tmp_path_factory.mktemp("h")
+    login = await sign_in(broken, place)
+    slurm = await Cluster(broken, place).open(queue="shared")
+    submitting = asyncio.create_task(slurm.submit(small("sh", "-c", "echo ran >>ran.txt; exit 7"), name))
+    await asyncio.to_thread(broken.wait, lambda: submitting.done() or (home / "submitting").exists())
+    await login.close()  # the connection is cut while sbatch works
+    with pytest.raises((PlatformUnreachable, LoginNeeded)):
+        await submitting
+    (home / ".bashrc").unlink()
+    login = await sign_in(broken, place)
+    slurm = await Cluster(broken, place).open(queue="shared")
+    assert await slurm.find(name) == name
+    assert await slurm.submit(small("sh", "-c", "echo ran >>ran.txt; exit 7"), name) == name
+    assert await end(slurm, name) == (EndKind.EXITED, 7, "")
+    assert b"".join([part async for part in slurm.read(name, "ran.txt")]) == b"ran\n"
+    await asyncio.to_thread(broken.wait, lambda: len(jobs_named(broken, name)) == 1)
+    await slurm.clean(name)
+    await login.close()
+
+
+async def test_a_claim_without_a_job_is_unknown_and_is_not_submitted_again(cluster: Cluster) -> None:
+    slurm = await cluster.open(queue="shared")
+    name = key()
+    cluster.site.on("researcher@login", "mkdir", "-p", f".sublet/sessions/{name}")  # as a crash leaves it
+    assert await slurm.find(name) == name
+    state = await until(slurm, name, lambda state: bool(state.condition))
+    assert state.state is State.UNKNOWN
+    assert "no record" in state.condition
+    assert await slurm.submit(small("true"), name) == name
+    assert jobs_named(cluster.site, name) == []
+    await slurm.clean(name)
