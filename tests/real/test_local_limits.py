@@ -69,6 +69,17 @@ async def test_more_memory_than_booked_is_out_of_memory(groups: bool, program: s
     await trial.clean()
 
 
+async def test_memory_that_was_refused_is_out_of_memory_too(tmp_path: Path) -> None:
+    platform = Local(name="here", cgroups=False)
+    await platform.open(tmp_path)
+    trial = Here(platform)
+    state = await trial.ended(await trial.run("python3", "-c", "bytearray(1 << 40)", memory=96 * MIB))
+    assert state.end
+    assert (state.end.kind, state.end.code) == (EndKind.OUT_OF_MEMORY, 1)
+    assert state.end.detail == "it had 96 MiB, and it said: MemoryError"
+    await trial.clean()
+
+
 async def test_as_much_memory_as_booked_is_fine(here: Here) -> None:
     state = await here.ended(await here.run("python3", "-c", "print(len(bytearray(40 << 20)))", memory=96 * MIB))
     assert state.end

@@ -6,6 +6,7 @@ import os
 
 LITTLE = 64 * 1024  # bytes: with less than this a disk is full
 FULL = (b"No space left on device", b"Disk quota exceeded")
+NO_MEMORY = (b"MemoryError", b"Cannot allocate memory", b"std::bad_alloc", b"OutOfMemoryError")
 
 
 class Outputs:
@@ -40,7 +41,11 @@ class Outputs:
         room = os.fstatvfs(self.direct[1])
         if room.f_bavail * room.f_frsize < LITTLE:
             return "the disk is full"
+        return self.last_words(FULL)
+
+    def last_words(self, about: tuple[bytes, ...]) -> str:
+        """The last line about something at the end of stderr; empty if there is none."""
         size = os.fstat(self.direct[1]).st_size
         tail = os.pread(self.direct[1], 4096, max(0, size - 4096))
-        lines = [line for line in tail.splitlines() if any(words in line for words in FULL)]
+        lines = [line for line in tail.splitlines() if any(words in line for words in about)]
         return f"it said: {lines[-1].decode(errors='replace').strip()}" if lines else ""

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import cgroups, listeners
 from .child import PR_SET_CHILD_SUBREAPER, WITHIN_GROUP, WITHOUT_GROUP, VolumesFailed, become, prctl
-from .outputs import FULL, Outputs
+from .outputs import FULL, NO_MEMORY, Outputs
 from .processes import descendants, proportional, resident, send
 
 TICK, CLOSE_TICK, STOP_TICK = (
@@ -282,6 +282,8 @@ class Watch:
         killed = self.group.killed() if self.group else 0
         if killed and code:
             return {"kind": "out-of-memory", "detail": f"it had {amount(self.job['memory'])}"}
+        if code and self.group is None and (words := self.outputs.last_words(NO_MEMORY)):
+            return {"kind": "out-of-memory", "detail": f"it had {amount(self.job['memory'])}, and {words}"}
         if killed:
             self.notes.append(f"{killed} of its processes were stopped for lack of memory")
         if code < 0:
