@@ -1,0 +1,219 @@
+"""The files of a job, and the scripts for the far side, tried with the sh that is here."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sublet.core.job import Job, Mount, Program
+from sublet.core.offer import Shape
+from sublet.errors import PlatformRefused
+from sublet.platforms.slurm_commands import script
+from sublet.platforms.slurm_job import far, inside, packed, program
+from sublet.platforms.slurm_options import Wish
+
+words = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), max_size=4)
+
+
+def job(*argv: str, seconds: float = 60, **changes: object) -> tuple[Job, Wish]:
+    until = datetime.now(UTC) + timedelta(seconds=seconds)
+    values: dict[str, object] = {
+        "program": Program(argv),
+        "shape": Shape(1, 1 << 27),
+        "nodes": (),
+        "warn": timedelta(0),
+    }
+    made = Job(**(values | {"until": until} | changes))  # type: ignore[arg-type]
+    return made, Wish("q", 1, 1, 1 << 27, 0, timedelta(seconds=seconds))
+
+
+def laid_out(place: Path, made: Job, wish: Wish, key: str = "key") -> Path:
+    place.mkdir(exist_ok=True)
+    for name in ("work", "data", "tmp"):
+        (place / name).mkdir(exist_ok=True)
+    (place / "program").write_text(program(made, key, wish, grace=timedelta(seconds=1)))
+    (place / "job.sh").write_text(far("job"))
+    return place
+
+
+def run(place: Path, *, sh: str = "sh") -> dict[str, object]:
+    environment = {"PATH": os.environ["PATH"], "SLURM_JOB_ID": "7", "TMPDIR": str(place)}
+    subprocess.run([sh, "job.sh", str(place)], cwd=place, env=environment, timeout=30, check=False)
+    found: dict[str, object] = json.loads((place / "end.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("sh", ["dash", "bash"])
+def test_a_job_records_its_exit_code_in_every_shell(tmp_path: Path, sh: str) -> None:
+    record = run(laid_out(tmp_path / "s", *job("sh", "-c", "echo out; echo err >&2; exit 3")), sh=sh)
+    assert (record["kind"], record["code"], record["job"]) == ("exited", 3, "7")
+    assert (tmp_path / "s/stdout").read_text() == "out\n"
+    assert (tmp_path / "s/stderr").read_text() == "err\n"
+    assert not list(tmp_path.glob("s/sublet.*")), "its scratch is gone"
+
+
+def test_a_second_job_of_the_same_session_does_nothing(tmp_path: Path) -> None:
+    place = laid_out(tmp_path / "s", *job("sh", "-c", "echo ran"))
+    run(place)
+    run(place)
+    assert (place / "stdout").read_text() == "ran\n"
+
+
+def test_a_program_can_be_interrupted_as_anywhere_else(tmp_path: Path) -> None:
+    script = "import signal; print(signal.getsignal(2) is signal.default_int_handler, signal.getsignal(15) == 0)"
+    run(laid_out(tmp_path / "s", *job("python3", "-c", script)))
+    assert (tmp_path / "s/stdout").read_text() == "True True\n"
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(words=words, value=st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20))
+def test_every_word_and_variable_is_data(tmp_path: Path, words: list[str], value: str) -> None:
+    shown = "for w; do printf '%s\\0' \"$w\"; done; printf '%s' \"$V\""
+    made, wish = job("sh", "-c", shown, "sh", *words, program=Program(("sh", "-c", shown, "sh", *words), {"V": value}))
+    (tmp_path / "program").write_bytes(
+        program(made, "key", wish, grace=timedelta(0)).encode("utf-8", "surrogateescape")
+    )
+    told = ". ./program; environment; program"
+    done = subprocess.run(["sh", "-c", told], cwd=tmp_path, capture_output=True, check=True)
+    assert done.stdout == "".join(f"{word}\0" for word in words).encode() + value.encode()
+
+
+def test_what_no_shell_can_hold_is_refused() -> None:
+    made, wish = job("a\0b")
+    with pytest.raises(ValueError, match="zero byte"):
+        program(made, "key", wish, grace=timedelta(0))
+    made, wish = job(program=Program(("true",), {"A=B; rm": "x"}))
+    with pytest.raises(ValueError, match="variable"):
+        program(made, "key", wish, grace=timedelta(0))
+
+
+def test_a_scratch_directory_names_only_the_user_and_the_job() -> None:
+    made, wish = job("true")
+    text = program(made, "key", wish, grace=timedelta(0), scratch="/disk/{user}/job_{job}/$(id)")
+    assert 'local_scratch=/disk/"$USER"/job_"$SLURM_JOB_ID"\'/$(id)\'' in text
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../b", "", "a\0b"])
+def test_no_file_leads_out_of_the_working_directory(path: str) -> None:
+    with pytest.raises(PlatformRefused):
+        inside(path, "far")
+
+
+def test_a_term_from_elsewhere_is_told_apart_from_a_cancel(tmp_path: Path) -> None:
+    for name, cancel in (("one", ""), ("two", '"ann"\n')):
+        place = laid_out(tmp_path / name, *job("sleep", "20"), key=f"{name}-{os.getpid()}")
+        environment = {"PATH": os.environ["PATH"], "SLURM_JOB_ID": "7"}
+        started = subprocess.Popen(["sh", "job.sh", str(place)], cwd=place, env=environment, start_new_session=True)
+        deadline = time.monotonic() + 20
+        while not (place / "stdout").exists():
+            assert time.monotonic() < deadline
+        if cancel:
+            (place / "cancel").write_text(cancel)
+        while started.poll() is None:
+            os.killpg(started.pid, signal.SIGTERM)
+            try:
+                started.wait(0.5)
+            except subprocess.TimeoutExpired:
+                continue
+        record = json.loads((place / "end.json").read_text())
+        assert (record["kind"], record["by"]) == (("cancelled", "ann") if cancel else ("terminated", ""))
+
+
+def test_links_show_data_where_it_was_asked_for_and_keep_it(tmp_path: Path) -> None:
+    place = tmp_path / "s"
+    made, wish = job("cat", "in/a b/x", mounts=(Mount("data/cube", "in/a b"), Mount("data/cube", "/inside/container")))
+    laid_out(place, made, wish)
+    (place / "data/cube").mkdir()
+    (place / "data/cube/x").write_text("here")
+    assert run(place)["code"] == 0
+    assert (place / "stdout").read_text() == "here"
+    assert not (place / "data/cube/x").stat().st_mode & 0o222
+
+
+class Site:
+    """A root directory, and an sbatch that does as it is told."""
+
+    def __init__(self, root: Path, sbatch: str) -> None:
+        """Write it."""
+        self.root = root
+        (root / "bin").mkdir()
+        (root / "bin/sbatch").write_text(f"#!/bin/sh\necho called >>{root}/calls\n{sbatch}\n")
+        (root / "bin/sbatch").chmod(0o755)
+
+    def submit(self, files: bytes = b"") -> tuple[int, str]:
+        """Submit the session `key`."""
+        path = f"{self.root}/bin:{os.environ['PATH']}"
+        argv = script("submit", str(self.root), "key", "--time=1")
+        done = subprocess.run(argv, input=files, capture_output=True, env={"PATH": path}, check=False)
+        return done.returncode, done.stdout.decode()
+
+    @property
+    def calls(self) -> int:
+        """How often sbatch was called."""
+        return len((self.root / "calls").read_text().split())
+
+
+def test_a_session_is_submitted_once(tmp_path: Path) -> None:
+    site = Site(tmp_path, "echo 'Welcome to the cluster'; echo '12;far'")
+    assert site.submit(packed({"work/a b": b"\0\xff\n", "job.sh": b"#!/bin/sh\n"})) == (0, "submitted 12\n")
+    assert site.submit() == (0, "known\n")
+    assert site.calls == 1
+    assert (tmp_path / "sessions/key/work/a b").read_bytes() == b"\0\xff\n"
+    assert (tmp_path / "sessions/key/id").read_text() == "12\n"
+    assert (tmp_path / "sessions/key").stat().st_mode & 0o777 == 0o700
+
+
+def test_what_slurm_refuses_is_as_if_it_had_never_been_tried(tmp_path: Path) -> None:
+    site = Site(tmp_path, "echo 'sbatch: error: invalid partition specified: x' >&2; exit 1")
+    (tmp_path / "incoming/key/data").mkdir(parents=True)
+    (tmp_path / "incoming/key/data/big").write_text("sent")
+    assert site.submit()[0] == 75
+    assert not (tmp_path / "sessions/key").exists()
+    assert (tmp_path / "incoming/key/data/big").read_text() == "sent"
+
+
+def test_an_answer_that_may_mean_either_is_never_tried_again(tmp_path: Path) -> None:
+    site = Site(
+        tmp_path,
+        "echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1",
+    )
+    assert site.submit()[0] == 76
+    assert site.submit() == (0, "known\n")
+    assert site.calls == 1
+
+
+def test_clean_removes_one_session_and_never_more(tmp_path: Path) -> None:
+    for key in ("one", "two"):
+        (tmp_path / "sessions" / key / "work").mkdir(parents=True)
+    (tmp_path / "sessions/one/work").chmod(0o500)
+    for key in ("", "..", "a/b", "."):
+        assert subprocess.run(script("clean", str(tmp_path), key), check=False).returncode == 64
+    subprocess.run(script("clean", str(tmp_path), "one"), check=True)
+    assert [path.name for path in (tmp_path / "sessions").iterdir()] == ["two"]
+    assert list((tmp_path / "trash").iterdir()) == []
+
+
+def test_only_the_services_own_sessions_are_swept(tmp_path: Path) -> None:
+    for key, owner in (("one", "me"), ("two", "another"), ("three", "")):
+        (tmp_path / "sessions" / key).mkdir(parents=True)
+        if owner:
+            (tmp_path / "sessions" / key / "owner").write_text(f"{owner}\n")
+    done = subprocess.run(script("sweep", str(tmp_path), "me"), capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["one"]
+
+
+def test_the_root_can_be_below_a_variable_of_the_persons(tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SCRATCH": str(tmp_path)}
+    for directory, wanted in (("$SCRATCH/a b", "a b"), (".sublet", ".sublet"), ("~/x", "x")):
+        done = subprocess.run(script("root", directory), capture_output=True, text=True, env=environment, check=True)
+        assert done.stdout == f"{tmp_path.resolve()}/{wanted}\n"
+    done = subprocess.run(script("root", "$NONE/x"), capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 1
+    assert "$NONE" in done.stderr

@@ -1,0 +1,184 @@
+"""Which queues fit a request, what is asked of Slurm for it, and what its plan becomes."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sublet.core.offer import Node, Offer, Reason
+from sublet.core.request import Compute, Executable, Range, Request, Window
+from sublet.platforms import slurm_offers as offering
+from sublet.platforms.slurm_offers import Site
+from sublet.platforms.slurm_options import Account, Wish, comment, flags, wrong
+from sublet.platforms.slurm_readers import SiteNode, SiteQueue, SiteReservation
+
+NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
+GIB = 1 << 30
+HOUR = timedelta(hours=1)
+SMALL = SiteQueue("small", default=True, max_nodes=2, max_time=HOUR, max_cores=6)
+LARGE = SiteQueue("large", whole=True, min_nodes=4, max_time=timedelta(days=2), accounts=("physics",))
+SITE = Site(
+    NOW,
+    nodes=tuple(
+        SiteNode(Node(f"n{number}", 8, 16 * GIB), ("small", "large") if number < 3 else ("large",))
+        for number in range(1, 9)
+    ),
+    queues=(LARGE, SMALL, SiteQueue("closed", up=False)),
+    accounts=("physics",),
+)
+
+
+def request(cores: int = 1, nodes: int = 1, duration: timedelta = HOUR, **more: object) -> Request:
+    compute = Compute(cores=Range(cores, cores), nodes=Range(nodes, nodes), memory=Range(GIB, GIB))
+    return Request(Executable("command"), compute, duration=duration, **more)  # type: ignore[arg-type]
+
+
+def test_the_default_queue_comes_first_and_closed_ones_are_left_out() -> None:
+    assert [queue.name for queue in offering.open_to(SITE, "", "", "")] == ["small", "large"]
+
+
+def test_a_queue_of_other_projects_is_left_out() -> None:
+    assert [queue.name for queue in offering.open_to(SITE, "", "biology", "")] == ["small"]
+
+
+def test_each_queue_that_fits_is_asked_and_no_other() -> None:
+    queues = offering.open_to(SITE, "", "", "")
+    wishes, reasons = offering.fitting(request(nodes=4), SITE, queues, "far")
+    assert [(wish.queue, wish.nodes) for wish in wishes] == [("large", 4)]
+    assert reasons == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "field", "nearest"),
+    [
+        (request(cores=7), "compute.cores.min", "6"),
+        (request(nodes=3), "compute.nodes.min", "2"),
+        (request(duration=2 * HOUR), "schedule.duration", "1h"),
+    ],
+)
+def test_a_no_names_the_field_and_the_nearest_yes(wanted: Request, field: str, nearest: str) -> None:
+    wishes, reasons = offering.fitting(wanted, SITE, [SMALL], "far")
+    assert wishes == []
+    assert (reasons[0].field, reasons[0].nearest) == (field, nearest)
+
+
+def test_a_queue_with_a_least_size_says_so() -> None:
+    _, reasons = offering.fitting(request(nodes=2), SITE, [LARGE], "far")
+    assert (reasons[0].field, reasons[0].nearest) == ("compute.nodes.max", "4")
+
+
+def test_one_node_must_have_it_all() -> None:
+    nodes = (SiteNode(Node("fat", 4, 64 * GIB), ("q",)), SiteNode(Node("fast", 64, 8 * GIB), ("q",)))
+    compute = Compute(cores=Range(32, 32), memory=Range(32 * GIB, 32 * GIB))
+    _, reasons = offering.fitting(Request(None, compute), Site(NOW, nodes), [SiteQueue("q")], "far")
+    assert "together" in reasons[0].message
+
+
+def test_nodes_that_are_away_for_a_while_are_waited_for() -> None:
+    site = Site(NOW, (SiteNode(Node("n1", 4, GIB), ("q",), here=False),))
+    wishes, _ = offering.fitting(request(), site, [SiteQueue("q")], "far")
+    assert len(wishes) == 1
+    assert "1 of 1 nodes can't be used now" in offering.notes(site, {}, NOW)
+
+
+def made(planned: datetime, wanted: Request) -> Offer | Reason:
+    wish = Wish("small", 1, 1, GIB, 0, wanted.duration)
+    return offering.offer_for(wanted, wish, planned, "sh", "far", NOW)
+
+
+def test_a_plan_without_windows_is_an_offer_at_that_time() -> None:
+    offer = made(NOW + HOUR, request())
+    assert isinstance(offer, Offer)
+    assert (offer.start, offer.latest_start, offer.begin) == (NOW + HOUR, NOW + HOUR, None)
+
+
+def test_a_plan_that_has_passed_is_now() -> None:
+    offer = made(NOW - HOUR, request())
+    assert isinstance(offer, Offer)
+    assert offer.start == NOW
+
+
+def test_a_plan_between_two_windows_waits_for_the_second() -> None:
+    windows = (Window(NOW, NOW + HOUR), Window(NOW + 4 * HOUR, NOW + 5 * HOUR))
+    offer = made(NOW + 2 * HOUR, request(windows=windows))
+    assert isinstance(offer, Offer)
+    assert offer.start == offer.begin == NOW + 4 * HOUR
+    assert offer.latest_start < NOW + 5 * HOUR
+
+
+def test_a_plan_after_all_windows_is_a_no_with_the_nearest_time() -> None:
+    reason = made(NOW + 2 * HOUR, request(windows=(Window(NOW, NOW + HOUR),)))
+    assert isinstance(reason, Reason)
+    assert reason.nearest == "2026-12-01T11:00:00+00:00/PT1H"
+
+
+def test_a_refusal_before_maintenance_says_what_would_do() -> None:
+    maintenance = SiteReservation("maint", NOW + 2 * HOUR, NOW + 6 * HOUR, ("n1",))
+    wish = Wish("small", 1, 1, GIB, 0, 3 * HOUR)
+    words = "allocation failure: Requested node configuration is not available\n"
+    reason = offering.refusal(wish, words, Site(NOW, reservations=(maintenance,)), "far", NOW)
+    assert "Requested node configuration is not available" in reason.message
+    assert "a time under 2h" in reason.nearest
+    assert "maint" in reason.nearest
+
+
+def test_a_hidden_queue_makes_the_view_partial() -> None:
+    said = offering.notes(Site(NOW), {"PrivateData": "jobs,usage"}, NOW)
+    assert "the view is partial: this site hides others' jobs, usage" in said
+    assert offering.notes(Site(NOW), {"PrivateData": "none"}, NOW) == ()
+
+
+def test_a_wish_becomes_options_of_which_each_is_one_word() -> None:
+    wish = Wish("small", 2, 4, GIB + 1, 1, timedelta(seconds=61), threads=2, begin=NOW, names=("n1", "n2"), comment="x")
+    assert flags(wish, Account("proj", "short", "a&b", "res", ("--licenses=m:1",))) == (
+        "--partition=small",
+        "--account=proj",
+        "--qos=short",
+        "--constraint=a&b",
+        "--reservation=res",
+        "--nodes=2",
+        "--ntasks-per-node=4",
+        "--cpus-per-task=2",
+        "--mem=1025M",
+        "--gres=gpu:1",
+        "--time=3",
+        "--begin=2026-12-01T09:00:00",
+        "--nodelist=n1,n2",
+        "--comment=x",
+        "--licenses=m:1",
+    )
+
+
+def test_what_a_site_refuses_is_not_said() -> None:
+    said = flags(Wish("q", 1, 1, GIB, 1, HOUR), Account(refuses=("mem", "gres")))
+    assert not [word for word in said if word.startswith(("--mem", "--gres"))]
+
+
+def test_a_time_at_the_queues_limit_stays_within_it() -> None:
+    assert Wish("q", 1, 1, 0, 0, HOUR, longest=HOUR).limit == HOUR
+    assert Wish("q", 1, 1, 0, 0, HOUR, longest=2 * HOUR).limit == HOUR + timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "--wrap=rm",
+        "--output=/x",
+        "--job-name=x",
+        "--array=1-9",
+        "--uid=0",
+        "-N2",
+        "--nice;rm",
+        "--chdir=/",
+        "--tmp=1\n2",
+    ],
+)
+def test_options_that_could_do_something_else_are_refused(word: str) -> None:
+    assert wrong([word])
+
+
+def test_options_that_only_choose_nodes_or_mail_are_allowed() -> None:
+    assert wrong(["--exclusive", "--licenses=matlab:1", "--mail-type=END,FAIL", "--hint=nomultithread"]) == []
+
+
+def test_a_comment_is_one_plain_line() -> None:
+    assert comment("ann@example.org", "a\nb;$(rm)") == "sublet ann@example.org a_b___rm_"

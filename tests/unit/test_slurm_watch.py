@@ -1,0 +1,148 @@
+"""A good guest: many jobs are asked for at once, rarely, and more rarely while the scheduler is in trouble."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from sublet.core.job import State
+from sublet.core.session import EndKind
+from sublet.errors import PlatformUnreachable
+from sublet.platforms.slurm_watch import Watch
+from sublet.reach.port import Command, Outcome
+
+pytestmark = pytest.mark.anyio
+END = {"kind": "exited", "by": "", "detail": "", "started": 10, "ended": 12, "job": "7"}
+
+
+class Site:
+    """A reach to a site that is only told of: its queue, its files, its accounting, and how often each was asked."""
+
+    name = "far"
+
+    def __init__(self) -> None:
+        """Nothing is there."""
+        self.queue: dict[str, str] = {}
+        self.files: dict[str, str] = {}
+        self.past = ""
+        self.trouble = ""
+        self.asked: list[str] = []
+        self.execs = 0
+
+    async def run_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
+        """Answer each."""
+        self.execs += 1
+        return [command.reader(self._answer(command.argv)) for command in commands]
+
+    def _answer(self, argv: tuple[str, ...]) -> Outcome:
+        name = "look" if argv[0] == "sh" else argv[0]
+        self.asked.append(name)
+        if name == "squeue":
+            rows = [f"7|{state}|None|N/A|N/A|q|c1|{key}" for key, state in self.queue.items()]
+            return Outcome(1 if self.trouble else 0, "\n".join(rows).encode(), self.trouble.encode())
+        if name == "look":
+            return Outcome(0, "".join(self.files.get(key, key) + "\n" for key in argv[5:]).encode(), b"")
+        return Outcome(0, self.past.encode() if name == "sacct" else b"", b"")
+
+    def has(self, key: str, flags: str = "cr", code: int | None = None) -> None:
+        """Put a session's directory there."""
+        end = "" if code is None else json.dumps({**END, "code": code})
+        self.files[key] = "\t".join([key, flags, "7", "60", "7", "10.0", "", "", "", end])
+
+    async def ask(self, watch: Watch, *keys: str) -> list[State]:
+        """Their states."""
+        states = await watch.ask(self, "/root", keys)  # type: ignore[arg-type]
+        return [states[key].state for key in keys]
+
+
+async def test_many_jobs_are_one_call_and_asking_again_is_none() -> None:
+    site, watch = Site(), Watch("far", every=1000, look=1000, patience=0)
+    keys = [f"k{number}" for number in range(500)]
+    for key in keys:
+        site.has(key)
+        site.queue[key] = "RUNNING"
+    assert await site.ask(watch, *keys) == [State.RUNNING] * 500
+    for key in keys:
+        assert await site.ask(watch, key) == [State.RUNNING]
+    assert site.asked.count("squeue") == 1
+    assert site.execs == 1
+
+
+async def test_records_are_looked_at_between_two_calls_of_squeue() -> None:
+    site, watch = Site(), Watch("far", every=1000, look=0, patience=0)
+    site.has("k")
+    site.queue["k"] = "RUNNING"
+    assert await site.ask(watch, "k") == [State.RUNNING]
+    site.has("k", code=3)
+    states = await watch.ask(site, "/root", ["k"])  # type: ignore[arg-type]
+    assert states["k"].end
+    assert states["k"].end.code == 3
+    assert site.asked.count("squeue") == 1
+
+
+async def test_what_has_ended_is_never_asked_for_again() -> None:
+    site, watch = Site(), Watch("far", every=0, look=0, patience=0)
+    site.has("k", code=0)
+    assert await site.ask(watch, "k") == [State.ENDED]
+    before = site.execs
+    assert await site.ask(watch, "k") == [State.ENDED]
+    assert site.execs == before
+
+
+async def test_a_job_submitted_after_the_queue_was_seen_waits() -> None:
+    site, watch = Site(), Watch("far", every=1000, look=0, patience=0)
+    await site.ask(watch, "other")
+    site.has("k", "c")
+    watch.submitted("k")
+    assert await site.ask(watch, "k") == [State.QUEUED]
+    assert site.asked.count("squeue") == 1
+
+
+async def test_a_scheduler_in_trouble_is_asked_less_and_less() -> None:
+    site, watch = Site(), Watch("far", every=1000, look=0, patience=0)
+    site.trouble = "slurm_load_jobs error: Socket timed out on send/recv operation"
+    for _ in range(5):
+        with pytest.raises(PlatformUnreachable, match="timed out"):
+            await site.ask(watch, "k")
+    assert site.asked.count("squeue") == 1
+
+
+async def test_trouble_that_is_over_is_forgotten() -> None:
+    site, watch = Site(), Watch("far", every=0, look=0, patience=0)
+    site.trouble = "Unable to contact slurm controller (connect failure)"
+    with pytest.raises(PlatformUnreachable):
+        await site.ask(watch, "k")
+    site.trouble = ""
+    site.has("k")
+    site.queue["k"] = "RUNNING"
+    assert await site.ask(watch, "k") == [State.RUNNING]
+
+
+async def test_slurms_memory_is_asked_only_for_what_nothing_else_tells() -> None:
+    site, watch = Site(), Watch("far", every=0, look=0, patience=0)
+    site.has("k")
+    site.has("known", code=0)
+    site.past = "7|NODE_FAIL|0:0|Unknown|Unknown|q|c1|k\n"
+    states = await watch.ask(site, "/root", ["k", "known"])  # type: ignore[arg-type]
+    assert states["k"].end
+    assert states["k"].end.kind is EndKind.NODE_LOST
+    assert site.asked.count("sacct") == 1
+
+
+async def test_what_slurm_does_not_know_either_is_unknown_and_is_not_asked_for_all_the_time() -> None:
+    site, watch = Site(), Watch("far", every=0, look=0, patience=0)
+    site.has("k")
+    for _ in range(5):
+        assert await site.ask(watch, "k") == [State.UNKNOWN]
+    assert site.asked.count("sacct") == 1
+
+
+async def test_a_session_that_was_cleaned_is_unknown_though_the_queue_still_shows_it() -> None:
+    site, watch = Site(), Watch("far", every=0, look=0, patience=0)
+    site.has("k", code=0)
+    site.queue["k"] = "COMPLETING"
+    assert await site.ask(watch, "k") == [State.ENDED]
+    del site.files["k"]
+    watch.cleaned("k")
+    assert await site.ask(watch, "k") == [State.UNKNOWN]
