@@ -16,15 +16,11 @@ from sublet.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.local import LocalReach
 from sublet.reach.login import Login
 from sublet.reach.port import Command, Outcome, Reach, as_is, said
-from sublet.reach.prompts import Prompt
+from sublet.reach.prompts import nobody
 from tests.sshd import SSHD, Sshd, sshd
 
 pytestmark = pytest.mark.anyio
 Opening = Callable[[], contextlib.AbstractAsyncContextManager[Reach]]
-
-
-async def no_answer(prompt: Prompt) -> str | None:
-    return None
 
 
 def outcome(*argv: str, stdin: bytes = b"", seconds: int = 60) -> Command[Outcome]:
@@ -54,7 +50,7 @@ def login(server: Sshd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ca
     def make() -> Login:
         return Login("127.0.0.1", control=control, platform="far", port=server.port, options=server.options)
 
-    asyncio.run(make().open(no_answer))
+    asyncio.run(make().open(nobody))
     yield make
     asyncio.run(make().close())
 
@@ -74,7 +70,7 @@ def far(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Far]:
         return
     server: Sshd = request.getfixturevalue("server")
     login: Callable[[], Login] = request.getfixturevalue("login")
-    ways: dict[str, Opening] = {"ssh": lambda: as_it_is(login().reach), "visit": lambda: login().once(no_answer)}
+    ways: dict[str, Opening] = {"ssh": lambda: as_it_is(login().reach), "visit": lambda: login().once(nobody)}
     yield Far(server.home, ways[request.param])
     for path in server.home.iterdir():
         if path.is_dir():
@@ -134,7 +130,7 @@ async def test_many_commands_run_in_order_each_with_its_own_outcome(reach: Reach
     assert answers == [Outcome(n, b"%d\n" % n, b"e%d\n" % n) for n in range(30)]
 
 
-async def test_no_commands_are_no_answers(reach: Reach) -> None:
+async def test_no_commands_are_nobodys(reach: Reach) -> None:
     assert await reach.run_all([]) == []
 
 

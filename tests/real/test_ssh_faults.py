@@ -12,16 +12,12 @@ import pytest
 from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.reach.login import Login
 from sublet.reach.port import Command, as_is, said
-from sublet.reach.prompts import Prompt
+from sublet.reach.prompts import nobody
 from tests.sshd import Sshd, needs_sshd, sshd
 
 pytestmark = [pytest.mark.anyio, needs_sshd]
 Start = Callable[..., Sshd]
 HELLO = Command(("echo", "hello"), said)
-
-
-async def no_answer(prompt: Prompt) -> str | None:
-    return None
 
 
 @pytest.fixture
@@ -37,7 +33,7 @@ async def login(server: Sshd, tmp_path: Path) -> Login:
 
 async def opened(server: Sshd, tmp_path: Path) -> Login:
     login = login_to(server, tmp_path)
-    await login.open(no_answer)
+    await login.open(nobody)
     return login
 
 
@@ -77,20 +73,20 @@ async def test_when_the_shared_connection_is_killed_a_login_is_needed_and_one_lo
     login: Login, server: Sshd, tmp_path: Path
 ) -> None:
     assert await login.reach.run(HELLO) == "hello\n"
-    record = await login.open(no_answer)
+    record = await login.open(nobody)
     kill(record.pid)
     assert login.target.socket.exists()  # it is stale now
     assert not await login.check()
     with pytest.raises(LoginNeeded):
         await login.reach.run(HELLO)
-    again = await login.open(no_answer)
+    again = await login.open(nobody)
     assert again.pid != record.pid
     assert await login.reach.run(HELLO) == "hello\n"
 
 
 async def test_an_open_login_is_not_opened_twice(login: Login) -> None:
-    first = await login.open(no_answer)
-    assert await login.open(no_answer) == first
+    first = await login.open(nobody)
+    assert await login.open(nobody) == first
 
 
 async def test_a_login_belongs_to_no_object_and_outlives_a_restart(login: Login, server: Sshd, tmp_path: Path) -> None:
@@ -107,7 +103,7 @@ async def test_after_logout_a_login_is_needed_and_nothing_is_left(login: Login, 
 async def test_a_host_that_has_gone_away_is_unreachable_until_it_is_back_then_a_login_is_needed(
     login: Login, server: Sshd, tmp_path: Path
 ) -> None:
-    record = await login.open(no_answer)
+    record = await login.open(nobody)
     server.stop()
     assert await login.reach.run(HELLO) == "hello\n"  # what is open goes on
     kill(record.pid)
@@ -121,7 +117,7 @@ async def test_a_host_that_has_gone_away_is_unreachable_until_it_is_back_then_a_
 async def test_a_login_to_a_host_that_does_not_answer_is_unreachable(server: Sshd, tmp_path: Path) -> None:
     server.stop()
     with pytest.raises(PlatformUnreachable, match="Connection refused"):
-        await login_to(server, tmp_path).open(no_answer)
+        await login_to(server, tmp_path).open(nobody)
 
 
 async def test_a_connection_cut_under_a_command_is_unreachable_then_a_login_is_needed(
@@ -145,7 +141,7 @@ async def test_a_transfer_cut_in_the_middle_goes_on_after_the_next_login(
 ) -> None:
     source, begun = tmp_path / "source", []
     source.write_bytes(os.urandom(6_000_000))
-    record = await login.open(no_answer)
+    record = await login.open(nobody)
 
     def cut(done: int, total: int | None) -> None:
         if done > 1_000_000:
@@ -153,7 +149,7 @@ async def test_a_transfer_cut_in_the_middle_goes_on_after_the_next_login(
 
     with pytest.raises((LoginNeeded, PlatformUnreachable)):
         await login.reach.send(source, "there", cut)
-    await login.open(no_answer)
+    await login.open(nobody)
     await login.reach.send(source, "there", lambda done, total: begun.append(done))
     assert begun[0] > 1_000_000
     assert (server.home / "there").read_bytes() == source.read_bytes()
@@ -186,7 +182,7 @@ async def test_no_more_than_four_channels_are_used_at_once(login: Login, server:
     ],
     ids=["prints", "slow", "leaves a child", "changes everything", "binary"],
 )
-async def test_an_unfriendly_bashrc_changes_no_answer(login: Login, server: Sshd, unfriendly: str) -> None:
+async def test_an_unfriendly_bashrc_changes_nobody(login: Login, server: Sshd, unfriendly: str) -> None:
     (server.home / ".bashrc").write_text(unfriendly + "\n")
     answer = await login.reach.run(Command(("sh", "-c", "pwd; cat; echo no >&2; exit 4"), as_is, b"in"))
     assert (answer.code, answer.stdout, answer.stderr) == (4, f"{server.home}\nin".encode(), b"no\n")
@@ -213,7 +209,7 @@ async def test_a_command_that_is_given_up_leaves_no_process_here(login: Login) -
 async def test_a_visit_that_is_cut_needs_another(server: Sshd, tmp_path: Path) -> None:
     assert server.process is not None
     login = login_to(server, tmp_path)
-    async with login.once(no_answer) as reach:
+    async with login.once(nobody) as reach:
         assert await reach.run(HELLO) == "hello\n"
         for pid in children(server.process.pid):
             os.kill(pid, signal.SIGKILL)
@@ -221,5 +217,5 @@ async def test_a_visit_that_is_cut_needs_another(server: Sshd, tmp_path: Path) -
             await reach.run(HELLO)
         with pytest.raises(LoginNeeded):
             await reach.run(HELLO)
-    async with login.once(no_answer) as reach:
+    async with login.once(nobody) as reach:
         assert await reach.run(HELLO) == "hello\n"

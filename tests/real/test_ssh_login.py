@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pty
+import socket
 import subprocess
 import sys
 import time
@@ -14,8 +15,8 @@ import pytest
 
 from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.reach.login import Login
-from sublet.reach.port import Command, said
-from sublet.reach.prompts import Prompt
+from sublet.reach.port import Command, as_is, said
+from sublet.reach.prompts import Prompt, nobody
 from tests.sshd import Sshd, make_key, needs_sshd, sshd
 
 pytestmark = [pytest.mark.anyio, needs_sshd]
@@ -149,6 +150,39 @@ async def test_a_deliberate_login_carries_all_that_waits_and_then_ends(server: S
     assert list((tmp_path / "run").iterdir()) == []
 
 
+async def test_a_deliberate_login_in_one_process_serves_another_until_nothing_is_left(
+    server: Sshd, tmp_path: Path
+) -> None:
+    def make() -> Login:
+        options = server.options
+        return Login("127.0.0.1", control=tmp_path / "run", port=server.port, options=options, shared=False)
+
+    terminal, service = make(), make()
+    staying = asyncio.create_task(terminal.stay(nobody, quiet=0.5))
+    async with asyncio.timeout(20):
+        while not await service.check():  # noqa: ASYNC110 - another process would open it
+            await asyncio.sleep(0.02)
+    assert await asyncio.gather(*(service.reach.run(HELLO) for _ in range(5))) == ["hello\n"] * 5
+    content = os.urandom(1_500_000)
+    assert (await service.reach.run(Command(("sh", "-c", "cat; exit 3"), as_is, content))).stdout == content
+    with pytest.raises(PlatformUnreachable, match="no answer within 1 s"):
+        await service.reach.run(Command(("sleep", "9"), as_is, seconds=1))
+    await staying
+    with pytest.raises(LoginNeeded):
+        await service.reach.run(HELLO)
+    assert (server.directory / "sshd.log").read_text().count("Accepted publickey") == 1
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+async def test_a_deliberate_login_whose_process_was_killed_is_needed_again(login: Login, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(login.target.door))
+    with pytest.raises(LoginNeeded):
+        await login.reach.run(HELLO)
+    assert not await login.check()
+
+
 def certify(server: Sshd, validity: str) -> None:
     """Let the server trust certificates instead of keys, and give the user's key one."""
     make_key(server.directory / "ca")
@@ -181,23 +215,28 @@ from pathlib import Path
 from sublet.reach.login import Login
 from sublet.reach.port import Command, said
 
-host, control, port, *options = sys.argv[1:]
+way, host, control, port, *options = sys.argv[1:]
 told = dict(option.split("=", 1) for option in options)
 login = Login(host, control=Path(control), platform="far", port=int(port), options=told)
 
 async def main():
+    if way == "once":
+        async with login.once() as reach:
+            print("there:", await reach.run(Command(("pwd",), said)))
+        return
     await login.open()
-    print("there:", await login.reach.run(Command(("sh", "-c", "pwd; hostname"), said)))
+    print("there:", await login.reach.run(Command(("pwd",), said)))
     await login.close()
 
 asyncio.run(main())
 """
 
 
-def test_in_a_terminal_ssh_asks_the_person_itself(server: Sshd, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["shared", "once"])
+def test_in_a_terminal_ssh_asks_the_person_itself(server: Sshd, tmp_path: Path, way: str) -> None:
     (server.directory / "known_hosts").unlink()
     options = [f"{key}={value}" for key, value in server.options.items()]
-    words = [sys.executable, "-c", OPEN, "127.0.0.1", str(tmp_path / "run"), str(server.port), *options]
+    words = [sys.executable, "-c", OPEN, way, "127.0.0.1", str(tmp_path / "run"), str(server.port), *options]
     pid, terminal = pty.fork()
     if pid == 0:
         os.execv(sys.executable, words)
@@ -249,7 +288,7 @@ def test_the_persons_own_configuration_is_used_with_its_jump_host_and_its_traps_
     home = Path("~").expanduser()
     made = not (home / ".ssh").exists()
     (home / ".ssh").mkdir(mode=0o700, exist_ok=True)
-    words = [sys.executable, "-c", OPEN, "centre", str(tmp_path / "run"), "0"]
+    words = [sys.executable, "-c", OPEN, "shared", "centre", str(tmp_path / "run"), "0"]
     try:
         done = subprocess.run(
             [

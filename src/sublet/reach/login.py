@@ -18,8 +18,9 @@ from sublet.reach.channel import Channel, Cut
 from sublet.reach.prompts import Prompter, answering
 from sublet.reach.record import Record, new_record, read_record
 from sublet.reach.refusals import read_refusal
-from sublet.reach.ssh import CHANNELS, SshReach, Visit, ask_ssh, configuration, master
+from sublet.reach.ssh import CHANNELS, SshReach, ask_ssh, configuration, master
 from sublet.reach.target import Target, private
+from sublet.reach.visit import Visit, open_door
 
 _ENDS = re.compile(r"Valid: from \S+ to (\S+)")  # as ssh-keygen tells it; one without end is "Valid: forever"
 _PATIENCE = 300.0  # seconds that a person has for all the questions
@@ -63,7 +64,7 @@ class Login:
 
     async def check(self) -> bool:
         """Whether it is open here; it costs no word to the far side."""
-        return self.reach.visit is not None or await master(self.target) is not None
+        return self.reach.visit is not None or self.target.door.exists() or await master(self.target) is not None
 
     async def close(self) -> None:
         """End it, with all that goes over it."""
@@ -85,12 +86,19 @@ class Login:
             )
             stack.push_async_callback(channel.kill)
             await self._greet(channel, seconds)
-            self.reach.visit = Visit(channel)
+            self.reach.visit = visit = Visit(channel)
             try:
-                yield self.reach
+                async with open_door(visit, self.target.door):
+                    yield self.reach
                 await channel.close()
             finally:
                 self.reach.visit = None
+
+    async def stay(self, prompter: Prompter | None = None, quiet: float = 90.0) -> None:
+        """One deliberate login, held open for the service until nothing has come for so many seconds."""
+        async with self.once(prompter) as reach:
+            if reach.visit is not None:
+                await reach.visit.quiet(quiet)
 
     async def expires(self) -> datetime | None:
         """When the last of the certificates that ssh would show stops being valid; None: it shows none that ends."""
@@ -163,7 +171,7 @@ class Login:
         if not self.shared:
             raise PlatformRefused(
                 f"{self.reach.name} allows no connection that is shared by many commands.",
-                hint="Sign in once for all that waits; it is done in that one connection.",
+                hint=f"Sign in once for all that waits: sublet system login {self.reach.name}",
             )
 
 

@@ -6,8 +6,6 @@ import asyncio
 import contextlib
 import os
 import shlex
-import socket
-import struct
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -15,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sublet.reach import askpass
+from sublet.reach.listening import listening
 
 _HELPER = Path(askpass.__file__).resolve()
 _MOST = 1 << 16  # a question is a few lines
@@ -37,20 +36,21 @@ class Prompt:
 Prompter = Callable[[Prompt], Awaitable[str | None]]  # None: the person doesn't answer, and the login is given up
 
 
+async def nobody(prompt: Prompt) -> str | None:
+    """Answers nothing: for a service account, which gets in by a key or a certificate alone."""
+    return None
+
+
 @contextlib.asynccontextmanager
 async def answering(prompter: Prompter, within: Path) -> AsyncIterator[dict[str, str]]:
     """Answer with `prompter`; yields the variables that make ssh ask there instead of in a terminal."""
-    asked: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a server's callback runs in a task
-        asked.add(task)
-        try:
-            await _answer(prompter, reader, writer)
-        finally:
-            asked.discard(task)
-            writer.close()
+        text = os.fsdecode(await reader.read(_MOST))
+        answer = await prompter(Prompt(text, secret=not text.startswith(_HOST_KEY)))
+        if answer is not None:
+            writer.write(askpass.ANSWERED + os.fsencode(answer))
+            await writer.drain()
 
     with tempfile.TemporaryDirectory(prefix="ask-", dir=within) as name:  # it is made 0700
         directory = Path(name)
@@ -59,33 +59,10 @@ async def answering(prompter: Prompter, within: Path) -> AsyncIterator[dict[str,
         words = shlex.join([sys.executable, "-I", "-S", str(_HELPER)])
         helper.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         helper.chmod(0o700)
-        server = await asyncio.start_unix_server(serve, path)
-        path.chmod(0o600)
-        try:
+        async with listening(path, serve):
             yield {
                 "SSH_ASKPASS": str(helper),
                 "SSH_ASKPASS_REQUIRE": "force",
                 "DISPLAY": os.environ.get("DISPLAY", ":0"),  # without one, an ssh older than 8.4 doesn't ask at all
                 askpass.SOCKET: str(path),
             }
-        finally:
-            server.close()
-            for task in tuple(asked):
-                task.cancel()
-            await asyncio.gather(*asked, return_exceptions=True)
-
-
-async def _answer(prompter: Prompter, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    if _peer(writer) != os.getuid():
-        return
-    text = os.fsdecode(await reader.read(_MOST))
-    answer = await prompter(Prompt(text, secret=not text.startswith(_HOST_KEY)))
-    if answer is not None:
-        writer.write(askpass.ANSWERED + os.fsencode(answer))
-        await writer.drain()
-
-
-def _peer(writer: asyncio.StreamWriter) -> int:
-    connection = writer.get_extra_info("socket")
-    _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
-    return int(uid)

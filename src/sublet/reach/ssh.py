@@ -17,32 +17,12 @@ from sublet.reach.record import elsewhere
 from sublet.reach.refusals import BUSY, last_words
 from sublet.reach.shell import ShellReach
 from sublet.reach.target import Target
+from sublet.reach.visit import Visit, through_door
 
 CHANNELS = 4  # sshd allows 10 by default; the person's own terminals may share the connection
 _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)  # between tries, while the far side has no channel free
 _ALONE = re.compile(r"exchange_identification|banner exchange|UNKNOWN port")  # it tried to connect: nothing was shared
 _FRESH = 30.0  # seconds for which it is remembered whether a host answers
-
-
-class Visit:
-    """One connection that nothing else shares, open for as long as a person lets it; batches go one after another."""
-
-    def __init__(self, channel: Channel) -> None:
-        """Use an open channel."""
-        self._channel = channel
-        self._turn = asyncio.Lock()
-        self.over = False
-
-    async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
-        """Bring a batch there and its outcomes back; raises Cut and TimeoutError, and then it is over."""
-        async with self._turn:
-            if self.over:
-                raise NotSent("the connection is closed")
-            try:
-                return await self._channel.exchange(batch, seconds)
-            except BaseException:  # whatever came between: the streams are no longer in step
-                self.over = True
-                raise
 
 
 class SshReach(ShellReach):
@@ -61,6 +41,8 @@ class SshReach(ShellReach):
         try:
             if self.visit is not None:
                 return await self.visit.exchange(batch, seconds)
+            if self.target.door.exists():
+                return await through_door(self.target.door, batch, seconds)
             async with self._free:
                 return await self._patiently(batch, seconds)
         except TimeoutError as error:

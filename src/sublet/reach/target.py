@@ -61,6 +61,11 @@ class Target:
         """The file beside it that says who opened it."""
         return self.socket.with_suffix(".json")
 
+    @property
+    def door(self) -> Path:
+        """The socket of a deliberate login that a process of this user's holds."""
+        return self.socket.with_suffix(".door")
+
     def to_open(self) -> tuple[str, ...]:
         """Open a shared connection and leave it in the background."""
         return self._ssh("-M", "-S", str(self.socket), "-f", "-N", "-o", "ControlPersist=yes")
@@ -114,7 +119,7 @@ def private(directory: Path) -> Path:
 
 def short(control: Path) -> Path:
     """The directory itself, or one with a short name where its own is too long for a socket."""
-    if len(os.fsencode(control)) + 1 + 12 <= _LONGEST:
+    if len(os.fsencode(control)) + len("/") + 12 <= _LONGEST:
         return control
     name = hashlib.sha256(os.fsencode(control)).hexdigest()[:8]
     return Path(tempfile.gettempdir()) / f"sublet-{os.getuid()}-{name}"
