@@ -47,6 +47,11 @@ def login(out: Output, name: str) -> None:
     import asyncio
 
     opening = login_of(name)
+    if not opening.shared:
+        out.note(f"{name} allows no shared connection: all that waits is done in this one. Ctrl-C ends it sooner.")
+        asyncio.run(opening.stay())
+        out.show({"system": name}, lambda: [f"What waited for {name} is done; the connection is closed."], lambda: ())
+        return
     record = asyncio.run(opening.open())
     said = {"system": name, "target": record.target, "opened": record.opened.isoformat(), "pid": record.pid}
     out.show(said, lambda: [f"You are signed in to {name} as {record.target}."], lambda: [record.target])
@@ -62,5 +67,3 @@ def logout(out: Output, name: str) -> None:
     closing = login_of(name)
     asyncio.run(closing.close())
     out.show({"system": name}, lambda: [f"You are signed out of {name}."], lambda: ())
-
-
