@@ -370,3 +370,38 @@ async def test_sending_to_where_nothing_can_be_written_is_refused_in_the_systems
     (far.home / "a-file").write_text("x")
     with pytest.raises(PlatformRefused, match=r"Not a directory|File exists"):
         await reach.send(tmp_path / "source", "a-file/below", Steps())
+
+
+TOOLS = ["sh", "cat", "head", "tail", "wc", "base64", "stat", "chmod", "mv", "rm", "mkdir", "find", "test"]
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize("more", [("timeout", "sha256sum"), ()], ids=["usual", "bare"])
+async def test_a_far_side_needs_no_more_than_sh_coreutils_and_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str, more: tuple[str, ...]
+) -> None:
+    tools, home, source = tmp_path / "tools", tmp_path / "home", tmp_path / "source"
+    for directory in (tools, home, source / "below"):
+        directory.mkdir(parents=True)
+    found = {name: shutil.which(shell if name == "sh" else name) for name in (*TOOLS, *more)}
+    for name, path in found.items():
+        if path is None:
+            pytest.skip(f"{name} is not on this machine")
+        (tools / name).symlink_to(path)
+    (source / "below" / "small").write_text("small")
+    (source / "large").write_bytes(os.urandom(900_000))
+    monkeypatch.setenv("PATH", str(tools))
+    reach = LocalReach(home=home)
+    large = os.urandom(400_000)
+    answers = await reach.run_all([outcome("cat", stdin=large), outcome("cat", stdin=b"small"), outcome("missing")])
+    assert [answer.stdout for answer in answers] == [large, b"small", b""]
+    assert answers[2].code == 127
+    await reach.send(source, "there", Steps())
+    await reach.fetch("there", tmp_path / "back", Steps())
+    assert tree(tmp_path / "back") == tree(source)
+    assert await reach.read("there/below/small", 1, 3) == b"mal"
+
+
+async def test_a_word_that_is_too_long_for_the_system_is_refused_in_its_words(reach: Reach) -> None:
+    with pytest.raises(PlatformRefused, match="Argument list too long"):
+        await reach.run(Command(("true", "x" * 3_000_000), said))
