@@ -1,5 +1,6 @@
 """Slurm on a real site: the contract of every platform, honest ends, and values that stay data."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Rule, try_rul
 from sublet.platforms.slurm import Slurm
 from tests.real.clusters import Cluster, ended, logged_in, running, small, until
 from tests.sites import Site
+from tests.sites import running as site_running
 
 pytestmark = pytest.mark.anyio
 GIB = 1 << 30
@@ -27,6 +29,13 @@ ODD = ["a b", 'it\'s "quoted"', "two\nlines", ";$(rm -rf $HOME) `id` && x", "-n"
 def cluster(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     home = tmp_path_factory.mktemp("h")
     with logged_in(site, home):
+        yield Cluster(site, home)
+
+
+@pytest.fixture(scope="module")
+def newer(swept: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    home = tmp_path_factory.mktemp("h")
+    with site_running("--base", "box") as site, logged_in(site, home):
         yield Cluster(site, home)
 
 
@@ -51,6 +60,17 @@ async def output(slurm: Slurm, key: str) -> str:
 async def test_slurm_keeps_the_rule(slurm: Slurm, rule: Rule) -> None:
     finding = await try_rule(slurm, rule)
     assert finding.ok, f"{finding.rule} {finding.detail}"
+
+
+async def test_the_newest_slurm_keeps_all_rules(newer: Cluster) -> None:
+    slurm = await newer.open()
+    findings = await asyncio.gather(*(try_rule(slurm, rule) for rule in PROMISES + WITH_PROCESSES))
+    assert [f"{finding.rule} {finding.detail}" for finding in findings if not finding.ok] == []
+    offers = (
+        await slurm.offers(Request(Executable("command"), duration=timedelta(minutes=2)), ["sh"], datetime.now(UTC))
+    ).offers
+    assert [offer.queue for offer in offers] == ["debug"]
+    await slurm.close()
 
 
 async def test_words_files_and_variables_arrive_as_they_are(slurm: Slurm) -> None:
@@ -216,6 +236,19 @@ async def test_a_no_names_the_limit_of_the_queue(slurm: Slurm) -> None:
         answer = await slurm.offers(Request(Executable("command"), compute, duration=duration), ["sh"], now)
         assert not answer.offers
         assert (answer.reasons[0].field, answer.reasons[0].nearest) == (field, nearest)
+
+
+async def test_a_reservation_of_our_own_is_booked_on_its_exact_nodes(cluster: Cluster) -> None:
+    words = ("ReservationName=ours", "Users=researcher", "Nodes=c3", "StartTime=now", "Duration=10")
+    cluster.site.on("ctl", "scontrol", "create", "reservation", *words)
+    slurm = await cluster.open("ours", terms="booked", reservation="ours")
+    assert [node.name for node in (await slurm.survey()).nodes] == ["c3"]
+    job = await slurm.submit(small("hostname", nodes=("c3",)), key())
+    await ended(slurm, job)
+    assert await output(slurm, job) == "c3\n"
+    await slurm.clean(job)
+    await slurm.close()
+    cluster.site.on("ctl", "scontrol", "delete", "ReservationName=ours")
 
 
 async def test_without_a_login_the_last_survey_answers_and_says_how_old_it_is(

@@ -124,10 +124,7 @@ def test_what_was_never_submitted_is_unknown() -> None:
     assert found.state is State.UNKNOWN
 
 
-def test_a_record_is_waited_for_before_slurms_exit_code_is_believed() -> None:
-    soon = judge(RAN, row("COMPLETED", 0), late=False)
-    assert soon
-    assert soon.state is State.RUNNING
+def test_slurms_exit_code_is_believed_where_there_is_no_record() -> None:
     assert end_of(RAN, row("FAILED", 4)) == (EndKind.EXITED, 4, None, "")
     assert judge(RAN, row("COMPLETED")) is None, "squeue has no exit code: Slurm's memory is asked"
 

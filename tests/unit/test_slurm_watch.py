@@ -1,6 +1,7 @@
 """A good guest: many jobs are asked for at once, rarely, and more rarely while the scheduler is in trouble."""
 
 import json
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from sublet.core.job import State
 from sublet.core.session import EndKind
 from sublet.errors import PlatformUnreachable
+from sublet.platforms.slurm_pace import Pace
 from sublet.platforms.slurm_watch import Watch
 from sublet.reach.port import Command, Outcome
 
@@ -136,6 +138,26 @@ async def test_what_slurm_does_not_know_either_is_unknown_and_is_not_asked_for_a
     for _ in range(5):
         assert await site.ask(watch, "k") == [State.UNKNOWN]
     assert site.asked.count("sacct") == 1
+
+
+async def test_a_record_is_waited_for_before_slurms_exit_code_is_believed() -> None:
+    site, watch = Site(), Watch("far", every=0, look=0, patience=1000)
+    site.has("k")
+    site.queue["k"] = "COMPLETED"
+    site.past = "7|COMPLETED|0:0|Unknown|Unknown|q|c1|k\n"
+    assert await site.ask(watch, "k") == [State.RUNNING]
+    assert site.asked.count("sacct") == 0
+    site.has("k", code=2)
+    assert await site.ask(watch, "k") == [State.ENDED]
+
+
+async def test_a_burst_is_let_through_and_then_the_pace_is_kept() -> None:
+    pace = Pace(per_second=1000, at_once=10)
+    started = time.monotonic()
+    await pace.take(10)
+    for _ in range(50):
+        await pace.take()
+    assert time.monotonic() - started >= 0.05, "50 calls more, at 1000 a second"
 
 
 async def test_a_session_that_was_cleaned_is_unknown_though_the_queue_still_shows_it() -> None:

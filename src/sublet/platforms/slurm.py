@@ -35,6 +35,7 @@ from sublet.platforms.sessiondir import KEY, remove_tree
 from sublet.platforms.slurm_job import far, inside, packed, program
 from sublet.platforms.slurm_offers import Site
 from sublet.platforms.slurm_options import Account, Wish, comment, flags, wrong
+from sublet.platforms.slurm_pace import Pace
 from sublet.platforms.slurm_survey import Surveyor
 from sublet.platforms.slurm_watch import Watch
 from sublet.reach.local import LocalReach
@@ -42,6 +43,7 @@ from sublet.reach.login import Login
 from sublet.reach.port import Reach
 
 CHUNK = 1 << 22
+UNREACHED = "what listens on a node of a cluster can't be reached from here"
 WORD = re.compile(r"[A-Za-z0-9_][\w.+@:,&|*()\[\]-]*")
 
 
@@ -96,6 +98,9 @@ class Slurm(Platform):
     look: Duration = Field(
         default=timedelta(seconds=5), ge=timedelta(0), description="The least time between two looks at jobs' records."
     )
+    calls: float = Field(
+        default=2, gt=0, description="How many times a second Slurm is called in the long run; 20 at once."
+    )
     patience: Duration = Field(
         default=timedelta(seconds=30), description="How long a job's own record is waited for when Slurm says it ended."
     )
@@ -103,6 +108,7 @@ class Slurm(Platform):
     _home: Path = PrivateAttr()
     _reach: Reach | None = PrivateAttr(default=None)
     _watch: Watch = PrivateAttr()
+    _pace: Pace = PrivateAttr()
     _root: str = PrivateAttr(default="")
     _owner: str = PrivateAttr(default="")
     _surveyor: Surveyor = PrivateAttr()
@@ -113,6 +119,7 @@ class Slurm(Platform):
         await asyncio.to_thread((self._home / "sessions").mkdir, mode=0o700, parents=True, exist_ok=True)
         seconds = (self.poll.total_seconds(), self.look.total_seconds(), self.patience.total_seconds())
         self._watch = Watch(self.name, *seconds)
+        self._pace = Pace(self.calls)
         self._owner = await asyncio.to_thread(self._own_name)
         self._surveyor = await asyncio.to_thread(Surveyor, self.name, self._home / "survey.json", self.fresh)
         if self._reach is None:
@@ -187,6 +194,9 @@ class Slurm(Platform):
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
         """One offer for each queue that fits, at the time that Slurm plans; or each queue's reason."""
+        if offering.listens(request):
+            no = Reason("urn:not-supported", "executable.kind", f"{self.name}: {UNREACHED}.", platform=self.name)
+            return Answer(reasons=(no,))
         await self._look_around()
         site = self._surveyor.site()
         queues = offering.open_to(site, self.queue, self.project, self.reservation)
@@ -195,6 +205,7 @@ class Slurm(Platform):
             said = f"{self.name} has no queue {self.queue} that can be used; it has: {names}."
             return Answer(reasons=(Reason("urn:not-supported", "platform", said, nearest=names, platform=self.name),))
         wishes, reasons = offering.fitting(request, site, queues, self.name, offering.beginning(request, now))
+        await self._pace.take(len(wishes))
         try:
             plans = await self.reach.run_all([to.to_plan(flags(wish, self._account)) for wish in wishes])
         except LoginNeeded as error:
@@ -244,7 +255,7 @@ class Slurm(Platform):
     async def submit(self, job: Job, key: str) -> str:
         """Send what was brought, then submit, in one exec."""
         if job.program.connects:
-            raise PlatformRefused(platform=self.name, why="what listens on a cluster's node can't be reached from here")
+            raise PlatformRefused(platform=self.name, why=UNREACHED)
         root = await self.root()
         wish = await self._wish(job)
         contents = self._files(job, self._key(key), wish)
@@ -253,6 +264,7 @@ class Slurm(Platform):
             if await asyncio.to_thread(_holds_files, spool / part):
                 await self.send(key, spool / part, part)
         words = (*flags(wish, self._account), f"--output={root.replace('%', '%%')}/sessions/{key}/slurm.log")
+        await self._pace.take()
         outcome = await self.reach.run(to.to_submit(root, key, (*words, "--open-mode=append"), packed(contents)))
         self._check_submitted(outcome)
         self._watch.submitted(key)
@@ -308,6 +320,7 @@ class Slurm(Platform):
         """Have Slurm stop them; those that wait end at once."""
         root = await self.root()
         keys = [self._key(id) for id in ids]
+        await self._pace.take()
         await self.reach.run_all(list(to.to_cancel(self.name, root, keys, by or "someone")))
 
     async def extend(self, id: str, until: datetime) -> None:

@@ -29,6 +29,13 @@ class Site:
     accounts: tuple[str, ...] = ()
 
 
+def listens(request: Request) -> bool:
+    """Whether someone is to connect to it: a node of a cluster can't be reached from outside."""
+    executable = request.executable
+    ports = ((executable.fields.get("network") or {}) if executable else {}).get("ports") or ()
+    return executable is not None and (executable.kind == "interactive" or any(port.get("access") for port in ports))
+
+
 def open_to(site: Site, queue: str, project: str, reservation: str) -> list[SiteQueue]:
     """The queues that may be used: the one that is named, else those that are up and open to the project."""
     if queue:

@@ -111,19 +111,21 @@ ENDS: dict[str, tuple[EndKind, str]] = {
 }
 
 
-def judge(look: Look, row: Row | None, late: bool = True) -> JobState | None:
-    """What is true of a job; None: Slurm's memory must be asked. `late`: no record is to be waited for any longer."""
+def judge(look: Look, row: Row | None) -> JobState | None:
+    """What is true of a job; None: its record is still to come, or Slurm's memory must be asked."""
     if not look.claimed:
         return _of_queue(look, row) if row and row.active else JobState(State.UNKNOWN)
     if look.certain or (look.record and row and not row.active):
         return _ended(look, row)
     if row and row.active:
         return _of_queue(look, row)
-    if row and row.state in ENDS:
-        return _ended(look, row)
-    if row and row.code is not None and look.record is None and not late:
-        return JobState(State.RUNNING, started=row.start, condition="it has ended; its record is awaited")
-    return _ended(look, row) if row and row.code is not None else None
+    return _ended(look, row) if row and (row.state in ENDS or row.code is not None) else None
+
+
+def awaited(look: Look, row: Row | None) -> JobState:
+    """A job that has just left the queue: files may take a moment to be seen from another machine."""
+    started = look.began or (row.start if row else None)
+    return JobState(State.RUNNING, started=started, condition="it has ended; its record is awaited")
 
 
 def settle(look: Look) -> JobState:

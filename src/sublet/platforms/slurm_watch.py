@@ -15,7 +15,7 @@ from typing import Any
 from sublet.core.job import JobState, State
 from sublet.errors import PlatformUnreachable
 from sublet.platforms import slurm_commands as to
-from sublet.platforms.slurm_states import Look, Row, judge, settle
+from sublet.platforms.slurm_states import Look, Row, awaited, judge, settle
 from sublet.reach.port import Reach
 
 ASKED_LATELY = 900.0  # seconds for which a job that nobody asks for is still watched
@@ -96,11 +96,9 @@ class Watch:
         rows = await self._see(reach, root, keys, queue_due, now)
         if rows is not None:
             self._rows = rows
-        unsettled = [key for key in keys if not self._judge(key, now)]
-        if queue_due:
-            await self._recall(reach, unsettled, now)
-        else:
-            await self._recall(reach, [key for key in unsettled if key in new], now)
+        unsettled = [key for key in keys if not self._judge(key)]
+        if queue_due or new:
+            await self._recall(reach, [key for key in unsettled if self._late(key, now)], now)
         self._trim()
 
     def _watched(self, now: float) -> list[str]:
@@ -129,20 +127,26 @@ class Watch:
             self._looks.update(looks)
         return rows
 
-    def _judge(self, key: str, now: float) -> bool:
+    def _judge(self, key: str) -> bool:
         """Whether what was seen says how it is."""
         row, look = self._rows.get(key), self._looks[key]
         if key in self._cleaned and not look.claimed:
             row = None
         if self._submitted.get(key, float("-inf")) >= self._queued_at and not (row and row.active) and not look.ran:
             return True  # the queue was seen before it was submitted
-        if row is None or row.active or look.record:
-            self._gone.pop(key, None)
-        late = now - self._gone.setdefault(key, now) >= self._patience
-        state = judge(look, row, late)
+        state = judge(look, row)
         if state:
             self._states[key] = state
+            self._gone.pop(key, None)
         return state is not None
+
+    def _late(self, key: str, now: float) -> bool:
+        """Whether a record need not be waited for any longer."""
+        look = self._looks[key]
+        if look.record or now - self._gone.setdefault(key, now) >= self._patience:
+            return True
+        self._states[key] = awaited(look, self._rows.get(key)) if look.ran else settle(look)
+        return False
 
     async def _recall(self, reach: Reach, keys: Sequence[str], now: float) -> None:
         """What neither the queue nor the files say: Slurm may remember."""

@@ -10,6 +10,8 @@
 # The program runs in the foreground, and a watcher beside it keeps its time. Every process of the program is known by
 # SUBLET_SESSION in its environment, wherever it went on this node.
 
+PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}
+export PATH
 cd "$1" || exit 70
 dir=$(pwd)
 mkdir ran || exit 71
@@ -170,12 +172,11 @@ watch() { # keep its time: warn, stop it at the end; and see to it that a stop b
 run() { # becomes the program; from here on its processes carry the mark
     trap - TERM HUP
     unset TZ LC_ALL
-    PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}
     LANG=${LANG:-C.UTF-8}
     TMPDIR=$scratch
     SUBLET_SESSION=$session SUBLET_DATA=$dir/data SUBLET_WARNING=$dir/warning
     SUBLET_UNTIL=$(clock "$(ends)")
-    export PATH LANG TMPDIR SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL
+    export LANG TMPDIR SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL
     environment
     cd work || exit 70
     program
