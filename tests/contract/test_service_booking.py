@@ -147,3 +147,33 @@ async def test_the_same_key_is_the_same_offer_set(tmp_path: Path) -> None:
         assert first.id == second.id
         assert [offer.id for offer in first.offers] == [offer.id for offer in second.offers]
         assert other.id != first.id
+
+
+async def test_what_waits_moves_up_when_room_comes_free_unless_it_named_its_time(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=LONG) as service:
+        first, soon = [await ask(service, cores=16, time="2h") for _ in range(2)]
+        later = f"{service.now() + timedelta(hours=5):%Y-%m-%dT%H:%M:%SZ}/PT0S"
+        named = await ask(service, cores=16, time="1h", start=later)
+        for one in (first, soon, named):
+            await service.accept(one.offers[0].id, ME)
+        await reach(service, first.offers[0].id, in_phase(Phase.RUNNING))
+        waits = await reach(service, soon.offers[0].id, in_phase(Phase.WAITING))
+        assert waits.start
+        assert waits.start - service.now() > timedelta(hours=1)
+        await service.cancel(first.offers[0].id, ME)
+        runs = await reach(service, soon.offers[0].id, in_phase(Phase.RUNNING))
+        assert runs.start
+        assert runs.until == runs.start + timedelta(hours=2)
+        assert runs.start < waits.start
+        assert "session.moved-up" in {event.kind for event in await service.events(ME, session=runs.id)}
+        stays = await service.session(named.offers[0].id, ME)
+        assert (stays.phase, stays.start) == (Phase.WAITING, named.offers[0].offer.start)
+        assert await free_cores(service) == 0
+
+
+async def test_what_waits_behind_offers_that_nobody_took_moves_up_when_they_expire(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=LONG, hold="2s") as service:
+        await ask(service, OTHER, cores=16, time="2h")
+        mine = await ask(service, cores=16, time="1h")
+        await service.accept(mine.offers[0].id, ME)
+        await reach(service, mine.offers[0].id, in_phase(Phase.RUNNING))

@@ -55,6 +55,7 @@ class Desk:
     base_url: str = ""  # how the pages are reached, once TCP listens
     surveys: dict[str, Survey] = field(default_factory=dict)
     nudged: asyncio.Event = field(default_factory=asyncio.Event)  # there is work for the loop
+    freed: set[str] = field(default_factory=set)  # platforms on which room came free, or something began to wait
     trouble: str = ""  # why the loop can't carry sessions on at present
     happened: asyncio.Condition = field(default_factory=asyncio.Condition)  # something was written to the events
 

@@ -25,6 +25,7 @@ from sublet.errors import BrokenStore, LoginNeeded, PlatformUnreachable, SubletE
 from sublet.service import metrics
 from sublet.service.desk import Desk
 from sublet.service.faults import point
+from sublet.service.moving_up import move_up
 from sublet.service.steps import STEPS, Step
 from sublet.service.track import record as record_start
 from sublet.store.claims import Claim
@@ -133,6 +134,7 @@ class Loop:
         await self._renew(now)
         await self._heed(now)
         await self._forget(now)
+        await self._move_up(now)
         due = await self.desk.store.read(lambda tx: tx.sessions.next_due())
         if due is None or due > now:
             return heard
@@ -145,10 +147,18 @@ class Loop:
             await self.desk.tell()
         return heard or bool(expired) or bool(claimed)
 
+    async def _move_up(self, now: datetime) -> None:
+        """Let those who wait have what came free."""
+        while self.desk.freed:
+            platform = self.desk.freed.pop()
+            if await self.desk.store.write(lambda tx, name=platform: move_up(tx, name, now)):  # type: ignore[misc]
+                await self.desk.tell()
+
     def _claim(self, tx: Tx, now: datetime) -> tuple[int, Sequence[Claim]]:
         expired = tx.sessions.expire(now, BATCH)
         for session in expired:
             tx.events.add(now, session.id, session.person, "session.expired", "", session.phase)
+            self.desk.freed.add(session.offer.platform)
         room = AT_ONCE - len(self.tasks)
         if len(expired) == BATCH or room <= 0:
             return len(expired), []
@@ -206,6 +216,8 @@ class Loop:
             self.running.add(new.id)
         else:
             self.running.discard(new.id)
+        if step.release or step.to is Phase.WAITING:
+            self.desk.freed.add(new.offer.platform)
         if step.to:
             metrics.moves.labels(step.to).inc()
             if step.to in OVER and new.end:

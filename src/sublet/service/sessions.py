@@ -97,6 +97,7 @@ class Sessions(Asking):
         siblings = tx.sessions.reject_siblings(session, now)
         for platform in sorted(_holders([session, *siblings])):
             tx.books.release(platform, session.offerset)
+            self.freed.add(platform)
         if session.offer.terms.kind == "booked":
             tx.books.take(session.offer.platform, id, takes_of(session.offer, start))
         for other in siblings:
@@ -126,6 +127,7 @@ class Sessions(Asking):
         for platform in sorted(_holders(siblings)):
             stay = [offer for offer in left if offer.platform == platform]
             tx.books.release(platform, session.offerset)
+            self.freed.add(platform)
             if stay:
                 tx.books.take(platform, session.offerset, hold_of(stay))
         tx.events.add(now, id, session.person, f"session.{to.lower()}", f"by {person.name}", to)
