@@ -4,7 +4,7 @@ import contextlib
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sublet.core.amounts import (
@@ -136,6 +136,7 @@ def test_time_is_printed_without_what_is_nothing() -> None:
     assert [duration_iso(time) for time in times] == ["PT0S", "PT2H", "P8D", "P1DT2H3S"]
 
 
+@example("0\x1f")
 @given(st.text(max_size=30))
 def test_any_text_is_an_amount_or_a_bad_amount(text: str) -> None:
     for parse in (parse_memory, parse_duration, parse_counts, parse_memories):

@@ -162,7 +162,8 @@ def _with_fraction(seconds: int, microseconds: int) -> str:
 
 def parse_count(value: object, what: str = "a count", least: int = 1) -> int:
     """A whole number of things, from a number or its text."""
-    count = int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,12}", value.strip()) else value
+    digits = value.strip() if isinstance(value, str) else ""  # int() itself strips less than strip()
+    count = int(digits) if re.fullmatch(r"[0-9]{1,12}", digits) else value
     if isinstance(count, float) and count.is_integer():
         count = int(count)
     if not isinstance(count, int) or isinstance(count, bool) or not least <= count <= MOST_COUNT:
