@@ -7,7 +7,7 @@ import pytest
 
 from sublet.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.batch import LISTEN, Batch
-from sublet.reach.files import Entry, groups, part_name
+from sublet.reach.files import Entry, groups, part_name, small
 from sublet.reach.port import Command, Outcome, as_is, said
 from sublet.reach.record import elsewhere, logins, new_record, read_record
 from sublet.reach.refusals import BUSY, read_refusal
@@ -41,13 +41,17 @@ def command(*argv: str, stdin: bytes = b"") -> Command[Outcome]:
     return Command(argv, as_is, stdin)
 
 
+def environment(home: Path) -> dict[str, str]:
+    return {"HOME": str(home), "PATH": "/usr/bin:/bin"}
+
+
 def listen(sent: bytes, home: Path) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         ["sh", "-c", LISTEN],
         input=sent,
         capture_output=True,
         check=False,
-        env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
+        env=environment(home),
     )
 
 
@@ -66,6 +70,17 @@ def test_several_batches_go_through_one_listening_shell(tmp_path: Path) -> None:
     batches = [Batch([command("echo", str(n))]) for n in range(3)]
     done = listen(b"".join(piece for batch in batches for piece in batch.pieces()), tmp_path)
     assert [batch.read(done.stdout, done.stderr)[0].stdout for batch in batches] == [b"0\n", b"1\n", b"2\n"]
+
+
+def test_a_short_batch_goes_in_the_words_of_the_exec_and_one_with_something_to_read_does_not(tmp_path: Path) -> None:
+    batch = Batch([command("printf", "%s", "it's $(odd) !\n\\"), command("pwd")])
+    line = batch.line()
+    assert line is not None
+    assert not set(line) & set("!\\\n")  # a csh would read those as its own
+    done = subprocess.run(["sh", "-c", line], capture_output=True, check=True, env=environment(tmp_path))
+    assert [o.stdout for o in batch.read(done.stdout, done.stderr)] == [b"it's $(odd) !\n\\", f"{tmp_path}\n".encode()]
+    assert Batch([command("cat", stdin=b"secret")]).line() is None
+    assert Batch([command("echo", "x" * 20_000)]).line() is None
 
 
 def test_noise_before_the_marks_is_left_out_and_noise_within_is_the_commands_own() -> None:
@@ -179,7 +194,7 @@ def test_a_record_that_cannot_be_read_is_none(tmp_path: Path, text: str) -> None
 
 def test_small_files_travel_together_up_to_a_limit() -> None:
     entries = [Entry(Path("x"), "x", 100_000, 0o644)] * 100 + [Entry(Path("y"), "y", 1 << 30, 0o644)]
-    made = list(groups(entries))
+    made = list(groups(small(entries)))
     assert sum(len(group) for group in made) == 100
     assert all(sum(entry.size for entry in group) <= 1 << 22 for group in made)
 

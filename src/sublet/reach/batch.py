@@ -24,6 +24,7 @@ LISTEN = (
 )
 
 _WHOLE = 1 << 18  # what a command reads is part of the script, and so comes whole or not at all, up to this size
+_SHORT = 1 << 14  # a script that goes in the words of the exec itself, which are one packet
 _PRELUDE = """\
 export TZ=UTC LC_ALL=C
 unset CDPATH
@@ -48,6 +49,13 @@ class Batch:
         for command in self.commands:
             if len(command.stdin) > _WHOLE:
                 yield command.stdin
+
+    def line(self) -> str | None:
+        """All of it in words for a login shell, if it is short and nothing is to be read; it saves a round trip."""
+        script = self.script()
+        if len(script) > _SHORT or any(command.stdin for command in self.commands):
+            return None
+        return f"""exec sh -c 'cd; eval "$(echo {base64.b64encode(script).decode()} | base64 -d)"'"""
 
     def script(self) -> bytes:
         """The commands' words, quoted here and nowhere else."""

@@ -61,11 +61,13 @@ class Channel(asyncio.SubprocessProtocol):
         )
         return channel
 
-    async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
-        """Send a batch and wait for all its answers; raises Cut, and TimeoutError after so many seconds."""
-        for stream in self._said.values():
-            stream.clear()
-        feeding = asyncio.create_task(self._feed(list(batch.pieces())))
+    async def exchange(self, batch: Batch, seconds: float, *, told: bool = False, last: bool = False) -> list[Outcome]:
+        """Send a batch and wait for all its answers; raises Cut, and TimeoutError after so many seconds.
+
+        One that was `told` in the words of the exec needn't be sent. After the `last` one the far side ends by itself,
+        which saves the round trip of telling it to.
+        """
+        feeding = asyncio.create_task(self._feed([] if told else list(batch.pieces()), last))
         try:
             async with asyncio.timeout(seconds):
                 for fd in self._said:
@@ -75,6 +77,8 @@ class Channel(asyncio.SubprocessProtocol):
             feeding.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await feeding
+            for stream in self._said.values():
+                stream.clear()
 
     async def close(self) -> None:
         """Let the far side end by itself in a moment, else end it."""
@@ -117,11 +121,13 @@ class Channel(asyncio.SubprocessProtocol):
         words = (bytes(stderr[-4000:]) or bytes(stdout[-4000:])).decode("utf-8", "replace").strip()
         return Cut(batch.begun(stdout), self._transport.get_returncode(), words)
 
-    async def _feed(self, pieces: Sequence[bytes]) -> None:
+    async def _feed(self, pieces: Sequence[bytes], last: bool) -> None:
         for piece in pieces:
             for start in range(0, len(piece), _SLICE):
                 await self._room.wait()
                 self._stdin.write(piece[start : start + _SLICE])
+        if last:
+            self._stdin.close()
 
     # what asyncio calls
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
@@ -18,12 +19,13 @@ from sublet.reach.files import (
     digest,
     groups,
     part_name,
+    small,
+    to_digest,
     to_digests,
     unwritable,
 )
 from sublet.reach.port import Command, Progress, Reach, as_is
 
-_CHUNK = 200  # names in one command
 # A link to a file is the file; a link to a directory, or to nothing, is left out.
 _LIST = f"""[ -d "$1" ] || {{ exec <"$1" || exit 1; stat -L --printf '%F|%s|%a|%Y|\\0' -- "$1"; exit; }}
 cd -- "$1" && exec find . -name '{PART}*' -o \\( -type d -o -type f -o -type l -exec test -f {{}} \\; \\) \
@@ -37,7 +39,7 @@ async def fetch(reach: Reach, source: str, target: Path, progress: Progress) -> 
     await asyncio.to_thread(_make, directories)
     counter = Counter(progress, entries)
     missing = await _missing(reach, entries, counter)
-    for group in groups(missing):
+    for group in groups(small(missing)):
         await _fetch_group(reach, group, counter)
     for entry in missing:
         if entry.size > SMALL:
@@ -72,8 +74,7 @@ async def _missing(reach: Reach, entries: Sequence[Entry], counter: Counter) -> 
     """Those that are not here already with the same content."""
     alike = [entry for entry in entries if entry.here.is_file() and entry.here.stat().st_size == entry.size]
     same: set[str] = set()
-    for start in range(0, len(alike), _CHUNK):
-        chunk = alike[start : start + _CHUNK]
+    for chunk in groups(alike, sys.maxsize):
         digests = await reach.run(to_digests(chunk))
         for entry in chunk:
             if entry.there in digests and digests[entry.there] == await asyncio.to_thread(
@@ -93,17 +94,15 @@ async def _fetch_group(reach: Reach, group: Sequence[Entry], counter: Counter) -
         at += entry.size
     whole = outcome.code == 0 and at == len(outcome.stdout)
     for entry, content in zip(group, contents, strict=True):
-        if not whole:  # one of them can't be read, or has another size by now: each tells for itself
+        if whole and digests.get(entry.there) in (None, hashlib.sha256(content).hexdigest()):
+            await asyncio.to_thread(_write, entry, content)
+            counter.add(entry.size)
+        else:  # one of them can't be read, or has changed by now: each tells for itself
             await _fetch_large(reach, entry, counter)
-            continue
-        if entry.there in digests and digests[entry.there] != hashlib.sha256(content).hexdigest():
-            raise PlatformUnreachable(platform=reach.name, why=f"{entry.there} changed while it was fetched")
-        await asyncio.to_thread(_write, entry, content)
-        counter.add(entry.size)
 
 
 async def _fetch_large(reach: Reach, entry: Entry, counter: Counter) -> None:
-    known = (await reach.run(to_digests([entry]))).get(entry.there)
+    known = await reach.run(to_digest(entry))
     part = Path(part_name(str(entry.here), known or f"{entry.size} {entry.changed}"))
     at = await asyncio.to_thread(_arrived, part, entry)
     counter.add(at)

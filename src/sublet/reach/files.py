@@ -21,13 +21,14 @@ SMALL = 1 << 18  # files up to this size travel together
 PART = ".sublet-part-"
 CHECKING = 3600  # seconds that a far side has to read through a large file
 _TOGETHER = 1 << 22  # bytes that travel in one exec
-_MANY = 200  # files that travel in one exec
+_MANY = 1000  # files that travel in one exec
+_NAMES = 1 << 18  # bytes of names in one command: a system takes 2 MiB of words
 _SMALLEST, _LARGEST = 1 << 18, 1 << 25  # bytes of a piece
 _FULL = ("No space left", "quota exceeded")
 
 _SIZES = """stat -L --printf '%s %n\\0' -- "$@" 2>/dev/null; exit 0"""
-_DIGESTS = """command -v sha256sum >/dev/null || exit 0
-while [ $# -gt 0 ]; do head -c "$1" -- "$2" | sha256sum; shift 2; done 2>/dev/null"""
+_DIGEST = 'command -v sha256sum >/dev/null && head -c "$1" -- "$2" | sha256sum; exit 0'
+_DIGESTS = 'command -v sha256sum >/dev/null && sha256sum -- "$@"; exit 0'
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Counter:
 
 
 class Pace:
-    """How large the next piece is: about as much as goes through in a second."""
+    """How large the next piece is: about as much as goes through in a second or two."""
 
     def __init__(self) -> None:
         """Begin with little, so that a slow line gets through."""
@@ -66,25 +67,29 @@ class Pace:
         """A piece went through."""
         took, self._since = time.monotonic() - self._since, time.monotonic()
         if took < 1:
-            self.size = min(self.size * 2, _LARGEST)
+            self.size = min(self.size * 4, _LARGEST)
         elif took > 4:
             self.size = max(self.size // 2, _SMALLEST)
 
 
-def groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """The small ones among them, as many together as travel in one exec."""
+def groups(entries: Iterable[Entry], most: int = _TOGETHER) -> Iterator[list[Entry]]:
+    """All of them in order, as many together as can be named, and as `most` bytes allow, in one exec."""
     group: list[Entry] = []
-    size = 0
+    size = names = 0
     for entry in entries:
-        if entry.size > SMALL:
-            continue
-        if group and (len(group) == _MANY or size + entry.size > _TOGETHER):
+        length = len(os.fsencode(entry.there))
+        if group and (len(group) == _MANY or size + entry.size > most or names + length > _NAMES):
             yield group
-            group, size = [], 0
+            group, size, names = [], 0, 0
         group.append(entry)
-        size += entry.size
+        size, names = size + entry.size, names + length
     if group:
         yield group
+
+
+def small(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Those that travel together."""
+    return (entry for entry in entries if entry.size <= SMALL)
 
 
 def part_name(name: str, digest: str) -> str:
@@ -113,15 +118,20 @@ def to_sizes(names: Sequence[str]) -> Command[dict[str, int]]:
     return Command(("sh", "-c", _SIZES, "sh", *names), read)
 
 
+def to_digest(entry: Entry) -> Command[str | None]:
+    """The digest of as much of a file there as its size says; None where there is no sha256sum."""
+    words = ("sh", "-c", _DIGEST, "sh", str(entry.size), entry.there)
+    return Command(words, lambda outcome: outcome.text[:64] or None, seconds=CHECKING)
+
+
 def to_digests(entries: Sequence[Entry]) -> Command[dict[str, str]]:
-    """The digests of files there, by name, as far as their sizes say; empty where there is no sha256sum."""
-    words = [word for entry in entries for word in (str(entry.size), entry.there)]
+    """The digests of whole files there, by name; empty where there is no sha256sum, or one of them can't be read."""
 
     def read(outcome: Outcome) -> dict[str, str]:
-        lines = [line.split()[0] for line in outcome.text.splitlines() if line.strip()]
-        return {entry.there: line for entry, line in zip(entries, lines, strict=False)}
+        lines = [line.lstrip("\\")[:64] for line in outcome.text.splitlines()]
+        return dict(zip((entry.there for entry in entries), lines, strict=True)) if len(lines) == len(entries) else {}
 
-    return Command(("sh", "-c", _DIGESTS, "sh", *words), read, seconds=CHECKING)
+    return Command(("sh", "-c", _DIGESTS, "sh", *(entry.there for entry in entries)), read, seconds=CHECKING)
 
 
 async def asked(reach: Reach, script: str, *words: str, stdin: bytes = b"", seconds: int = 60) -> Outcome:

@@ -27,7 +27,7 @@ class LocalReach(ShellReach):
         async with self._free:
             channel = await Channel.open(("sh", "-c", LISTEN), environment={**os.environ, "HOME": str(self._home)})
             try:
-                outcomes = await channel.exchange(batch, seconds)
+                outcomes = await channel.exchange(batch, seconds, last=True)
                 await channel.close()
             except TimeoutError as error:
                 why = f"no answer within {seconds:.0f} s"

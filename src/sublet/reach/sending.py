@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
@@ -21,17 +22,20 @@ from sublet.reach.files import (
     digest,
     groups,
     part_name,
+    small,
     to_digests,
     to_sizes,
     unwritable,
 )
 from sublet.reach.port import Command, Progress, Reach, as_is
 
-_CHUNK = 200  # names in one command
-
+# After each file comes a line: one that doesn't come tells, without another process, that the file was cut short.
 _PUT = """while [ $# -gt 0 ]; do
-    head -c "$1" >"$3" && [ "$(wc -c <"$3")" -eq "$1" ] && chmod -- "$2" "$3" && mv -f -- "$3" "$4" || exit
-    shift 4
+    umask "$2"
+    head -c "$1" >"$4" && read -r whole || exit
+    [ -z "$3" ] || chmod -- "$3" "$4" || exit
+    mv -f -- "$4" "$5" || exit
+    shift 5
 done"""
 _APPEND = """[ "$2" -gt 0 ] || : >"$1" || exit
 [ "$(wc -c <"$1")" -eq "$2" ] || exit 75
@@ -47,11 +51,11 @@ _BUSY = 75  # what the scripts above answer when the part there is not what it w
 async def send(reach: Reach, source: Path, target: str, progress: Progress) -> None:
     """Bring a file or directory there; links to files arrive as the files, links to directories are left out."""
     directories, entries = await asyncio.to_thread(_tree, source, target)
-    for start in range(0, len(directories), _CHUNK):
-        await asked(reach, 'mkdir -p -- "$@"', *directories[start : start + _CHUNK])
+    for places in groups(Entry(source, name, 0, 0) for name in directories):
+        await asked(reach, 'mkdir -p -- "$@"', *(place.there for place in places))
     counter = Counter(progress, entries)
     missing = await _missing(reach, entries, counter)
-    for group in groups(missing):
+    for group in groups(small(missing)):
         await _send_group(reach, group, counter)
     for entry in missing:
         if entry.size > SMALL:
@@ -83,8 +87,7 @@ def _entry(path: Path, there: str) -> Entry:
 async def _missing(reach: Reach, entries: Sequence[Entry], counter: Counter) -> list[Entry]:
     """Those that are not there already with the same content."""
     missing = []
-    for start in range(0, len(entries), _CHUNK):
-        chunk = entries[start : start + _CHUNK]
+    for chunk in groups(entries, sys.maxsize):
         sizes = await reach.run(to_sizes([entry.there for entry in chunk]))
         alike = [entry for entry in chunk if sizes.get(entry.there) == entry.size]
         digests = await reach.run(to_digests(alike)) if alike else {}
@@ -100,8 +103,9 @@ async def _send_group(reach: Reach, group: Sequence[Entry], counter: Counter) ->
     contents = await asyncio.to_thread(lambda: [_piece(entry, 0, SMALL) for entry in group])
     words: list[str] = []
     for entry, content in zip(group, contents, strict=True):
-        words += [str(len(content)), f"{entry.mode:o}", part_name(entry.there, "small"), entry.there]
-    put = Command(("sh", "-c", _PUT, "sh", *words), as_is, b"".join(contents))
+        mask, mode = f"{0o666 & ~entry.mode:o}", f"{entry.mode:o}" if entry.mode & 0o111 else ""
+        words += [str(len(content)), mask, mode, part_name(entry.there, "small"), entry.there]
+    put = Command(("sh", "-c", _PUT, "sh", *words), as_is, b"".join(content + b"\n" for content in contents))
     outcome, digests = await reach.run_all([put, to_digests(group)])
     if outcome.code:
         raise complaint(reach.name, outcome)

@@ -63,9 +63,10 @@ class SshReach(ShellReach):
     async def _over_shared(self, batch: Batch, seconds: float) -> list[Outcome]:
         if not self.target.socket.exists():
             raise NotSent("there is no shared connection")
-        channel = await Channel.open(self.target.to_use(LISTEN))
+        line = batch.line()
+        channel = await Channel.open(self.target.to_use(line or LISTEN))
         try:
-            outcomes = await channel.exchange(batch, seconds)
+            outcomes = await channel.exchange(batch, seconds, told=line is not None, last=True)
             await channel.close()
         finally:
             await channel.kill()
