@@ -10,6 +10,7 @@ from sublet.platforms.shim.cgroups import Group
 from sublet.platforms.shim.mounts import link
 from sublet.platforms.shim.outputs import Outputs
 from sublet.platforms.shim.processes import boot_id, descendants, is_alive, marked, proportional, resident, start_time
+from tests.serving import eventually
 
 
 def test_a_process_is_known_by_its_pid_and_its_start() -> None:
@@ -36,12 +37,12 @@ def test_descendants_and_marks_find_a_child_of_a_child() -> None:
         assert process.stdout
         grandchild = int(process.stdout.readline())
         assert {process.pid, grandchild} <= set(descendants(os.getpid()))
-        assert {process.pid, grandchild} <= set(marked(word.encode()))
+        eventually(lambda: {process.pid, grandchild} <= set(marked(word.encode())), "the start of both")
         assert resident([process.pid, grandchild]) > 0
         assert 0 < proportional([process.pid, grandchild]) <= resident([process.pid, grandchild])
         for pid in (grandchild, process.pid):
             os.kill(pid, 9)
-    assert not marked(word.encode())
+    eventually(lambda: not marked(word.encode()), "the end of both")
 
 
 def test_a_group_that_is_not_there_is_empty_and_removed() -> None:
