@@ -100,6 +100,16 @@ async def test_after_logout_a_login_is_needed_and_nothing_is_left(login: Login, 
         await login.reach.run(HELLO)
 
 
+async def test_a_home_with_a_long_name_has_logins_too_and_they_leave_nothing(server: Sshd, tmp_path: Path) -> None:
+    login = login_to(server, tmp_path / ("x" * 120))
+    await login.open(nobody)
+    place = login.target.socket.parent
+    assert place.stat().st_mode & 0o777 == 0o700
+    assert await login.reach.run(HELLO) == "hello\n"
+    await login.close()
+    assert not place.exists()
+
+
 async def test_a_host_that_has_gone_away_is_unreachable_until_it_is_back_then_a_login_is_needed(
     login: Login, server: Sshd, tmp_path: Path
 ) -> None:

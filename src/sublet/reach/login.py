@@ -72,6 +72,9 @@ class Login:
             await ask_ssh(self.target.to_close())
         for path in (self.target.socket, self.target.record):
             path.unlink(missing_ok=True)
+        if self.target.socket.parent != self.target.control:  # a short name, made because the proper one is too long
+            with contextlib.suppress(OSError):  # other logins are in it, or it was never made
+                self.target.socket.parent.rmdir()
 
     @contextlib.asynccontextmanager
     async def once(self, prompter: Prompter | None = None, seconds: float = _PATIENCE) -> AsyncIterator[SshReach]:
