@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.estimate import ENOUGH, RECENT, Prediction, Sample, predict, size_class
+from sublet.core.estimate import ENOUGH, RECENT, Prediction, Sample, Track, predict, size_class, tracks
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -104,3 +104,14 @@ def test_without_a_record_there_is_an_hour_of_doubt_at_least() -> None:
 )
 def test_jobs_that_wait_alike_are_one_class(nodes: int, cores: int, name: str) -> None:
     assert size_class(nodes, cores) == name
+
+
+def test_the_record_has_each_queue_and_size_and_percentiles_where_there_are_enough() -> None:
+    enough = [sample(timedelta(minutes=minutes), queue="long") for minutes in range(101)]
+    few = [sample(HOUR, nodes=1)] * (ENOUGH - 1)
+    old = [sample(HOUR, ago=RECENT + HOUR, queue="gone")]
+    ten, fifty, ninety = (timedelta(minutes=minutes) for minutes in (10, 50, 90))
+    assert tracks([*enough, *old, *few], NOW) == (
+        Track("long", "2-4 nodes", 101, ten, fifty, ninety),
+        Track("normal", "1 node, up to 8 cores", 19),
+    )

@@ -20,6 +20,7 @@ from sublet.api import (
     platforms,
     results,
     sessions,
+    systems,
     tokens,
 )
 from sublet.api.connect import Connect
@@ -37,7 +38,7 @@ The IVOA Execution Broker 1.0.7 is at the root, in JSON and YAML: `Accept` decid
 answer has the type of the body that was sent, else it is JSON. Sublet's own resources are under `/v1`, in JSON.
 Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise none of these addresses."""
 
-NOUNS = (offersets, sessions, logs, results, events, platforms, calendar, tokens, health)
+NOUNS = (offersets, sessions, logs, results, events, platforms, systems, calendar, tokens, health)
 
 
 def make_app(service: Service, owner: str = "") -> FastAPI:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from sublet.reach.login import Login
 
 
-def _own(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+def own_names(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """The person's own systems, for completion."""
     return [name for name in Systems(sublet_home().systems).own_names() if name.startswith(begun)]
 
 
@@ -37,7 +38,7 @@ def login_of(name: str) -> Login:
 
 
 @command("login", "sublet system login expanse")
-@click.argument("name", shell_complete=_own)
+@click.argument("name", shell_complete=own_names)
 def login(out: Output, name: str) -> None:
     """Sign in to a system of yours, with its second factor: once, until the connection ends.
 
@@ -59,7 +60,7 @@ def login(out: Output, name: str) -> None:
 
 
 @command("logout", "sublet system logout expanse")
-@click.argument("name", shell_complete=_own)
+@click.argument("name", shell_complete=own_names)
 def logout(out: Output, name: str) -> None:
     """End the login to a system. Jobs there go on; their sessions wait until you sign in again."""
     import asyncio

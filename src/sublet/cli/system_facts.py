@@ -14,6 +14,7 @@ KINDS = {
     "copy": "a copy of the centre's",
     "configuration": "others' settings",
     "notes": "users",
+    "live": "the system itself",
 }
 OUTBOUND = {"open": "reached", "closed": "not reached", "proxy": "reached by a proxy only", "": "not known"}
 
@@ -187,5 +188,7 @@ def _node(kind: NodeKind) -> str:
 
 def _source(source: Source) -> str:
     dated = f"read {source.date}, undated" if source.undated else source.date
-    where = source.link or source.file or "can't be cited: check with the centre"
+    where = (
+        source.link or source.file or ("probed" if source.kind == "live" else "can't be cited: check with the centre")
+    )
     return ", ".join(part for part in (f"{KINDS[source.kind]}, {dated}: {where}", source.notes) if part)

@@ -12,6 +12,7 @@ import click
 from sublet.cli.command import Example, Group, command
 from sublet.cli.logins import login, logout
 from sublet.cli.output import Output, table
+from sublet.cli.probing import probe, record_of, recorded
 from sublet.cli.texts import counted
 from sublet.core.amounts import parse_count, parse_duration, parse_memory
 from sublet.core.refusals import check as check_wish
@@ -48,7 +49,7 @@ def today() -> date:
 
 @click.group("system", cls=Group, epilog=Example("sublet system check expanse --queue shared --cores 16 --time 2h"))
 def system() -> None:
-    """List, show, add and check the clusters that others run."""
+    """List, show, add, check and probe the clusters that others run."""
 
 
 @command("list", "sublet system list")
@@ -97,11 +98,22 @@ def _row(one: System, own: list[str]) -> tuple[str, ...]:
 @command("show", "sublet system show expanse")
 @click.argument("name", shell_complete=_names)
 def show(out: Output, name: str) -> None:
-    """Show all that is known of a system, and who says so."""
+    """Show all that is known of a system, and who says so.
+
+    Of one of your own also how its predicted starts came true, if your service runs.
+    """
     from sublet.cli.system_facts import described  # only needed here
 
-    found = own_systems().find(name)
-    out.show(found, lambda: described(found, today()), lambda: [found.name])
+    systems = own_systems()
+    found = systems.find(name)
+    if name not in systems.own_names():
+        out.show(found, lambda: described(found, today()), lambda: [found.name])
+        return
+    from sublet.wire.reader import plain
+
+    record = record_of(out, name)
+    data = {**plain(found), "record": record}
+    out.show(data, lambda: [*described(found, today()), *recorded(record)], lambda: [found.name])
 
 
 @command(
@@ -258,5 +270,5 @@ def _short(limit: str) -> str:
     return limit if len(limit) <= 40 else f"{limit[:39].rstrip(', ')}…"
 
 
-for one in (list_systems, show, add, check, remove, login, logout):
+for one in (list_systems, show, add, check, probe, remove, login, logout):
     system.add_command(one)

@@ -47,6 +47,18 @@ class Prediction:
         return self.samples >= ENOUGH
 
 
+@dataclass(frozen=True, slots=True)
+class Track:
+    """How plans of one queue and size class came true; with too few starts there is nothing to say but how many."""
+
+    queue: str
+    size: str
+    samples: int
+    p10: timedelta | None = None  # how much later than planned; negative: sooner
+    p50: timedelta | None = None
+    p90: timedelta | None = None
+
+
 def size_class(nodes: int, cores: int) -> str:
     """The class of jobs that wait alike: `1 node, up to 8 cores`, `1 node`, `2-4 nodes`, …."""
     if nodes == 1:
@@ -67,6 +79,22 @@ def predict(samples: Iterable[Sample], queue: str, size: str, planned: datetime,
         return Prediction(now, plan, plan + max(plan - now, LEAST_DOUBT), count, f"no track record: {seen}")
     p10, p50, p90 = (max(now, planned + _percentile(late, part)) for part in (10, 50, 90))
     return Prediction(p10, p50, p90, count, f"{count} starts in {RECENT.days} days")
+
+
+def tracks(samples: Iterable[Sample], now: datetime) -> tuple[Track, ...]:
+    """The whole record, queue by queue and from small to large."""
+    late: dict[tuple[str, str], list[timedelta]] = {}
+    for sample in sorted(samples, key=lambda sample: (sample.queue, sample.nodes, sample.cores)):
+        if now - RECENT <= sample.at <= now:
+            kind = (sample.queue, size_class(sample.nodes, sample.cores))
+            late.setdefault(kind, []).append(sample.actual - sample.planned)
+    return tuple(_track(*kind, sorted(seen)) for kind, seen in late.items())
+
+
+def _track(queue: str, size: str, late: Sequence[timedelta]) -> Track:
+    if len(late) < ENOUGH:
+        return Track(queue, size, len(late))
+    return Track(queue, size, len(late), *(_percentile(late, part) for part in (10, 50, 90)))
 
 
 def _percentile(ordered: Sequence[timedelta], part: int) -> timedelta:

@@ -18,8 +18,8 @@ class Source:
 
     name: str
     kind: Literal[
-        "official", "copy", "configuration", "notes"
-    ]  # a copy of the official; others' settings; users' notes
+        "official", "copy", "configuration", "notes", "live"
+    ]  # a copy of the official; others' settings; users' notes; the system itself
     date: str  # of its text; a year or a month where no more is known
     link: str = ""
     file: str = ""  # a public repository, and the file in it

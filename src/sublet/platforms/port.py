@@ -13,8 +13,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from sublet.core.amounts import parse_duration, parse_memory
 from sublet.core.job import Job, JobState
 from sublet.core.offer import Answer, Node, Quote
+from sublet.core.probe import Live
 from sublet.core.request import Request
-from sublet.errors import BadAmount
+from sublet.errors import BadAmount, PlatformRefused
 
 
 def _memory(value: object) -> object:
@@ -75,6 +76,12 @@ class Platform(BaseModel):
     async def survey(self) -> Survey:
         """What there is now."""
         raise NotImplementedError
+
+    async def probe(self, tools: Mapping[str, str]) -> Live:
+        """What the system behind it says of itself, asked now; `tools` (name → module) are looked for."""
+        raise PlatformRefused(
+            platform=self.name, why="it is no system with queues of its own", hint="Only systems can be probed."
+        )
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
         """Offers on *predicted* or *remote* terms; a *booked* platform is never asked: the calendar answers."""

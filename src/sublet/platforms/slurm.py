@@ -25,6 +25,7 @@ from pydantic import AfterValidator, Field, PrivateAttr
 
 from sublet.core.job import Job, JobState, State
 from sublet.core.offer import Answer, Offer, Reason
+from sublet.core.probe import Live
 from sublet.core.request import Compute, Range, Request
 from sublet.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable
 from sublet.platforms import slurm_commands as to
@@ -36,6 +37,7 @@ from sublet.platforms.slurm_job import far, inside, packed, program
 from sublet.platforms.slurm_offers import Site
 from sublet.platforms.slurm_options import Account, Wish, comment, flags, wrong
 from sublet.platforms.slurm_pace import Pace
+from sublet.platforms.slurm_probe import probe
 from sublet.platforms.slurm_survey import Surveyor
 from sublet.platforms.slurm_watch import Watch
 from sublet.reach.local import LocalReach
@@ -189,6 +191,10 @@ class Slurm(Platform):
             self._surveyor.doubt(error)
         else:
             await self._surveyor.look(self.reach, to.to_survey(root, self.modules))
+
+    async def probe(self, tools: Mapping[str, str]) -> Live:
+        """Its queues, limits, nodes, accounts and tools, asked now: a login is needed."""
+        return await probe(self.name, self.reach, tools)
 
     # Offers
 

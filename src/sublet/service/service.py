@@ -19,7 +19,7 @@ from sublet.movers.registry import survey_movers
 from sublet.platforms.port import Platform
 from sublet.service import metrics
 from sublet.service.desk import log, utc_now
-from sublet.service.platforms import Platforms
+from sublet.service.probing import Probing
 from sublet.service.reconcile import Loop
 from sublet.service.systems import Stamp, directory_of, stamp_of, systems_of
 from sublet.settings import Settings
@@ -27,7 +27,7 @@ from sublet.store.store import Store
 
 
 @dataclass
-class Service(Platforms):
+class Service(Probing):
     """Ask, accept, run, look: what the HTTP interface and the pages call."""
 
     _systems: set[str] = field(default_factory=set)  # the platforms that are the person's own systems

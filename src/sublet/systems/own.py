@@ -12,6 +12,7 @@ from sublet.core.system import System
 from sublet.errors import BadRequest, NotFound
 from sublet.systems import catalogue
 from sublet.systems.catalogue import SUFFIX, blamed, document_of
+from sublet.systems.edited import with_fields
 from sublet.systems.fields import Path, Wrong
 from sublet.systems.reader import check_fields, read_system
 
@@ -65,6 +66,22 @@ class Systems:
         except BaseException:
             os.unlink(file)  # a system that can't be read would only be in the way
             raise
+
+    def put(self, name: str, facts: Mapping[str, Any]) -> System:
+        """Put facts over those in an own system's file; what else stands in it, stays as it was written."""
+        file = self.file(name)
+        document = merged(document_of(name, file), facts)
+        try:
+            system = read_system(name, merged(_like(document), document))
+        except Wrong as wrong:
+            raise blamed(wrong, name, file) from None
+        with open(file, encoding="utf-8") as opened:
+            text = with_fields(opened.read(), {key: document[key] for key in facts})
+        part = f"{file}.part"
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as opened:
+            opened.write(text)
+        os.replace(part, file)
+        return system
 
     def remove(self, name: str) -> None:
         """Forget an own system."""

@@ -33,7 +33,7 @@ _OFTEN = one_of("always", "sometimes", "never")
 _OUTBOUND = one_of("open", "closed", "proxy")
 
 SOURCE: dict[str, Read] = {
-    "kind": one_of("official", "copy", "configuration", "notes"),
+    "kind": one_of("official", "copy", "configuration", "notes", "live"),
     "date": some_day,
     "link": text,
     "file": text,

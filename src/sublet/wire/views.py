@@ -22,6 +22,7 @@ from sublet.wire.v1.platforms import (
 from sublet.wire.v1.quotes import QuoteView, TermsView
 from sublet.wire.v1.results import ResultFileView, ResultList
 from sublet.wire.v1.sessions import ConnectorView, EndView, SessionPage, SessionView, UsageView
+from sublet.wire.v1.systems import DifferenceView, LiveNodeView, LiveQueueView, ProbeView, RecordView, TrackView
 
 __all__ = [
     "BusyView",
@@ -29,6 +30,7 @@ __all__ = [
     "CheckList",
     "CheckView",
     "ConnectorView",
+    "DifferenceView",
     "EndView",
     "EventPage",
     "EventView",
@@ -36,13 +38,17 @@ __all__ = [
     "ExtendAsk",
     "HealthView",
     "LaneView",
+    "LiveNodeView",
+    "LiveQueueView",
     "NodeView",
     "OfferSetView",
     "OfferView",
     "PlatformList",
     "PlatformView",
+    "ProbeView",
     "QuoteView",
     "ReasonView",
+    "RecordView",
     "ResultFileView",
     "ResultList",
     "SessionPage",
@@ -51,6 +57,7 @@ __all__ = [
     "TokenAsk",
     "TokenList",
     "TokenView",
+    "TrackView",
     "UsageView",
     "WhoView",
 ]

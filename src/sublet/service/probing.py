@@ -1,0 +1,39 @@
+"""The systems behind platforms: what they say of themselves, and how their plans came true."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from sublet.core.estimate import Track, tracks
+from sublet.core.probe import Probe, probed
+from sublet.core.system import System
+from sublet.service.platforms import Platforms
+from sublet.service.systems import directory_of
+from sublet.service.track import recall
+from sublet.systems.own import Systems
+
+WANTED = ("apptainer", "singularity")  # what containers run with; a system's own facts may add to these
+
+
+class Probing(Platforms):
+    """Ask systems, and remember them."""
+
+    async def probe(self, name: str) -> Probe:
+        """Ask the live system, and compare it with what was known; LoginNeeded if nobody is signed in."""
+        await self.refresh()
+        platform = self._named(name)
+        known = await asyncio.to_thread(self._known, name)
+        tools = dict.fromkeys(WANTED, "") | {tool.name: tool.module for tool in known.tools}
+        return probed(known, await platform.probe(tools))
+
+    def _known(self, name: str) -> System:
+        """The facts of one of the person's own systems; nothing is known of a platform that is set up by hand."""
+        systems = Systems(str(directory_of(self.settings)))
+        return systems.find(name) if name in systems.own_names() else System(name)
+
+    async def record(self, name: str) -> Sequence[Track]:
+        """How the predicted starts of a platform came true, by queue and size."""
+        self._named(name)
+        now = self.now()
+        return tracks(await self.store.read(lambda tx: recall(tx, name, now)), now)

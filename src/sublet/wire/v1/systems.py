@@ -1,0 +1,79 @@
+"""Systems: what they say of themselves beside what was known, and how their plans came true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, kw_only=True)
+class DifferenceView:
+    """One fact, as it was known and as the live system says it; empty: not said."""
+
+    subject: str
+    what: str
+    known: str
+    live: str
+    state: str  # same, different, unknown
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveNodeView:
+    """One sort of node that a queue has."""
+
+    name: str
+    cores: int
+    memory: int
+    gpus: int = 0
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveQueueView:
+    """A queue, as the live system says it; a limit that it doesn't show is null."""
+
+    name: str
+    sharing: str
+    nodes: tuple[LiveNodeView, ...]
+    min_nodes: int | None = None
+    max_nodes: int | None = None
+    max_time: timedelta | None = None
+    max_cores: int | None = None
+    max_gpus: int | None = None
+    per_user: dict[str, int] = field(default_factory=dict)  # what one user's jobs may take together
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeView:
+    """A live system beside what was known of it."""
+
+    system: str
+    as_of: datetime
+    version: str
+    default_queue: str
+    accounts: tuple[str, ...]
+    tools: dict[str, str]  # name → version, or where it is
+    queues: tuple[LiveQueueView, ...]
+    differences: tuple[DifferenceView, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackView:
+    """How late plans of one queue and size class were; without a track record there are no percentiles."""
+
+    queue: str
+    size: str
+    samples: int
+    p10: timedelta | None = None  # actual minus planned: negative is sooner
+    p50: timedelta | None = None
+    p90: timedelta | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordView:
+    """A system's track record of predicted starts."""
+
+    system: str
+    days: int  # for how long a start counts
+    enough: int  # starts that make a track record
+    items: tuple[TrackView, ...]
