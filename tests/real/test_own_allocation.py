@@ -3,68 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sublet.client import Client
-from tests.real.terminal import Terminal
-from tests.serving import Serving, eventually
+from tests.real.researchers import Researcher, at
+from tests.serving import eventually
 from tests.sites import Site
-
-SUBLET = [sys.executable, "-m", "sublet.cli"]
-
-
-class Researcher:
-    """Someone with an account on a cluster, a service of their own, and an ssh configuration of their own."""
-
-    def __init__(self, home: Path, site: Site) -> None:
-        home.mkdir()
-        (home / ".ssh").mkdir(mode=0o700)
-        self.site = site
-        self.environment = {**os.environ, "SUBLET_HOME": str(home / "sublet"), "HOME": str(home), "LC_ALL": "C.UTF-8"}
-        self.serving = Serving(home / "sublet", environment={"HOME": str(home)}, log=home / "log")
-        self.serving.home.mkdir(mode=0o700)
-        (self.serving.home / "sublet.toml").write_text("")
-
-    def types(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*SUBLET, *words], env=self.environment, text=True, capture_output=True, timeout=120)
-
-    def signs_in(self, password: str | None = None, code: str | None = None) -> int:
-        """Type what ssh asks for, and keep that in `asked`; the exit code."""
-        self.asked: list[str] = []
-        with Terminal([*SUBLET, "system", "login", self.site.name], self.environment) as terminal:
-            while True:
-                asked = terminal.reads("(yes/no", "assword:", "erification code:", "You are signed in", "error:")
-                self.asked.append(asked)
-                if asked == "(yes/no":
-                    terminal.types("yes")
-                elif asked == "assword:":
-                    terminal.types(self.site.facts["password"] if password is None else password)
-                elif asked == "erification code:":
-                    terminal.types(self.site.fresh_code() if code is None else code)
-                else:
-                    code_at_end = terminal.ends()
-                    self.said = terminal.seen
-                    return code_at_end
 
 
 @pytest.fixture(scope="module")
 def researcher(tmp_path_factory: pytest.TempPathFactory, site: Site) -> Iterator[Researcher]:
-    person = Researcher(tmp_path_factory.mktemp("own") / "home", site)
-    known = ("--ssh", f"UserKnownHostsFile={person.serving.home}/known_hosts")
-    added = person.types("system", "add", site.name, "--host", site.host, "--user", "researcher", *known)
-    assert added.returncode == 0, added.stderr
-    try:
+    with at(site, tmp_path_factory.mktemp("own") / "home") as person:
         yield person
-    finally:
-        person.types("system", "logout", site.name)
-        person.serving.stop()
 
 
 @pytest.fixture(scope="module")

@@ -75,14 +75,17 @@ def facts_of(view: ProbeView) -> dict[str, Any]:
         if one.what.endswith(" of a node") and one.state != "same"
     }
     kinds = {
-        node.name: {"cores": node.cores, "memory": memory_text(node.memory)}
+        node.name: {"cores": node.cores, "usable": memory_text(node.memory)}
         | ({"gpus": node.gpus} if node.gpus else {})
         for queue in view.queues
         if queue.name in changed
         for node in queue.nodes
     }
     nodes = {"nodes": {name: {**kind, "source": SOURCE} for name, kind in kinds.items()}} if kinds else {}
+    named = any(queue.name == view.default_queue for queue in view.queues)
+    default = {"scheduler": {"default_queue": view.default_queue}} if named else {}
     return {
+        **default,
         "sources": {SOURCE: {"kind": "live", "date": view.as_of.date().isoformat()}},
         **nodes,
         "queues": [_queue(queue, queue.name in changed) for queue in view.queues],

@@ -32,6 +32,7 @@ class Service(Probing):
 
     _systems: set[str] = field(default_factory=set)  # the platforms that are the person's own systems
     _systems_stamp: Stamp = ()
+    _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -78,13 +79,16 @@ class Service(Probing):
 
     async def refresh(self) -> None:
         """Take up systems that were added or changed since the last look, and let go of those that were removed."""
-        stamp = stamp_of(directory_of(self.settings))
-        if stamp == self._systems_stamp:
-            return
-        self._systems_stamp = stamp
+        async with self._refreshing:
+            stamp = stamp_of(directory_of(self.settings))
+            if stamp != self._systems_stamp:
+                self._systems_stamp = stamp
+                await self._take_up()
+
+    async def _take_up(self) -> None:
         wanted, wrong = await asyncio.to_thread(systems_of, self.settings)
         made, bad = load_platforms(wanted)
-        for name in [name for name in self._systems if made.get(name) != self.platforms_by_name.get(name)]:
+        for name in [name for name in self._systems if not alike(made.get(name), self.platforms_by_name[name])]:
             await self.platforms_by_name.pop(name).close()
             self.surveys.pop(name, None)
             self._systems.discard(name)
@@ -112,6 +116,11 @@ class Service(Probing):
         for phase, count in counts.items():
             metrics.sessions.labels(phase).set(count)
         return metrics.page()
+
+
+def alike(new: Platform | None, old: Platform) -> bool:
+    """Whether a platform has the same settings as before; what it does meanwhile is its own."""
+    return new is not None and type(new) is type(old) and new.model_dump() == old.model_dump()
 
 
 def load_platforms(named: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Platform], dict[str, str]]:
