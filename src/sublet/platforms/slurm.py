@@ -273,8 +273,8 @@ class Slurm(Platform):
         await self._pace.take()
         outcome = await self.reach.run(to.to_submit(root, key, (*words, "--open-mode=append"), packed(contents)))
         self._check_submitted(outcome)
-        if outcome.text.split()[:1] != ["known"]:  # what was claimed before is what it was before
-            self._watch.submitted(key)
+        if outcome.text.split()[:1] != ["known"] or not self._watch.knows(key):
+            self._watch.submitted(key)  # what was claimed and seen before is what it was before
         await asyncio.to_thread(remove_tree, spool)
         return key
 

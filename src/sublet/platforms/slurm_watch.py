@@ -51,6 +51,10 @@ class Watch:
         self._looks[key] = Look(claimed=True)
         self._states[key] = JobState(State.QUEUED, condition="submitted")
 
+    def knows(self, key: str) -> bool:
+        """Whether anything was seen of it."""
+        return key in self._states
+
     def forget(self, key: str) -> None:
         """Know nothing of it any more."""
         for known in (self._asked, self._looks, self._states, self._submitted, self._gone, self._recalled):
