@@ -32,6 +32,8 @@ def token(ctx: click.Context, person: str | None, expires: str | None, note: str
     if out.for_people:
         until = f"until {when(made.expires, datetime.now(UTC))}" if made.expires else "until it is revoked"
         out.note(f"For {made.person}, {until}. Keep it secret; `sublet token revoke {made.id[:8]}` makes it worthless.")
+        if person:
+            out.note(f"Unless this is a gateway, what {made.person} runs with it runs as you, with your files.")
 
 
 @command("list", "sublet token list")
