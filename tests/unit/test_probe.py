@@ -87,14 +87,16 @@ def test_projects_tools_and_the_version_are_compared() -> None:
 
 def test_a_site_is_read_from_what_slurm_prints() -> None:
     said = {"queues": (RECORDED / "22.05.8" / "partitions.txt").read_text()}
-    said["nodes"] = "c1|compute|64|2:16:2|257000|gpu:a100:4|idle\nc2|compute|64|2:16:2|257000|gpu:a100:4|down*\n"
+    said["nodes"] = "c1|compute|64|2:16:2|257000|gpu:a100:4|idle\nc2|compute|64|2:16:2|256990|gpu:a100:4|down*\n"
     said["config"] = "SelectType              = select/cons_tres\nSLURM_VERSION           = 22.05.8\n"
     said["tools"] = "modules\tLmod 8.7\napptainer\tapptainer version 1.4.0\n"
     live = read_live(said | {"accounts": "abc\nabc\n"}, NOW)
     assert (live.version, live.accounts, live.tools["modules"]) == ("22.05.8", ("abc",), "Lmod 8.7")
     assert live.queues
     kinds = [kind for queue in live.queues if queue.name == "compute" for kind in queue.nodes]
-    assert [(kind.name, kind.cores, kind.gpus, kind.count) for kind in kinds] == [("32c-250g-4gpu", 32, 4, 2)]
+    assert [(kind.name, kind.cores, kind.usable, kind.gpus, kind.count) for kind in kinds] == [
+        ("32c-251g-4gpu", 32, 256990 << 20, 4, 2)
+    ]
 
 
 def test_the_limits_of_a_qos_are_read() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from sublet.core.probe import Live, tighter
@@ -76,19 +76,20 @@ def _queue(site: SiteQueue, nodes: Sequence[SiteNode], qos: Iterable[Queue], sha
 
 def _kinds(nodes: Iterable[SiteNode], site: SiteQueue) -> tuple[NodeKind, ...]:
     """The sorts of node, the common one first; what a queue's own limits keep of them is not a job's."""
-    counts: Counter[tuple[int, int, int]] = Counter()
+    found: dict[str, NodeKind] = {}
     for one in nodes:
         cores = min(one.node.cores, site.max_cores // one.threads if site.max_cores else one.node.cores)
-        counts[cores, min(one.node.memory, site.max_memory or one.node.memory), one.node.gpus] += 1
-    return tuple(
-        NodeKind(_name(cores, memory, gpus), cores, memory, memory, gpus, count=count)
-        for (cores, memory, gpus), count in counts.most_common()
-    )
+        memory = min(one.node.memory, site.max_memory or one.node.memory)
+        name = _name(cores, memory, one.node.gpus)
+        seen = found.get(name, NodeKind(name, cores, memory, memory, one.node.gpus, count=0))
+        least = min(memory, seen.memory or memory)  # nodes of one sort differ by a few MiB
+        found[name] = replace(seen, memory=least, usable=least, count=(seen.count or 0) + 1)
+    return tuple(sorted(found.values(), key=lambda kind: -(kind.count or 0)))
 
 
 def _name(cores: int, memory: int, gpus: int) -> str:
     """`128c-251g`, `40c-376g-4gpu`; under a GiB in MiB, as `2c-900m`."""
-    size = f"{memory // GIB}g" if memory >= GIB else f"{memory // read.MIB}m"
+    size = f"{round(memory / GIB)}g" if memory >= GIB else f"{memory // read.MIB}m"
     return f"{cores}c-{size}" + (f"-{gpus}gpu" if gpus else "")
 
 
