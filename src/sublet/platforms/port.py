@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -73,9 +74,9 @@ class Platform(BaseModel):
     async def close(self) -> None:
         """Let go; what runs goes on."""
 
+    @abstractmethod
     async def survey(self) -> Survey:
         """What there is now."""
-        raise NotImplementedError
 
     async def probe(self, tools: Mapping[str, str]) -> Live:
         """What the system behind it says of itself, asked now; `tools` (name → module) are looked for."""
@@ -85,52 +86,52 @@ class Platform(BaseModel):
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
         """Offers on *predicted* or *remote* terms; a *booked* platform is never asked: the calendar answers."""
-        raise NotImplementedError
+        return Answer()
 
+    @abstractmethod
     async def place(self, key: str) -> Path | None:
         """The session's directory, made if need be, where movers bring its data; None: nothing is to be brought."""
-        raise NotImplementedError
 
     async def session_directory(self, key: str) -> str:
         """The session's directory as its program will see it: what was brought to `place` is below it then."""
         return str(await self.place(key) or "/")
 
+    @abstractmethod
     async def find(self, key: str) -> str | None:
         """The job that was submitted under this key, if there is one."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def submit(self, job: Job, key: str) -> str:
         """Start it, once: a second call with the same key returns the same job."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
         """The states of many jobs at once."""
-        raise NotImplementedError
 
     async def news(self) -> Sequence[str] | None:
         """Jobs that may have changed since the last call; None: it can't tell, ask them all."""
         return None
 
+    @abstractmethod
     async def cancel(self, ids: Sequence[str], by: str) -> None:
         """Stop them, with all their processes."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def extend(self, id: str, until: datetime) -> None:
         """Move the end of a job's time."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
         """Part of what it printed; works while it runs and after."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def results(self, key: str) -> Sequence[ResultFile]:
         """The files in its working directory."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, key: str, path: str) -> AsyncIterator[bytes]:
         """One of those files."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def clean(self, key: str) -> None:
         """Remove all that the session left here."""
-        raise NotImplementedError
