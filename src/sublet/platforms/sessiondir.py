@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shutil
 import stat
 import time
@@ -78,7 +79,7 @@ class SessionDir:
 
     def write(self, name: str, data: bytes) -> None:
         """Write one of its own files by rename, readable by nobody else."""
-        part = self.root / f"{name}.{os.getpid()}.part"
+        part = self.root / f"{name}.{secrets.token_hex(4)}.part"  # another process, or thread, may write the same
         file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(file, "wb") as opened:
