@@ -324,8 +324,8 @@ def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: b
         return None
     if not more:
         tx.sessions.release_claim(old.id, token)
-    if new.cancel_by and not old.cancel_by and new.phase not in OVER:
-        tx.sessions.change(old.id, now=now, due=now)  # asked for while the step was under way
+    if new.phase not in OVER and _asked_meanwhile(old, new, step):
+        tx.sessions.change(old.id, now=now, due=now)
     if step.to in (Phase.RUNNING, Phase.AVAILABLE):
         record_start(tx, new)
     if step.release and old.offer.terms.kind == "booked":
@@ -333,6 +333,12 @@ def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: b
     if step.event:
         tx.events.add(now, old.id, old.person, step.event, step.detail, new.phase)
     return new
+
+
+def _asked_meanwhile(old: Session, new: Session, step: Step) -> bool:
+    """Whether someone cancelled, extended or moved it while the step, which did not see that, was under way."""
+    moved = "until" not in step.changes and (new.start, new.until) != (old.start, old.until)
+    return moved or new.cancel_by != old.cancel_by
 
 
 def _forget(tx: Tx, now: datetime) -> None:
