@@ -20,9 +20,7 @@ WORTH = timedelta(seconds=5)  # to gain less than this nothing is moved
 
 def move_up(tx: Tx, platform: str, now: datetime) -> int:
     """Give the sessions that wait on a platform an earlier start where there is room; how many moved."""
-    page = tx.sessions.list(platform=platform, phases=[Phase.WAITING], limit=1000)
-    waiting = sorted(page.items, key=lambda session: (session.start or now, session.created))
-    return sum(_moved(tx, session, now) for session in waiting[:AT_ONCE])
+    return sum(_moved(tx, session, now) for session in tx.sessions.waiting(platform, AT_ONCE))
 
 
 def _moved(tx: Tx, session: Session, now: datetime) -> bool:

@@ -34,6 +34,11 @@ REJECT_SIBLINGS = (
 )
 COUNTS = select(S.phase, func.count()).group_by(S.phase)
 RUNNING_JOBS = select(S.id, S.job).where(S.platform == given("on_platform"), S.job > "", WORKED_ON)
+WAITING = (
+    SESSION.where(S.platform == given("on_platform"), S.phase == Phase.WAITING.value)
+    .order_by(S.start, S.created)
+    .limit(given("most"))
+)
 DELETE = delete(sessions).where(S.id == given("session_id"))
 DELETE_EVENTS = delete(events).where(events.c.session == given("session_id"))
 DELETE_EMPTY_SET = delete(offersets).where(
@@ -140,6 +145,11 @@ class Sessions(Claims):
         if siblings:
             self._sql.change(REJECT_SIBLINGS, {**params, "now": micros(now)})
         return siblings
+
+    def waiting(self, platform: str, limit: int) -> Sequence[Session]:
+        """Those that wait for their time on a platform, the first to start first."""
+        rows = self._sql.rows(WAITING, {"on_platform": platform, "most": limit})
+        return [read_session(row) for row in rows]
 
     def active(self, platform: str) -> dict[str, str]:
         """The sessions that are being worked on and have a job on the platform: id → job."""
