@@ -119,13 +119,6 @@ class NoOffers(SubletError):
     status = 400
 
 
-class RefusedByRule(SubletError):
-    """The operator's rules refuse this: {why}"""
-
-    hint = "Change the field that it names, or ask the operator."
-    status = 403
-
-
 class NoRoom(SubletError):
     """It can't be extended to {until}: the next booking starts at {free_until}."""
 

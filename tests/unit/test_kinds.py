@@ -15,9 +15,9 @@ from sublet.core.offer import Shape
 from sublet.core.request import GIB, Compute, Executable, Request, Volume
 from sublet.kinds.command import COMMAND
 from sublet.kinds.port import Setting
-from sublet.kinds.registry import GROUP, load_kinds, survey_kinds
+from sublet.kinds.registry import GROUP, survey_kinds
 
-KINDS = load_kinds()
+KINDS = survey_kinds().by_name
 
 
 def setting(**changes: Any) -> Setting:

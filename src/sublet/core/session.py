@@ -58,11 +58,6 @@ CLIENT_MOVES: dict[Phase, tuple[Phase, ...]] = {
 }
 
 
-def may_move(old: Phase, new: Phase) -> bool:
-    """Whether the table has this move."""
-    return new in MOVES[old]
-
-
 class EndKind(StrEnum):
     """Why a session ended, each its own reason."""
 

@@ -21,11 +21,6 @@ class Kinds:
     broken: Mapping[str, str]
 
 
-def load_kinds() -> dict[str, Kind]:
-    """The kinds that can be used."""
-    return dict(survey_kinds().by_name)
-
-
 def survey_kinds(points: tuple[EntryPoint, ...] | None = None) -> Kinds:
     """Every kind that is installed: a plug-in that can't be loaded is shown as broken, not absent."""
     found: dict[str, Kind] = {}
