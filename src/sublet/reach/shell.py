@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,16 @@ _SLACK = 30.0  # seconds for everything but the commands: a slow login shell, a 
 _READ = 'exec <"$1" || exit 1; tail -c "+$2" | head -c "$3"'
 
 
-class ShellReach:
+class ShellReach(ABC):
     """A way to one machine by its `sh`; what is under it says how a batch is exchanged."""
 
     def __init__(self, name: str) -> None:
         """Name the machine, for errors."""
         self.name = name
 
+    @abstractmethod
     async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
         """Bring a batch there and its outcomes back."""
-        raise NotImplementedError
 
     async def run(self, command: Command[T]) -> T:
         """Run one command."""
@@ -53,7 +54,7 @@ class ShellReach:
         """Bring a file or a directory from there, each file whole or not at all; goes on where a try before stopped."""
         await fetch(self, source, target, progress)
 
-    async def close(self) -> None:
+    async def close(self) -> None:  # noqa: B027 - most hold nothing, and need not say so
         """Nothing is held between two commands."""
 
     async def _outcomes(self, commands: Sequence[Command[Any]]) -> list[Outcome]:
