@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from sublet.core.session import EndKind, Phase
-from sublet.service.reconcile import _record
-from sublet.service.steps import STEPS
-from sublet.store.claims import Claim
-from sublet.store.tx import Tx
+from sublet.service.reconcile import asked_meanwhile
+from sublet.service.steps import STEPS, Step
 from tests.contract.services import ME, ask, in_phase, over, reach, serving
 
 pytestmark = pytest.mark.anyio
@@ -201,23 +198,11 @@ async def test_what_can_not_be_submitted_before_its_window_has_passed_fails_with
         assert step.changes["end"].kind is EndKind.WINDOW_PASSED
 
 
-async def test_an_extension_that_comes_while_a_step_is_under_way_is_looked_at_at_once(tmp_path: Path) -> None:
-    async with serving(tmp_path, platforms=memory(takes="10h")) as service:
-        mine = await ask(service, time="1h")
-        await service.accept(mine.offers[0].id, ME)
-        seen = await reach(service, mine.offers[0].id, in_phase(Phase.RUNNING))
-        now = service.now()
-        [claim] = await service.store.write(lambda tx: _claimed(tx, seen.id, now))
-        longer = await service.extend(seen.id, ME, by="1h")
-        stale = await STEPS[Phase.RUNNING](service, seen)  # it saw the old end
-        due = await service.store.write(
-            lambda tx: _record(tx, seen, claim.token, stale, now, False) and tx.sessions.next_due()
-        )
-        assert due == now
-        assert (await service.session(seen.id, ME)).until == longer.until
-        await service.cancel(seen.id, ME)
-
-
-def _claimed(tx: Tx, id: str, now: datetime) -> Sequence[Claim]:
-    tx.sessions.change(id, now=now, due=now)
-    return tx.sessions.claim(now, "someone/1/1", timedelta(minutes=1), 1, ["trial"])
+async def test_what_is_asked_for_while_a_step_is_under_way_is_seen(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        seen = (await ask(service, time="1h")).offers[0]
+        later = replace(seen, until=service.now() + timedelta(hours=2))
+        assert asked_meanwhile(seen, later, Step())
+        assert asked_meanwhile(seen, replace(seen, cancel_by="me"), Step())
+        assert not asked_meanwhile(seen, seen, Step())
+        assert not asked_meanwhile(seen, later, Step(changes={"until": later.until}))

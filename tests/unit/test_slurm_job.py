@@ -108,11 +108,12 @@ def test_no_file_leads_out_of_the_working_directory(path: str) -> None:
 
 def test_a_term_from_elsewhere_is_told_apart_from_a_cancel(tmp_path: Path) -> None:
     for name, cancel in (("one", ""), ("two", '"ann"\n')):
-        place = laid_out(tmp_path / name, *job("sleep", "20"), key=f"{name}-{os.getpid()}")
+        begins = job("sh", "-c", ": >begun; exec sleep 20")
+        place = laid_out(tmp_path / name, *begins, key=f"{name}-{os.getpid()}")
         environment = {"PATH": os.environ["PATH"], "SLURM_JOB_ID": "7"}
         started = subprocess.Popen(["sh", "job.sh", str(place)], cwd=place, env=environment, start_new_session=True)
         deadline = time.monotonic() + 20
-        while not (place / "stdout").exists():
+        while not (place / "work" / "begun").exists():
             assert time.monotonic() < deadline
         if cancel:
             (place / "cancel").write_text(cancel)

@@ -324,7 +324,7 @@ def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: b
         return None
     if not more:
         tx.sessions.release_claim(old.id, token)
-    if new.phase not in OVER and _asked_meanwhile(old, new, step):
+    if new.phase not in OVER and asked_meanwhile(old, new, step):
         tx.sessions.change(old.id, now=now, due=now)
     if step.to in (Phase.RUNNING, Phase.AVAILABLE):
         record_start(tx, new)
@@ -335,7 +335,7 @@ def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: b
     return new
 
 
-def _asked_meanwhile(old: Session, new: Session, step: Step) -> bool:
+def asked_meanwhile(old: Session, new: Session, step: Step) -> bool:
     """Whether someone cancelled, extended or moved it while the step, which did not see that, was under way."""
     moved = "until" not in step.changes and (new.start, new.until) != (old.start, old.until)
     return moved or new.cancel_by != old.cancel_by
