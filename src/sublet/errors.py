@@ -47,6 +47,12 @@ class BadAmount(BadRequest):
     hint = "Write {example}."
 
 
+class BadName(BadRequest):
+    """{name} can't be the name of {noun}."""
+
+    hint = "Names begin with a letter and have letters, digits, `.`, `_` and `-`; a lease is NAME#3 or NAME@2026-11-14."
+
+
 class TooLarge(SubletError):
     """The document has more than {limit}."""
 

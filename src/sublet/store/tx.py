@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from sublet.store.annexes import Annexes
 from sublet.store.bookings import Books, Memory
 from sublet.store.events import Events
+from sublet.store.leases import Leases
 from sublet.store.offersets import OfferSets
+from sublet.store.pilots import Pilots
 from sublet.store.sessions import Sessions
 from sublet.store.sql import Sql
 from sublet.store.starts import Starts
+from sublet.store.templates import Templates
 from sublet.store.tokens import Tokens
 
 
@@ -16,11 +20,15 @@ class Tx:
 
     def __init__(self, sql: Sql, memory: Memory, *, locking: bool) -> None:
         """`memory` holds the calendars that earlier transactions left."""
+        self.annexes = Annexes(sql)
         self.books = Books(sql, memory, locking)
         self.events = Events(sql)
+        self.leases = Leases(sql)
         self.offersets = OfferSets(sql)
+        self.pilots = Pilots(sql)
         self.sessions = Sessions(sql, self.books)
         self.starts = Starts(sql)
+        self.templates = Templates(sql)
         self.tokens = Tokens(sql)
 
     def settle(self) -> None:
