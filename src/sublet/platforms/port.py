@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -35,6 +35,11 @@ def _duration(value: object) -> object:
 
 Memory = Annotated[int, BeforeValidator(_memory)]  # a setting in bytes, written as 64GiB
 Duration = Annotated[timedelta, BeforeValidator(_duration)]  # a setting written as 1h30m
+Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
+
+
+def quietly(done: int, total: int | None) -> None:
+    """Tell nobody how far it is."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,16 @@ class ResultFile:
     path: str  # relative to its working directory
     size: int
     modified: datetime
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A file that many sessions share, as a platform keeps it."""
+
+    digest: str  # sha256:…
+    size: int
+    used: datetime  # when it was last needed
+    users: tuple[str, ...] = ()  # the sessions that need it now
 
 
 class Platform(BaseModel):
@@ -95,6 +110,21 @@ class Platform(BaseModel):
     async def session_directory(self, key: str) -> str:
         """The session's directory as its program will see it: what was brought to `place` is below it then."""
         return str(await self.place(key) or "/")
+
+    async def keep(self, file: Path, digest: str = "", user: str = "", progress: Progress = quietly) -> str:
+        """Have a file there that many share, sent once; its path there, good while the session `user` is there.
+
+        With a digest it is that file, or PlatformRefused. Without a user it stays until it is long unused.
+        """
+        return str(file)
+
+    async def kept(self) -> Sequence[Kept]:
+        """The shared files that are kept there."""
+        return ()
+
+    async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
+        """Remove those of them (none named: of all) that no session needs, or needed for so long; which they were."""
+        return ()
 
     @abstractmethod
     async def find(self, key: str) -> str | None:

@@ -4,6 +4,7 @@ Nothing is installed there. Below `directory` on the system lie
 
     sessions/KEY/   one session: work/, data/, stdout, stderr, and its job's records (told in slurm_far/job.sh)
     incoming/KEY/   data that was sent before the session was submitted
+    kept/           files that many sessions share (told in kept.py)
     trash/          what is being removed
 
 and below the platform's own directory here `sessions/KEY/`, where movers bring data before it is sent. A job's id is
@@ -31,7 +32,8 @@ from sublet.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreac
 from sublet.platforms import slurm_commands as to
 from sublet.platforms import slurm_offers as offering
 from sublet.platforms import slurm_readers as read
-from sublet.platforms.port import Duration, Platform, ResultFile, Survey
+from sublet.platforms.kept import KeptFiles
+from sublet.platforms.port import Duration, Kept, Platform, Progress, ResultFile, Survey, quietly
 from sublet.platforms.sessiondir import KEY, remove_tree
 from sublet.platforms.slurm_job import far, inside, packed, program
 from sublet.platforms.slurm_offers import Site
@@ -114,6 +116,7 @@ class Slurm(Platform):
     _root: str = PrivateAttr(default="")
     _owner: str = PrivateAttr(default="")
     _surveyor: Surveyor = PrivateAttr()
+    _kept: KeptFiles = PrivateAttr()
 
     async def open(self, home: Path) -> None:
         """Read what an earlier service knew; nobody is asked yet, so no login is needed."""
@@ -123,6 +126,7 @@ class Slurm(Platform):
         self._watch = Watch(self.name, *seconds)
         self._pace = Pace(self.calls)
         self._owner = await asyncio.to_thread(self._own_name)
+        self._kept = KeptFiles(self.name, self._owner)
         self._surveyor = await asyncio.to_thread(Surveyor, self.name, self._home / "survey.json", self.fresh)
         if self._reach is None:
             self._reach = self._way()
@@ -253,6 +257,18 @@ class Slurm(Platform):
         """Bring a file or directory to a session that is not submitted yet."""
         target = f"{await self.root()}/incoming/{self._key(key)}/{inside(relative, self.name)}"
         await self.reach.send(source, target, lambda done, total: None)
+
+    async def keep(self, file: Path, digest: str = "", user: str = "", progress: Progress = quietly) -> str:
+        """Have a file there that many share, sent once over the open login."""
+        return await self._kept.keep(self.reach, await self.root(), file, digest, user and self._key(user), progress)
+
+    async def kept(self) -> Sequence[Kept]:
+        """The shared files that are kept there."""
+        return await self._kept.kept(self.reach, await self.root())
+
+    async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
+        """Remove shared files that no session needs, or needed for so long."""
+        return await self._kept.let_go(self.reach, await self.root(), digests, idle)
 
     async def find(self, key: str) -> str | None:
         """The job of this key, once it was claimed: whether Slurm has it or not, it isn't submitted again."""

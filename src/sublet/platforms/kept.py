@@ -1,0 +1,89 @@
+"""Files that many sessions share, sent to a system once and kept there by their content: `kept/sha256-…`.
+
+A file is protected while a session needs it that is still there, and goes when nobody has needed it for a while. How it
+lies there is told in `slurm_far/keep.sh`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from sublet.errors import PlatformRefused
+from sublet.platforms.port import Kept, Progress
+from sublet.platforms.slurm_commands import reading, script
+from sublet.reach.port import Command, Reach
+
+
+class KeptFiles:
+    """What one platform keeps on its system."""
+
+    def __init__(self, platform: str, owner: str) -> None:
+        """Nothing is known yet; the system is asked each time."""
+        self._platform, self._owner = platform, owner
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def keep(self, reach: Reach, root: str, file: Path, digest: str, user: str, progress: Progress) -> str:
+        """Send a file unless it is there, and note who needs it; its path there."""
+        found = await asyncio.to_thread(digest_of, file)
+        if digest and digest != found:
+            why = f"{file.name} is not the file that was meant: its digest is {found}, and {digest} was expected"
+            raise PlatformRefused(platform=self._platform, why=why, hint="Fetch it again, or correct the digest.")
+        content = f"{root}/kept/{name_of(found)}/content"
+        async with self._turns[found]:  # who asks second finds it there
+            if not await reach.run(to_keep(self._platform, root, name_of(found), user, self._owner)):
+                await reach.send(file, content, progress)
+                await reach.run(Command(("chmod", "a-w", content), reading(self._platform, str)))
+        return content
+
+    async def kept(self, reach: Reach, root: str) -> Sequence[Kept]:
+        """What is there."""
+        return await reach.run(to_kept(self._platform, root))
+
+    async def let_go(self, reach: Reach, root: str, digests: Sequence[str], idle: timedelta) -> Sequence[str]:
+        """Remove those of them (none named: of all) that nobody needs, or needed for so long; which they were."""
+        return await reach.run(to_let_go(self._platform, root, idle, digests))
+
+
+def name_of(digest: str) -> str:
+    """The name of a directory for what has this digest."""
+    return digest.replace(":", "-")
+
+
+def _digest_of(name: str) -> str:
+    return ":".join(name.rsplit("-", 1))
+
+
+def digest_of(file: Path) -> str:
+    """The digest of a file, as `sha256:…`."""
+    with file.open("rb") as opened:
+        return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
+
+
+def to_keep(platform: str, root: str, name: str, key: str, owner: str) -> Command[bool]:
+    """Note that a session needs a shared file; whether it is there."""
+    return Command(script("keep", root, name, key, owner), reading(platform, lambda said: said.strip() == "there"))
+
+
+def to_kept(platform: str, root: str) -> Command[tuple[Kept, ...]]:
+    """The shared files that are there."""
+    return Command(script("kept", root), reading(platform, read_kept))
+
+
+def to_let_go(platform: str, root: str, idle: timedelta, digests: Sequence[str]) -> Command[list[str]]:
+    """Remove shared files that nobody has needed for so long; their digests."""
+    words = script("let_go", root, str(round(idle.total_seconds())), *map(name_of, digests))
+    return Command(words, reading(platform, lambda said: [_digest_of(name) for name in said.split()]), seconds=600)
+
+
+def read_kept(text: str) -> tuple[Kept, ...]:
+    """What `kept.sh` says."""
+    lines = (line.split() for line in text.splitlines())
+    return tuple(
+        Kept(_digest_of(name), int(size), datetime.fromtimestamp(int(used), UTC), tuple(users))
+        for name, size, used, *users in lines
+    )

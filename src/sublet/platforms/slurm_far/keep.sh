@@ -1,0 +1,18 @@
+# Notes that a file which many share is needed, and says whether it is there: `there` or `missing`. Arguments: the root
+# directory, the file's name in `kept`, the session that needs it (or nothing) and the service's own name.
+#
+#   kept/NAME/content   the file, read-only, once it is whole
+#   kept/NAME/users/    a file for each session that needs it: one that is neither in sessions/ nor in incoming/ counts no more
+#   kept/NAME/used      when it was last needed
+root=$1 name=$2 key=$3 owner=$4
+case $name$key in */* | .*) exit 64 ;; esac
+umask 077
+mkdir -p "$root/kept/$name/users" || exit 73
+if [ -n "$key" ]; then
+    if [ ! -d "$root/sessions/$key" ]; then
+        mkdir -p "$root/incoming/$key" && printf '%s\n' "$owner" >"$root/incoming/$key/owner" || exit 73
+    fi
+    : >"$root/kept/$name/users/$key" || exit 73
+fi
+: >"$root/kept/$name/used" || exit 73
+if [ -f "$root/kept/$name/content" ]; then echo there; else echo missing; fi

@@ -1,0 +1,24 @@
+# Removes files that many shared and that nobody needs, or has needed for so many seconds, and says their names. Arguments: the
+# root directory, the seconds, then names (none: all). Aside first; one that is needed again meanwhile comes back.
+root=$1 idle=$2
+shift 2
+cd "$root/kept" 2>/dev/null || exit 0
+[ $# -gt 0 ] || set -- *
+mkdir -p ../trash
+now=$(date +%s)
+for name; do
+    case $name in '' | */* | .*) exit 64 ;; esac
+    [ -d "$name" ] || continue
+    for user in "$name/users"/*; do
+        key=${user##*/}
+        [ -d "../sessions/$key" ] || [ -d "../incoming/$key" ] || rm -f "$user"
+    done
+    used=$(stat -c %Y "$name/used" 2>/dev/null || stat -c %Y "$name") || continue
+    [ $((now - used)) -ge "$idle" ] || continue
+    [ ! -d "$name/users" ] || rmdir "$name/users" 2>/dev/null || continue
+    aside=../trash/$name.$$
+    mv "$name" "$aside" || continue
+    if [ -d "$aside/users" ] && [ ! -e "$name" ] && mv "$aside" "$name"; then continue; fi
+    chmod -R u+rwX "$aside" && rm -rf "$aside" && printf '%s\n' "$name"
+done
+exit 0
