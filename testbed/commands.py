@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
-from testbed import lifecycle
+from testbed import checkout, lifecycle
 from testbed.box import build_box, find_base
 from testbed.machines import clean_environment, entering, first_process, start_machine, stop_machine
 from testbed.network import cable
@@ -156,8 +156,10 @@ def do_code(options: argparse.Namespace) -> None:
 
 
 def do_box(options: argparse.Namespace) -> None:
-    """Build the box and tell where it is."""
-    print(build_box())
+    """Build the box, with what Sublet needs on it, and tell where it is."""
+    made = build_box()
+    checkout.install(str(made))
+    print(made)
 
 
 def do_list(options: argparse.Namespace) -> None:
@@ -180,6 +182,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         "host": f"{plan.outer}.2",
         "port": 22,
         "here": f"{plan.outer}.1",
+        "host_from_ap": f"{plan.wide}.1" if plan.ap else None,
         "fingerprint": subprocess.run(keygen, capture_output=True, text=True, check=True).stdout.split()[1],
         "known_hosts": str(plan.root / "known_hosts"),
         "ssh_config": str(plan.root / "ssh_config"),
@@ -194,6 +197,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         "ap": f"{plan.wide}.6" if plan.ap else None,
         "home": str(plan.root / "home"),
         "scratch": str(plan.root / "scratch"),
+        "ap_home": str(plan.root / "ap-home") if plan.ap else None,
         "logs": str(plan.root / "log"),
     }
 

@@ -5,7 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from testbed.people import CODE_SECRET, PASSWORD, PASSWORD_HASH, USERS
+from testbed import checkout
+from testbed.people import AP_USERS, CODE_SECRET, PASSWORD, PASSWORD_HASH, USERS
 from testbed.plan import Plan
 from testbed.slurm import write_slurm
 
@@ -151,15 +152,19 @@ def own(tree: Path, uid: int, mode: int) -> None:
 
 
 def write_ap(plan: Plan, layer: Path) -> None:
-    """`ap` is beside the site: own users, own home, the keys of one researcher, nothing of the site mounted."""
-    uid = 20101
-    write_users(plan, layer, {"researcher": uid})
+    """`ap` is beside the site: own users, own homes, the keys of one researcher, nothing of the site mounted."""
+    write_users(plan, layer, AP_USERS)
     write_hosts(plan, layer)
     put(layer / "etc/hosts", f"127.0.0.1 localhost\n{plan.address('ap')} ap\n{plan.wide}.1 login {plan.name}\n")
     put(layer / "etc/testbed/start", (HERE / "start.sh").read_text())
+    checkout.install(plan.base)
+    for path, text in checkout.files(plan.base).items():
+        put(layer / path, text, 0o755)
     home = plan.root / "ap-home/researcher"
     put(home / ".ssh/config", ssh_config(plan.name, f"{plan.wide}.1", "~/.ssh"), 0o600)
     for name in ("id", "id.pub", "known_hosts"):
         shutil.copy2(plan.root / name, home / ".ssh" / name)
     (home / ".ssh").chmod(0o700)
-    own(home, uid, 0o750)
+    for name, uid in AP_USERS.items():
+        (plan.root / "ap-home" / name).mkdir(exist_ok=True)
+        own(plan.root / "ap-home" / name, uid, 0o750)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # A machine's first process: it has its own namespaces already, makes its root file system, moves into it and stays.
-#   machine.sh NAME SITE-DIRECTORY BASE LAYER HOME SCRATCH CGROUPS
+#   machine.sh NAME SITE-DIRECTORY BASE LAYER HOME SCRATCH CGROUPS [DIRECTORY PLACE]…
 set -euo pipefail
 name=$1 site=$2 base=$3 layer=$4 home=$5 scratch=$6 cgroups=$7
+shift 7
 root=$site/machines/$name/root
 read -r pid _ </proc/self/stat # still the host's /proc: so this is the number by which the host knows this process
 hostname "$name"
@@ -45,6 +46,12 @@ mkdir -p "$root/run/sshd" "$root/run/lock" "$root/run/munge" "$root/run/mysqld" 
 mount --bind "$home" "$root/home"
 mount --bind "$scratch" "$root/scratch"
 mount --bind "$site/log" "$root/var/log/site"
+while [ $# -gt 0 ]; do
+    mkdir -p "$root$2"
+    mount --bind "$1" "$root$2"
+    [ -k "$1" ] || mount -o remount,bind,ro "$root$2" # what is not for everybody to write is for nobody
+    shift 2
+done
 
 exec 9>"$site/machines/$name/pid" # opened here, written when the machine is ready to be entered
 cd "$root"

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+from testbed import checkout
 from testbed.network import NAMESPACES, inside, processes
 from testbed.plan import Plan, SiteError
 
@@ -24,6 +25,8 @@ def start_machine(plan: Plan, machine: str) -> None:
     shares = ["ap-layer", "ap-home", "ap-scratch"] if machine == "ap" else ["layer", "home", "scratch"]
     places = [str(plan.root / share) for share in shares]
     words = [machine, str(plan.root), plan.base, *places, cgroup(plan) if plan.cgroups else ""]
+    if machine == "ap":
+        words += [str(word) for pair in checkout.mounts(plan.base).items() for word in pair]
     with (plan.root / "log" / f"{machine}.log").open("ab") as log:
         argv = [*inside(plan, machine), *UNSHARE, "bash", str(HERE / "machine.sh"), *words]
         background(argv, log.fileno())
@@ -55,7 +58,8 @@ def entering(plan: Plan, machine: str, argv: list[str], user: str = "") -> list[
     pid = first_process(plan, machine)
     if pid is None:
         raise SiteError(f"{machine} is off; `testbed/site boot {plan.name} {machine}` switches it on")
-    command = ["runuser", "-l", user, "-c", shlex.join(argv)] if user else argv
+    how = "--session-command" if os.isatty(0) else "-c"  # who sits at a terminal keeps it
+    command = ["runuser", "-l", user, how, shlex.join(argv)] if user else argv
     return ["nsenter", "-t", str(pid), "-m", "-u", "-i", "-n", "-p", "-r", "-w", *command]
 
 

@@ -22,6 +22,7 @@ USERS = (
     User("keyholder", 20002, "key+code"),
     User("service", 20003, "key"),
 )
+AP_USERS = {"researcher": 20101, "rival": 20102}  # on `ap`: the one who works there, and somebody else
 PASSWORD = "correct-horse"  # of a site that nobody outside this machine reaches
 PASSWORD_HASH = (  # openssl passwd -6 -salt testbed correct-horse
     "$6$testbed$hYLaM4/tcp.Xx6gSBXP3KJOEJrHF5VV8pveJX/dH0ssXSYHnM4yVZ9I3T8cDDrp6kW9BUnYuzfB3YOWOTod3k1"

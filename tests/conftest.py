@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.access_points import ap_site, person  # noqa: F401 - fixtures for every ring
 from tests.sites import fresh_site, new_site, site, swept  # noqa: F401 - fixtures for every ring
 
 

@@ -34,21 +34,27 @@ class Researcher:
 
     def signs_in(self, password: str | None = None, code: str | None = None) -> int:
         """Type what ssh asks for, and keep that in `asked`; the exit code."""
-        self.asked: list[str] = []
         with Terminal([*SUBLET, "system", "login", self.site.name], self.environment) as terminal:
-            while True:
-                asked = terminal.reads("(yes/no", "assword:", "erification code:", "You are signed in", "error:")
-                self.asked.append(asked)
-                if asked == "(yes/no":
-                    terminal.types("yes")
-                elif asked == "assword:":
-                    terminal.types(self.site.facts["password"] if password is None else password)
-                elif asked == "erification code:":
-                    terminal.types(self.site.fresh_code() if code is None else code)
-                else:
-                    code_at_end = terminal.ends()
-                    self.said = terminal.seen
-                    return code_at_end
+            self.asked = answer_prompts(terminal, self.site, password, code)
+            code_at_end = terminal.ends()
+            self.said = terminal.seen
+            return code_at_end
+
+
+def answer_prompts(terminal: Terminal, site: Site, password: str | None = None, code: str | None = None) -> list[str]:
+    """Answer what ssh asks in a terminal, until the login is open or refused; what was asked, and that end."""
+    seen: list[str] = []
+    while True:
+        asked = terminal.reads("(yes/no", "assword:", "erification code:", "You are signed in", "error:")
+        seen.append(asked)
+        if asked == "(yes/no":
+            terminal.types("yes")
+        elif asked == "assword:":
+            terminal.types(site.facts["password"] if password is None else password)
+        elif asked == "erification code:":
+            terminal.types(site.fresh_code() if code is None else code)
+        else:
+            return seen
 
 
 @contextmanager

@@ -126,7 +126,7 @@ def test_nodes_connect_outward_through_the_login_host_and_nobody_inward(odd_site
 def test_an_ordinary_user_beside_the_site_logs_in_and_shares_no_files_with_it(odd_site: Site) -> None:
     said = odd_site.on("researcher@ap", "ssh", "-o", "BatchMode=yes", f"service@{odd_site.name}", "hostname")
     assert said.endswith("login\n")
-    assert odd_site.on("researcher@ap", "ls", "/home") == "researcher\n"
+    assert odd_site.on("researcher@ap", "ls", "/home") == "researcher\nrival\n"
 
 
 def test_a_job_that_takes_more_memory_than_it_asked_for_is_ended(odd_site: Site) -> None:
