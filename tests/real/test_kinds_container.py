@@ -78,7 +78,7 @@ def sh(location: str, script: str, *words: str, **fields: Any) -> Executable:
 
 def nothing_is_left(place: Place) -> bool:
     """Beside the session's own directories there is nothing, and Podman knows no container of it."""
-    only_its_own = {path.name for path in place.directory.iterdir()} <= {"work", "data"}
+    only_its_own = {path.name for path in place.directory.iterdir()} <= {"work", "data", "unstarted"}
     return only_its_own and place.directory.name not in containers() + images_kept()
 
 
@@ -202,6 +202,7 @@ def test_a_singularity_image_runs_without_singularity(place: Place, tools: dict[
     code, _, err = run(place, tools, Executable("singularity-container", fields=fields))
     assert code == 125
     assert "no SquashFS" in err
+    assert (place.directory / "unstarted").read_text().startswith("staging-failed\n"), "it is no exit of the program's"
     assert nothing_is_left(place)
 
 

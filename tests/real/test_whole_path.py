@@ -132,6 +132,13 @@ def test_a_container_runs_with_its_data_and_cannot_write_what_is_read_only(
     assert session.result("out.txt").text() == "left\n"
 
 
+@pytest.mark.skipif(not shutil.which("podman"), reason="Podman is not installed here")
+def test_an_image_that_is_not_there_is_not_an_exit_of_the_program(client: Client) -> None:
+    session = ran(client, image="localhost/not/here:1", run=["true"])
+    assert (session.phase, session.end.kind) == ("FAILED", "staging-failed")
+    assert "localhost/not/here:1" in session.end.detail
+
+
 def test_jupyterlab_is_available_behind_its_connector_and_is_extended(client: Client) -> None:
     offers = client.ask(interactive="lab", time="10m", memory="2GiB")
     session = offers[0].accept()

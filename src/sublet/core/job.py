@@ -40,6 +40,7 @@ class Job:
     until: datetime  # the end of the booked time
     warn: timedelta  # how long before the end it is warned
     mounts: tuple[Mount, ...] = ()
+    kept: Mapping[str, str] = field(default_factory=dict)  # a path below the session's directory → the kept file there
     person: str = ""
     name: str = ""
     queue: str = ""  # of a shared platform: the queue to wait in; empty: whichever fits

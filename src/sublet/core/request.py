@@ -82,6 +82,7 @@ class Data:
     size: int | None = None  # in bytes, when known
     checksum: str = ""  # "sha256:…"
     prepare: timedelta | None = None  # the asker's own estimate
+    shared: bool = False  # a file that is only read: one copy on a system serves all who need it
     fields: Mapping[str, Any] = field(default_factory=dict)  # the rest, as received
 
 

@@ -62,11 +62,16 @@ class DockerContainer(Kind):
         """A container tool."""
         if access_ports(executable.fields):
             return "podman or docker (whose ports can be reached)"
-        return "podman, apptainer, docker or charliecloud"
+        return "podman, apptainer, docker or charliecloud, and python3"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
         """Archives that lie at an address."""
         return images.to_bring(executable.fields["image"]["locations"])
+
+    def fetches(self, executable: Executable) -> Sequence[Data]:
+        """Images of registries."""
+        image = executable.fields["image"]
+        return images.to_fetch(image["locations"], image.get("digest") or "")
 
 
 class SingularityContainer(Kind):
@@ -92,11 +97,15 @@ class SingularityContainer(Kind):
 
     def needs(self, executable: Executable) -> str:
         """Apptainer, or what can unpack its images and run them."""
-        return "apptainer, or unsquashfs with podman or charliecloud"
+        return "apptainer, or unsquashfs with podman or charliecloud, and python3"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
         """The image, if it lies at an address."""
         return images.to_bring([str(executable.fields["location"])], sif=True)
+
+    def fetches(self, executable: Executable) -> Sequence[Data]:
+        """An image of a registry."""
+        return images.to_fetch([str(executable.fields["location"])], sif=True)
 
 
 def check_image(image: Any) -> list[Reason]:
@@ -196,7 +205,7 @@ def _ways(
     digest: str,
 ) -> list[Way]:
     reached = bool(access_ports(executable.fields))
-    there = [tool for tool in order if all(part in tools for part in TOOLS[tool][0])]
+    there = [tool for tool in order if all(part in tools for part in ("python3", *TOOLS[tool][0]))]
     if "apptainer" in there and "singularity" in there:
         there.remove("singularity")  # the same program under its old name
     return [
@@ -237,6 +246,7 @@ def program(
         "mounts": [[f"{setting.directory}/{m.source}", m.target, m.read_only] for m in setting.mounts],
         "work": setting.work,
         "image": f"{setting.directory}/image",
+        "unstarted": f"{setting.directory}/unstarted",  # why nothing was run, for the record of the end
         "private": f"{setting.directory}/container",  # not below the working directory, which the container can change
         "port": ports[0]["internal"]["port"] if ports else 0,
         "path": ports[0].get("path") or "/" if ports else "/",

@@ -97,7 +97,7 @@ def unknown_fields(fields: Mapping[str, Any], known: Iterable[str], under: str =
     return [invalid(f"{under}{name}", f"there is no field {name} here; it has {there}.", wanted=name) for name in names]
 
 
-def brought(name: str, location: str, checksum: str = "") -> Data:
+def brought(name: str, location: str, *, shared: bool = False) -> Data:
     """A file at a location, as something to bring: a bare path is a file."""
     location = f"file://{location}" if location.startswith("/") else location
-    return Data(name, "simple-data-resource", location, checksum=checksum)
+    return Data(name, "simple-data-resource", location, shared=shared)

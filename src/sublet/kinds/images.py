@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from sublet.core.request import Data
 from sublet.kinds import fields as f
+from sublet.kinds.inside.container_images import pinned
 from sublet.kinds.port import Setting
 
 BROUGHT = "sublet.image"
@@ -28,19 +29,19 @@ def read_location(location: str, number: int, sif: bool = False) -> dict[str, st
     if separator and scheme in ("library", "oras", "shub"):
         return {"how": "library" if sif else "unknown", "ref": location, "said": location}
     if separator and scheme == "docker":
-        return _reference(rest, location)
+        return _reference(rest, location, number)
     if location.startswith("/"):
         return _at_path(location, location, sif)
     prefix, colon, path = location.partition(":")
     if colon and prefix in (*ARCHIVES, "dir") and path.startswith("/"):
         return _at_path(path, location, sif) if prefix == "dir" else {"how": "archive", "path": path, "said": location}
-    return _reference(location, location) if not sif and not separator else {"how": "unknown", "said": location}
+    return _reference(location, location, number) if not sif and not separator else {"how": "unknown", "said": location}
 
 
-def _reference(text: str, said: str) -> dict[str, str]:
+def _reference(text: str, said: str, number: int) -> dict[str, str]:
     if not REFERENCE.match(text):
         return {"how": "unknown", "said": said}
-    return {"how": "registry", "ref": text, "said": said}
+    return {"how": "registry", "ref": text, "fetched": f"{BROUGHT}-{number}", "said": said}
 
 
 def _at_path(path: str, said: str, sif: bool) -> dict[str, str]:
@@ -62,11 +63,20 @@ def is_ours(source: Mapping[str, str]) -> bool:
 def to_bring(locations: Sequence[str], sif: bool = False) -> list[Data]:
     """The images that lie at an address and are brought as data."""
     sources = [read_location(location, number, sif) for number, location in enumerate(locations)]
-    return [f.brought(source["brought"], source["said"]) for source in sources if "brought" in source]
+    return [f.brought(source["brought"], source["said"], shared=True) for source in sources if "brought" in source]
+
+
+def to_fetch(locations: Sequence[str], digest: str = "", sif: bool = False) -> list[Data]:
+    """Images of registries, the first that can be had is enough; none if there are other locations too."""
+    sources = [read_location(location, number, sif) for number, location in enumerate(locations)]
+    if any(source["how"] != "registry" for source in sources):
+        return []
+    return [
+        f.brought(source["fetched"], f"docker://{pinned(source['ref'], digest)}", shared=True) for source in sources
+    ]
 
 
 def placed(source: Mapping[str, str], setting: Setting) -> dict[str, str]:
-    """The source as the runner finds it: what was brought is a file in a directory."""
-    if "brought" in source:
-        return {**source, "folder": setting.brought(source["brought"])}
-    return dict(source)
+    """The source as the runner finds it: what was brought, or fetched for it, is a file in a directory."""
+    name = source.get("brought") or source.get("fetched")
+    return {**source, "folder": setting.brought(name)} if name else dict(source)

@@ -68,3 +68,7 @@ class Kind(Protocol):
     def brings(self, executable: Executable) -> Sequence[Data]:
         """What it is itself made of: brought before the start into `data/NAME/` of the session's directory."""
         return ()
+
+    def fetches(self, executable: Executable) -> Sequence[Data]:
+        """What its ways fetch by themselves, one of these being enough: brought like the above where they can't."""
+        return ()

@@ -327,8 +327,8 @@ class Slurm(Platform):
             text = program(job, key, wish, grace=self.grace, modules=self.modules, scratch=self.scratch)
         except ValueError as error:
             raise PlatformRefused(platform=self.name, why=str(error)) from error
-        for mount in job.mounts:
-            inside(mount.source, self.name, "the session's directory")
+        for path in (*(mount.source for mount in job.mounts), *job.kept):
+            inside(path, self.name, "the session's directory")
         files = {f"work/{inside(name, self.name)}": data for name, data in job.program.files.items()}
         own = {"job.sh": far("job"), "program": text, "owner": f"{self._owner}\n", "duration": f"{wish.seconds}\n"}
         return files | {name: content.encode("utf-8", "surrogateescape") for name, content in own.items()}

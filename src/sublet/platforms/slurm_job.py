@@ -53,6 +53,7 @@ def program(job: Job, key: str, wish: Wish, *, grace: timedelta, modules: Sequen
         for mount in job.mounts
         if not mount.target.startswith("/")
     ]
+    links = [f"point {_word(path)} {_word(target)}" for path, target in job.kept.items()] + links
     lines = [f"{name}={_word(str(value))}" for name, value in values.items()]
     lines += [
         f"local_scratch={_placed(scratch)}",

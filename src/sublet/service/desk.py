@@ -16,7 +16,7 @@ import structlog
 
 from sublet.core.offer import Reason
 from sublet.core.request import Data, Executable
-from sublet.core.session import ACTIVE, Session
+from sublet.core.session import ACTIVE, Phase, Session
 from sublet.errors import NotFound, NotYours
 from sublet.kinds.port import Kind, Way
 from sublet.movers.port import Mover
@@ -56,6 +56,7 @@ class Desk:
     surveys: dict[str, Survey] = field(default_factory=dict)
     nudged: asyncio.Event = field(default_factory=asyncio.Event)  # there is work for the loop
     freed: set[str] = field(default_factory=set)  # platforms on which room came free, or something began to wait
+    doing: dict[str, str] = field(default_factory=dict)  # what is being brought for a session, and how far it is
     trouble: str = ""  # why the loop can't carry sessions on at present
     happened: asyncio.Condition = field(default_factory=asyncio.Condition)  # something was written to the events
 
@@ -140,6 +141,8 @@ class Desk:
                 for way in session.connectors
             )
             session = replace(session, connectors=ways)
+        if session.id in self.doing and session.phase is Phase.PREPARING:
+            session = replace(session, condition=self.doing[session.id])
         if self.trouble and session.phase in ACTIVE:
             session = replace(session, condition=f"the service can't carry it on at present: {self.trouble}")
         return session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -14,9 +15,11 @@ from sublet.core.job import Mount
 from sublet.core.offer import Reason
 from sublet.core.request import Data, Executable, Request
 from sublet.errors import DataNotThere
-from sublet.movers.port import Mover
+from sublet.movers.port import Mover, Progress
+from sublet.platforms.port import Platform
 from sublet.service.desk import Desk, log
 
+KEPT = "kept.json"  # which of its files the platform keeps for many, and where
 STAGED = "staged"  # this file in a session's directory says that all its data is there
 
 
@@ -74,10 +77,17 @@ async def _estimate(mover: Mover, data: Data, look: bool) -> timedelta:
     return mover.estimate(data)
 
 
-async def stage(desk: Desk, request: Request, place: Path, session: str) -> None:
+async def stage(desk: Desk, request: Request, platform: Platform, place: Path, session: str) -> None:
     """Bring all data, side by side; DataNotThere names the first that can't be had. Done once, it isn't done again."""
     if (place / STAGED).exists():
         return
+    try:
+        await _stage(desk, request, platform, place, session)
+    finally:
+        desk.doing.pop(session, None)
+
+
+async def _stage(desk: Desk, request: Request, platform: Platform, place: Path, session: str) -> None:
     for storage in request.storage:
         (place / "storage" / safe_name(storage.name)).mkdir(parents=True, exist_ok=True)
     wanted = desk.brings(request.executable, request.data)
@@ -87,9 +97,51 @@ async def stage(desk: Desk, request: Request, place: Path, session: str) -> None
                 group.create_task(_bring(desk, data, place / "data" / safe_name(data.name), session))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several
-    part = place / f"{STAGED}.part"
-    part.touch()
-    os.replace(part, place / STAGED)
+    kept: dict[str, str] = {}
+    for data in wanted:
+        if data.shared:
+            kept |= await _keep(desk, data, platform, place, session)
+    await asyncio.to_thread(_write, place / KEPT, json.dumps(kept))
+    await asyncio.to_thread(_write, place / STAGED, "")
+
+
+async def _keep(desk: Desk, data: Data, platform: Platform, place: Path, session: str) -> dict[str, str]:
+    """Have the platform keep what many share; a file that it keeps elsewhere is not in the session's own directory."""
+    found: dict[str, str] = {}
+    folder = place / "data" / safe_name(data.name)
+    for file in sorted(file for file in folder.iterdir() if file.is_file()):
+        progress = _telling(desk, session, f"sending {file.name} to {platform.name}")
+        path = await platform.keep(file, user=session, progress=progress)
+        if path != str(file):
+            found[str(file.relative_to(place))] = path
+            file.unlink()
+            log.info("data.kept", session=session, data=data.name, platform=platform.name, path=path)
+    return found
+
+
+def kept_in(place: Path) -> dict[str, str]:
+    """The paths of a session's directory whose files the platform keeps, and where."""
+    try:
+        kept: dict[str, str] = json.loads((place / KEPT).read_text())
+    except FileNotFoundError:
+        return {}
+    return kept
+
+
+def _write(file: Path, text: str) -> None:
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(text)
+    part.replace(file)
+
+
+def _telling(desk: Desk, session: str, what: str) -> Progress:
+    """Let those who look at the session see how far it is."""
+
+    def tell(done: int, total: int | None) -> None:
+        of = f" of {total >> 20}" if total else ""
+        desk.doing[session] = f"{what}: {done >> 20}{of} MiB"
+
+    return tell
 
 
 def _make_room(data: Data, target: Path) -> None:
@@ -104,5 +156,5 @@ async def _bring(desk: Desk, data: Data, target: Path, session: str) -> None:
     if isinstance(mover, Reason):
         raise DataNotThere(name=data.name, location=data.location, why=mover.message)
     await asyncio.to_thread(_make_room, data, target)
-    await mover.bring(data, target, lambda done, total: None)
+    await mover.bring(data, target, _telling(desk, session, f"bringing {data.name}"))
     log.info("data.brought", session=session, data=data.name, location=data.location)

@@ -17,7 +17,7 @@ from sublet.kinds.port import Setting, Way
 from sublet.platforms.port import Platform
 from sublet.service.desk import Desk
 from sublet.service.faults import point
-from sublet.service.staging import mounts_of, stage
+from sublet.service.staging import kept_in, mounts_of, stage
 
 P = Phase
 GRACE = timedelta(seconds=30)  # after its time a job has this long to be gone by itself
@@ -70,7 +70,7 @@ async def preparing(desk: Desk, session: Session) -> Step:
         place = await platform.place(session.id)
     except DiskFull as error:
         return _failed(desk, EndKind.DISK_FULL, error.message)
-    failed = await _staged(desk, offerset.request, place, session) if place else None
+    failed = await _staged(desk, offerset.request, platform, place, session) if place else None
     if failed:
         return failed
     point("stage.after")
@@ -83,10 +83,10 @@ async def preparing(desk: Desk, session: Session) -> Step:
     return await _submitted(desk, session, platform, offerset.request, place)
 
 
-async def _staged(desk: Desk, request: Request, place: Path, session: Session) -> Step | None:
+async def _staged(desk: Desk, request: Request, platform: Platform, place: Path, session: Session) -> Step | None:
     """Bring what it needs; a step only if that can't be done."""
     try:
-        await stage(desk, request, place, session.id)
+        await stage(desk, request, platform, place, session.id)
     except DataNotThere as error:
         return _failed(desk, EndKind.STAGING_FAILED, error.message)
     except OSError as error:
@@ -133,6 +133,7 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
         until=session.until or desk.now() + session.offer.duration,
         warn=_warning(desk, session),
         mounts=setting.mounts,
+        kept=kept_in(place) if place else {},
         person=session.person,
         name=session.name,
         queue=session.offer.queue,

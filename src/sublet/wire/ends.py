@@ -12,7 +12,7 @@ SENTENCES: dict[EndKind, tuple[str, str]] = {  # what happened; the details come
     EndKind.TIMEOUT: ("Its booked time was over", "Ask for more time, or extend it while it runs."),
     EndKind.OUT_OF_MEMORY: ("It used more memory than was booked for it", "Ask for more."),
     EndKind.CANCELLED: ("It was cancelled by {by}", ""),
-    EndKind.STAGING_FAILED: ("Its data could not be brought", ""),
+    EndKind.STAGING_FAILED: ("What it needs could not be brought", ""),
     EndKind.NOT_STARTED: ("It could not be started", ""),
     EndKind.NODE_LOST: ("The machine it ran on went away or was restarted", ""),
     EndKind.PREEMPTED: ("The platform took its nodes for something else", ""),

@@ -11,10 +11,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside import image_files as files
 from sublet.kinds.inside.container_tools import Image, Plan
 
@@ -29,9 +31,10 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-def ask(*argv: str) -> str:
+def ask(*argv: str, **environment: str) -> str:
     """What a tool says; NoImage with its last words if it fails."""
-    said = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    env = {**os.environ, **environment}
+    said = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=env)
     if said.returncode:
         lines = (said.stderr or said.stdout).strip().splitlines()
         raise NoImage(lines[-1].strip() if lines else f"{argv[0]} failed with {said.returncode}")
@@ -46,6 +49,18 @@ def path_of(source: dict[str, str]) -> str:
     if not names:
         raise NoImage("it was not brought")
     return os.path.join(source["folder"], names[0])
+
+
+def was_brought(source: dict[str, str]) -> bool:
+    """Whether an image of a registry was fetched already, because nothing can be fetched from where this runs."""
+    return os.path.isdir(source["folder"]) and bool(os.listdir(source["folder"]))
+
+
+def sif_of(path: str, plan: Plan) -> str:
+    """A Singularity image that is the one that was meant."""
+    if plan["digest"] and files.sha256_of(path) != plan["digest"]:
+        raise NoImage(f"its digest is not {plan['digest']}")
+    return path
 
 
 def pinned(ref: str, digest: str) -> str:
@@ -101,7 +116,7 @@ def with_podman_or_docker(source: dict[str, str], plan: Plan) -> Image:
     if how in ("sif", "directory") and plan["tool"] == "docker":
         raise NoImage("Docker has no way to run it; Podman has")
     if how == "sif":
-        return unpacked_sif(path_of(source), plan)
+        return unpacked_sif(sif_of(path_of(source), plan), plan)
     if how == "directory":
         return directory(source, plan)
     if how == "registry":
@@ -164,28 +179,74 @@ def here(tool: str, reference: str, digest: str) -> dict[str, Any] | None:
 
 def with_apptainer(source: dict[str, str], plan: Plan) -> Image:
     """An image as one file, made from whatever the location is."""
-    tool, how = plan["paths"][plan["tool"]], source["how"]
+    how = source["how"]
     if how == "sif":
-        return Image(path_of(source))
+        return Image(sif_of(path_of(source), plan))
     if how == "directory":
         return directory(source, plan)
-    target = f"{plan['image']}.sif"
     if how == "archive":
-        archive = opened(path_of(source), plan["digest"])
-        archive.close()
-        location = f"{'oci-archive' if archive.digests else 'docker-archive'}:{archive.path}"
-    else:
-        location = source["ref"] if how == "library" else f"docker://{pinned(source['ref'], plan['digest'])}"
+        path = path_of(source)
+        if not tarfile.is_tarfile(path):
+            return Image(path)  # made of that very image, where it could be fetched
+        return Image(shared_sif(path, plan)) if os.path.islink(path) else Image(own_sif(path, plan), temporary=True)
+    location = source["ref"] if how == "library" else f"docker://{pinned(source['ref'], plan['digest'])}"
     say(f"fetching {source['said']}")
-    ask(tool, "--silent", "pull", "--force", target, location)
-    return Image(target, temporary=True)
+    return Image(made_sif(location, f"{plan['image']}.sif", plan), temporary=True)
+
+
+def own_sif(path: str, plan: Plan) -> str:
+    """An archive as a Singularity image for this session alone."""
+    archive = opened(path, plan["digest"])
+    archive.close()
+    return made_sif(transport(archive), f"{plan['image']}.sif", plan)
+
+
+def shared_sif(path: str, plan: Plan) -> str:
+    """An archive that many sessions share, as a Singularity image beside it that they share too: the first makes it."""
+    shared = os.path.realpath(path)
+    target, known = (os.path.join(os.path.dirname(shared), name) for name in ("image.sif", "image.names"))
+    with only_one(os.path.join(os.path.dirname(shared), "lock")):
+        if not os.path.exists(target):
+            say("preparing the image, once for all sessions here")
+            archive = opened(shared, "")
+            archive.verify_layers()
+            archive.close()
+            with open(known, "w", encoding="ascii") as file:
+                file.write("\n".join(archive.known_as()))
+            os.rename(made_sif(transport(archive), f"{target}.{plan['name']}", plan), target)
+    with open(known, encoding="ascii") as file:
+        names = file.read().split()
+    if plan["digest"] and plan["digest"] not in names:
+        raise NoImage(f"its digest is not {plan['digest']}; it can be told by {', '.join(names)}")
+    return target
+
+
+def transport(archive: files.Archive) -> str:
+    """An archive as Apptainer names it."""
+    return f"{'oci-archive' if archive.digests else 'docker-archive'}:{archive.path}"
+
+
+def made_sif(location: str, target: str, plan: Plan) -> str:
+    """A Singularity image made of what lies at a location; nothing else is left of the making."""
+    tool = plan["paths"][plan["tool"]]
+    ask(tool, "--silent", "pull", "--disable-cache", "--force", target, location, **tools.apptainer_home(plan))
+    return target
+
+
+@contextmanager
+def only_one(path: str) -> Iterator[None]:
+    """One session at a time, as far as the file system has locks; without, the last one's work is what stays."""
+    with open(path, "a", encoding="ascii") as lock:
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def with_charliecloud(source: dict[str, str], plan: Plan) -> Image:
     """An image as a directory."""
     how = source["how"]
     if how == "sif":
-        return unpacked_sif(path_of(source), plan)
+        return unpacked_sif(sif_of(path_of(source), plan), plan)
     if how == "directory":
         return directory(source, plan)
     if how == "archive":
@@ -214,12 +275,16 @@ HAVE: dict[str, Callable[[dict[str, str], Plan], Image]] = {
 }
 
 
-def have_image(plan: Plan) -> Image | None:
-    """The image from the first location that leads to it; each that doesn't is told."""
+def have_image(plan: Plan) -> Image:
+    """The image from the first location that leads to it; each that doesn't is told. NoImage if none does."""
+    reasons = []
     for source in plan["sources"]:
+        if source["how"] == "registry" and was_brought(source):
+            source = {**source, "how": "archive"}
         try:
             return HAVE[plan["tool"]](source, plan)
         except (NoImage, files.NotAnImage, OSError) as why:
-            say(f"the image at {source['said']} could not be had: {why}")
+            reasons.append(f"the image at {source['said']} could not be had: {why}")
+            say(reasons[-1])
             shutil.rmtree(plan["image"], ignore_errors=True)
-    return None
+    raise NoImage("; ".join(reasons))

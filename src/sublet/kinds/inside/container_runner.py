@@ -1,6 +1,7 @@
 """Runs a container as part of a job: has the image, runs the tool, stops it with the job, and cleans up.
 
-Travels with the job: Python alone. Exit code 125 says that the image could not be had; else it is the container's own.
+Travels with the job: Python alone. Exit code 125 and a word in `unstarted` say that nothing was run; else the code is
+the container's own.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 
 from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside import gate
-from sublet.kinds.inside.container_images import alone, have_image, own_name, say
+from sublet.kinds.inside.container_images import NoImage, alone, have_image, own_name, say
 from sublet.kinds.inside.container_tools import Image, Machine, Plan
 from sublet.kinds.inside.image_files import inside
 
@@ -132,7 +133,8 @@ def command(plan: Plan, image: Image) -> tuple[list[str], dict[str, str]]:
         prepare_directory(plan, image)
         own = {"USER": environment.get("USER") or str(os.getuid()), "PATH": "/usr/local/bin:/usr/bin:/bin"}
         return tools.charliecloud(plan, image), {**own, **told}
-    return tools.apptainer(plan, image, machine), {**environment, **tools.apptainer_environment(plan)}
+    told = tools.apptainer_environment(plan)
+    return tools.apptainer(plan, image, machine), {**environment, **tools.apptainer_home(plan), **told}
 
 
 def write_private(path: str, text: str) -> None:
@@ -281,6 +283,12 @@ def sweep(podman: str) -> None:
             quietly(podman, "rmi", own_name(name))
 
 
+def not_run(plan: Plan, kind: str, why: str) -> int:
+    """Leave a word for the record of the end: this was no exit of the program's own."""
+    write_private(plan["unstarted"], f"{kind}\n{json.dumps(why[:600], ensure_ascii=False)}\n")
+    return NO_IMAGE
+
+
 def main() -> int:
     """Run the container that `.sublet/container.json` describes."""
     with open(".sublet/container.json", encoding="utf-8") as file:
@@ -288,15 +296,14 @@ def main() -> int:
     image = Image(own_name(plan["name"]), temporary=True)  # what may be half there if it is stopped early
     signal.signal(signal.SIGTERM, on_term)
     try:
-        found_image = have_image(plan)
-        if found_image is None:
-            return NO_IMAGE
-        image = found_image
+        image = have_image(plan)
         return run(plan, image)
     except Stopped:
         return 128 + signal.SIGTERM
+    except NoImage as why:
+        return not_run(plan, "staging-failed", str(why))
     except OSError as why:
         say(f"the container could not be started: {why}")
-        return NO_IMAGE
+        return not_run(plan, "not-started", str(why))
     finally:
         clean(plan, image)

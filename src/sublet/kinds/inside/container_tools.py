@@ -150,6 +150,12 @@ def apptainer_environment(plan: Plan) -> dict[str, str]:
     return {prefix + name: value for name, value in inner_environment(plan, Image()).items()}
 
 
+def apptainer_home(plan: Plan) -> dict[str, str]:
+    """Where Apptainer may leave things: with the session, not in the account's home."""
+    prefix = plan["tool"].upper()
+    return {f"{prefix}_CONFIGDIR": plan["private"], f"{prefix}_CACHEDIR": f"{plan['private']}/cache"}
+
+
 def charliecloud(plan: Plan, image: Image) -> list[str]:
     """ch-run: the image's file system, read-only, with what is bound; its environment is the container's."""
     argv = [plan["paths"]["ch-run"], "--private-tmp", f"--cd={inner_directory(plan, image)}"]

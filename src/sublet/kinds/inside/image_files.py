@@ -26,8 +26,11 @@ class NotAnImage(Exception):
 
 def sha256_of(path: str) -> str:
     """The digest of a whole file."""
+    digest = hashlib.sha256()
     with open(path, "rb") as file:
-        return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
+        while piece := file.read(BLOCK):
+            digest.update(piece)
+    return "sha256:" + digest.hexdigest()
 
 
 class Archive:

@@ -22,6 +22,7 @@ TICK, CLOSE_TICK, STOP_TICK = (
 LEFT_BEHIND = 1.0  # seconds for what the main process left running
 END_SIZE = 4096  # the room kept for the end's record
 NO_VOLUMES = "volumes: "  # how the child begins when it is these that failed
+UNSTARTED = ("staging-failed", "not-started")  # what a kind's own runner may say of itself, in the file `unstarted`
 SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 
@@ -43,6 +44,14 @@ def place(name: str, text: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def words_of(text: str) -> str:
+    """Words that were written as JSON, or not."""
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return text.strip()
 
 
 def amount(size: int) -> str:
@@ -279,6 +288,9 @@ class Watch:
         """How it ended by itself."""
         assert self.status is not None  # noqa: S101 (own_end is asked only after the main process ended)
         code = os.waitstatus_to_exitcode(self.status)
+        kind, _, why = read("unstarted").partition("\n")
+        if kind in UNSTARTED:
+            return {"kind": kind, "detail": words_of(why)}
         killed = self.group.killed() if self.group else 0
         if killed and code:
             return {"kind": "out-of-memory", "detail": f"it had {amount(self.job['memory'])}"}

@@ -4,6 +4,7 @@
 #   program     what to run and with what, written by the service; all of it is quoted data (0600: it may hold secrets)
 #   ran/        made as the first act; who finds it there already goes away: nothing runs twice
 #   work/       the working directory; stdout, stderr: what the program prints; slurm.log: what Slurm says
+#   unstarted   a kind's word that nothing was run: a kind of end, and why (as JSON), a line each
 #   until       the moved end of its time;  cancel: who wants it stopped;  warning: when it ends, shortly before
 #   end.json    how it ended: made beforehand, so that the end can be told on a full disk, and renamed into place
 #
@@ -117,6 +118,11 @@ link() { # a part of the session's directory, as the program wants to see it bel
     [ "$3" = 1 ] && chmod -R a-w "$1"
 }
 
+point() { # a path of the session's directory to a file that is kept for many
+    mkdir -p "${1%/*}"
+    [ -L "$1" ] || ln -s "$2" "$1"
+}
+
 find_program() { # as the system does, without the shell's own words
     case $first in
         */*) (cd work && [ -f "$first" ] && [ -x "$first" ]) ;;
@@ -207,4 +213,9 @@ if [ -n "$termed" ] || [ -e ran/term ]; then
 fi
 [ -e ran/time ] && finish timeout "$code" '""' '""'
 [ "$code" = 143 ] && [ -e cancel ] && finish cancelled "$code" "$(said cancel)" '""'
+if [ -s unstarted ]; then
+    { read -r kind; IFS= read -r why; } <unstarted
+    case $kind in staging-failed) ;; *) kind=not-started ;; esac
+    finish "$kind" "$code" '""' "${why:-\"\"}"
+fi
 finish exited "$code" '""' '""'
