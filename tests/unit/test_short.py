@@ -141,9 +141,12 @@ def test_storage_is_room_that_can_be_written() -> None:
 
 
 def test_a_name_an_environment_a_platform_and_the_most_to_pay_go_along() -> None:
-    request = read("run: x\nname: my run\nenv: {A: 1}\nplatform: here\nmax_cost: 5")
+    request = read(
+        "run: x\nname: my run\nenv: {A: 1}\nplatform: here\nqueue: short\nqos: high\nproject: abc\nmax_cost: 5"
+    )
     assert request.executable is not None
     assert (request.executable.name, request.platform) == ("my run", "here")
+    assert (request.queue, request.qos, request.project) == ("short", "high", "abc")
     assert request.executable.fields["environment"] == {"A": 1}
     assert request.costs[0].max == 5
 

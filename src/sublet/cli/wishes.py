@@ -15,7 +15,10 @@ from sublet.client.documents import document_of, parse
 from sublet.errors import BadRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
-PLAIN = ("cores", "memory", "gpus", "nodes", "time", "image", "notebook", "interactive", "name", "platform")
+PLAIN = (
+    *("cores", "memory", "gpus", "nodes", "time", "image", "notebook", "interactive", "name"),
+    *("platform", "queue", "project"),
+)
 LONGEST_NAME = 30
 
 OPTIONS = (
@@ -34,6 +37,8 @@ OPTIONS = (
     click.option("--env", metavar="NAME[=VALUE]", multiple=True, help="An environment variable. Can be repeated."),
     click.option("--name", metavar="NAME", help="What to call it."),
     click.option("--platform", metavar="NAME", help="Only on this platform."),
+    click.option("--queue", metavar="NAME", help="On a cluster: only in this queue."),
+    click.option("--project", metavar="NAME", help="On a cluster: who pays."),
     click.option("--max-cost", metavar="AMOUNT", type=float, help="At most this price."),
     click.option("--stay", is_flag=True, help="Don't bring the files that the command names."),
 )

@@ -44,6 +44,8 @@ class Job:
     person: str = ""
     name: str = ""
     queue: str = ""  # of a shared platform: the queue to wait in; empty: whichever fits
+    qos: str = ""  # of a shared platform: empty: as its settings say
+    project: str = ""  # of a shared platform: who pays; empty: as its settings say
     count: int = 1  # how many nodes, where the platform chooses which
     begin: datetime | None = None  # of a shared queue: not before this
 

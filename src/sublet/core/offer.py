@@ -104,6 +104,8 @@ class Offer:
     interactive: bool = False  # it will be AVAILABLE to connect to, instead of RUNNING
     why: str = ""  # why this offer is in the set: "earliest", "largest", "cheapest", "09:00 on Monday"
     queue: str = ""  # of a shared platform: the queue it would wait in
+    qos: str = ""  # of a shared platform: as the request named it
+    project: str = ""  # of a shared platform: as the request named it
     count: int = 1  # how many nodes, where the platform chooses which
     begin: datetime | None = None  # of a shared queue: not before this
 

@@ -118,3 +118,6 @@ class Request:
     costs: tuple[Limit, ...] = ()
     metrics: tuple[Limit, ...] = ()
     platform: str = ""  # only this platform, when named
+    queue: str = ""  # of a shared platform: only this queue
+    qos: str = ""  # of a shared platform: the quality of service to ask for
+    project: str = ""  # of a shared platform: who pays

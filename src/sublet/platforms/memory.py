@@ -85,6 +85,7 @@ class MemoryPlatform(Platform):
     """A platform that plays: capacity as configured, work by the clock."""
 
     kind: ClassVar[str] = "memory"
+    has_queues: ClassVar[bool] = True
     plays: ClassVar[bool] = True
     terms: Literal["booked", "predicted", "remote"] = Field(  # type: ignore[misc]  # elsewhere fixed, here a setting
         default="booked", description="The terms that it plays: `booked`, `predicted` or `remote`."
@@ -220,7 +221,10 @@ class MemoryPlatform(Platform):
             metrics=(Quote(PERFORMANCE, *self.performance),),
             terms=terms,
             why="earliest",
-            queue="played" if self.terms == "predicted" else "",
+            queue=(request.queue or "played") if self.terms == "predicted" else "",
+            qos=request.qos,
+            project=request.project,
+            count=wanted.nodes.min,
         )
         return Answer(offers=(offer,))
 

@@ -80,6 +80,7 @@ class Platform(BaseModel):
     model_config = ConfigDict(extra="forbid")
     kind: ClassVar[str]
     terms: ClassVar[Literal["booked", "predicted", "remote"]]
+    has_queues: ClassVar[bool] = False  # whether a request may name a queue, a quality of service and a project
     plays: ClassVar[bool] = False  # whether it only plays: no process is run
     name: str = Field(description="What the platform is called: its name in the settings.")
 

@@ -70,6 +70,7 @@ class Slurm(Platform):
     """A cluster with Slurm."""
 
     kind: ClassVar[str] = "slurm"
+    has_queues: ClassVar[bool] = True
     terms: Literal["booked", "predicted"] = Field(  # type: ignore[misc]  # elsewhere fixed, here a setting
         default="predicted",
         description="`predicted`: a queue that others share. `booked`: `reservation` or `queue` is Sublet's alone.",
@@ -209,15 +210,17 @@ class Slurm(Platform):
             return Answer(reasons=(no,))
         await self._look_around()
         site = self._surveyor.site()
-        queues = offering.open_to(site, self.queue, self.project, self.reservation)
+        named = request.queue or self.queue
+        queues = offering.open_to(site, named, request.project or self.project, self.reservation)
         if not queues:
             names = ", ".join(one.name for one in site.queues)
-            said = f"{self.name} has no queue {self.queue} that can be used; it has: {names}."
+            said = f"{self.name} has no queue {named} that can be used; it has: {names}."
             return Answer(reasons=(Reason("urn:not-supported", "platform", said, nearest=names, platform=self.name),))
         wishes, reasons = offering.fitting(request, site, queues, self.name, offering.beginning(request, now))
         await self._pace.take(len(wishes))
         try:
-            plans = await self.reach.run_all([to.to_plan(flags(wish, self._account)) for wish in wishes])
+            account = self._account(request.project, request.qos)
+            plans = await self.reach.run_all([to.to_plan(flags(wish, account)) for wish in wishes])
         except LoginNeeded as error:
             note = f"; by the survey of {site.as_of:%Y-%m-%d %H:%M} UTC, because a login is needed: {error.advice}"
             found = [offering.offer_for(request, wish, now, ways[0], self.name, now, note) for wish in wishes]
@@ -236,9 +239,13 @@ class Slurm(Platform):
             raise failure
         return offering.refusal(wish, words, site, self.name, now)
 
-    @property
-    def _account(self) -> Account:
-        return Account(self.project, self.qos, self.constraint, self.reservation, self.options, self.refuses)
+    def _account(self, project: str, qos: str) -> Account:
+        """What every job says beside its own amounts; what a request names stands before the settings."""
+        for word in (project, qos):
+            if word and not WORD.fullmatch(word):
+                raise PlatformRefused(platform=self.name, why=f"{word!r} can't be a name that Slurm knows")
+        who = (project or self.project, qos or self.qos)
+        return Account(*who, self.constraint, self.reservation, self.options, self.refuses)
 
     # Jobs
 
@@ -285,7 +292,10 @@ class Slurm(Platform):
         for part in ("data", "storage"):
             if await asyncio.to_thread(_holds_files, spool / part):
                 await self.send(key, spool / part, part)
-        words = (*flags(wish, self._account), f"--output={root.replace('%', '%%')}/sessions/{key}/slurm.log")
+        words = (
+            *flags(wish, self._account(job.project, job.qos)),
+            f"--output={root.replace('%', '%%')}/sessions/{key}/slurm.log",
+        )
         await self._pace.take()
         outcome = await self.reach.run(to.to_submit(root, key, (*words, "--open-mode=append"), packed(contents)))
         self._check_submitted(outcome)
@@ -304,7 +314,7 @@ class Slurm(Platform):
     async def _wish(self, job: Job) -> Wish:
         await self._look_around()
         site = self._surveyor.site()
-        queues = offering.open_to(site, job.queue or self.queue, self.project, self.reservation)
+        queues = offering.open_to(site, job.queue or self.queue, job.project or self.project, self.reservation)
         shape, count = job.shape, len(job.nodes) or job.count
         amounts = Compute(
             nodes=Range(count, count),

@@ -160,6 +160,8 @@ def offer_for(
         terms=Predicted(p10=start, p50=start, p90=start, samples=0, as_of=now),
         why=f"earliest in {wish.queue}{note}",
         queue=wish.queue,
+        qos=request.qos,
+        project=request.project,
         count=wish.nodes,
         begin=window.start if window and window.start > now else None,
     )

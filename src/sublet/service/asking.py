@@ -24,6 +24,14 @@ from sublet.wire.document import parse_document
 from sublet.wire.request import read_request
 from sublet.wire.short import full_document
 
+LEASED = Reason(
+    "urn:not-supported",
+    "executable.kind",
+    "A pilot is started by an annex alone.",
+    wanted="pilot",
+    nearest="sublet annex create NAME",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -53,12 +61,17 @@ class Asking(Desk):
     async def read(self, body: bytes, content_type: str, person: Person) -> Asked:
         """Understand a document, in the short or the full form; BadRequest, TooLarge or WrongType if that can't be."""
         document = parse_document(body, content_type)
+        asked = await self.understand(document, person, body.decode("utf-8-sig"), content_type)
+        executable = asked.request.executable
+        return replace(asked, reasons=(*asked.reasons, LEASED)) if executable and executable.kind == "pilot" else asked
+
+    async def understand(self, document: Mapping[str, Any], person: Person, text: str, content_type: str) -> Asked:
+        """A document as the operator's rules leave it, read; `text` is what is kept of it."""
         reasons: tuple[Reason, ...] = ()
         notes: tuple[str, ...] = ()
         if self.settings.rules:
             document, reasons, notes = apply_rules(self.settings.rules, full_document(document), person.name)
-        request = read_request(document, self.now())
-        return Asked(request, body.decode("utf-8-sig"), content_type, reasons, notes)
+        return Asked(read_request(document, self.now()), text, content_type, reasons, notes)
 
     async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
         """Offers, each held until the set expires; or a NO with every reason."""
@@ -104,7 +117,7 @@ class Asking(Desk):
         candidates: list[Candidate] = []
         for name in self.platforms_by_name:
             if request.platform in ("", name):
-                found = await self._candidate(name, executable, prepare)
+                found = self._unnamed(name, request) or await self._candidate(name, executable, prepare)
                 if isinstance(found, Candidate):
                     candidates.append(found)
                 else:
@@ -114,6 +127,17 @@ class Asking(Desk):
             why = f"There is no platform {request.platform} here; there are: {names}."
             reasons.append(Reason("urn:invalid-value", "platform", why, request.platform, names, names))
         return candidates, reasons
+
+    def _unnamed(self, name: str, request: Request) -> Reason | None:
+        """Why a queue, a quality of service or a project can't be named here; None if it can, or none is."""
+        said = {"queue": request.queue, "qos": request.qos, "project": request.project}
+        field = next((field for field, value in said.items() if value), "")
+        platform = self.platforms_by_name[name]
+        if not field or (platform.has_queues and self.settings.mode == "personal"):
+            return None
+        why = "it has none" if not platform.has_queues else "on a gateway its operator chooses"
+        message = f"A {field} can't be chosen on {name}: {why}."
+        return Reason("urn:not-supported", field, message, said[field], "", f"leave {field} out", name)
 
     async def _candidate(self, name: str, executable: Executable, prepare: timedelta) -> Candidate | Reason:
         try:

@@ -137,6 +137,8 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
         person=session.person,
         name=session.name,
         queue=session.offer.queue,
+        qos=session.offer.qos,
+        project=session.offer.project,
         count=session.offer.count,
         begin=session.offer.begin,
     )

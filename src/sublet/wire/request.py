@@ -26,7 +26,7 @@ from sublet.core.windows import parse_start
 from sublet.errors import BadAmount
 from sublet.wire.fields import a_list, a_map, a_name, a_number, a_text, at, known_only, refuse
 from sublet.wire.kinds import IVOA, KINDS, NODE_COMPUTE, short_name, uri_of
-from sublet.wire.shapes import COMMON, Document
+from sublet.wire.shapes import COMMON, WHERE, Document
 from sublet.wire.short import full_document
 
 __all__ = ["IVOA", "KINDS", "NODE_COMPUTE", "read_request", "short_name", "uri_of"]
@@ -74,7 +74,7 @@ def read_request(document: Mapping[str, Any], now: datetime) -> Request:
         recurring=recurring,
         costs=_limits(shape, "costs"),
         metrics=_limits(shape, "metrics"),
-        platform=a_name(shape["platform"], "platform") if "platform" in shape else "",
+        **{name: a_name(shape[name], name) for name in WHERE if name in shape},
     )
 
 

@@ -10,8 +10,9 @@ from sublet.wire.kinds import SIMPLE_COMPUTE
 
 Document = dict[str, Any]
 
+WHERE = ("platform", "queue", "qos", "project")  # only there, and who pays
 TOP = frozenset(
-    {"executable", "compute", "storage", "data", "schedule", "costs", "metrics", "platform"}
+    {"executable", "compute", "storage", "data", "schedule", "costs", "metrics", *WHERE}
     | {"resources", "volumes", "kind", "type", "meta", "name", "description"}  # of older shapes
 )
 # What schemas put on every component, and a request may carry although only a service fills it in.
@@ -31,7 +32,7 @@ def one_shape(document: Mapping[str, Any]) -> Document:
     """The same request as version 1.0.7 writes it, with compute and duration filled in: one place to apply rules to."""
     parts = _parts(document)
     known_only(parts, TOP, "")
-    shape: Document = {name: parts[name] for name in ("platform", "costs", "metrics") if name in parts}
+    shape: Document = {name: parts[name] for name in (*WHERE, "costs", "metrics") if name in parts}
     if "executable" in parts:
         shape["executable"] = _executable(component(parts["executable"], "executable"))
     shape["compute"] = _compute(parts)

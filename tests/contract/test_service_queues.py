@@ -1,0 +1,38 @@
+"""A queue, a quality of service and a project can be named where there are such things, and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.contract.services import ME, ask, serving
+
+pytestmark = pytest.mark.anyio
+PREDICTED = {"cluster": {"kind": "memory", "terms": "predicted"}}
+
+
+async def test_an_offer_is_of_the_queue_and_the_project_that_were_named(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=PREDICTED) as service:
+        [session] = (await ask(service, queue="short", qos="high", project="abc")).offers
+        assert (session.offer.queue, session.offer.qos, session.offer.project) == ("short", "high", "abc")
+
+
+@pytest.mark.parametrize("field", ["queue", "qos", "project"])
+async def test_a_platform_without_queues_says_so(tmp_path: Path, field: str) -> None:
+    async with serving(tmp_path, platforms={"here": {"kind": "local"}}) as service:
+        [reason] = (await ask(service, **{field: "short"})).reasons
+        assert (reason.field, reason.platform, reason.nearest) == (field, "here", f"leave {field} out")
+
+
+async def test_on_a_gateway_its_operator_chooses(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=PREDICTED) as service:
+        [reason] = (await ask(service, run=None, image="docker://busybox", project="abc")).reasons
+        assert "operator" in reason.message
+
+
+async def test_a_pilot_is_nobodys_to_ask_for(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=PREDICTED) as service:
+        document = b'{"executable": {"kind": "urn:sublet:kind:executable:pilot", "lease": "x"}}'
+        refused = await service.ask(ME, await service.read(document, "application/json", ME))
+        assert (refused.result, refused.reasons[0].nearest) == ("NO", "sublet annex create NAME")
