@@ -212,6 +212,7 @@ def login_help(plan: Plan) -> str:
   password and code   ssh {config} researcher@{plan.name}     (the password is {PASSWORD})
   key and code        ssh {config} keyholder@{plan.name}
   key                 ssh {config} service@{plan.name}
+  password and push   ssh {config} pusher@{plan.name}
   a code              testbed/site code {plan.name}
   as root             testbed/site exec {plan.name} login         (or {others})
   stop it             testbed/site down {plan.name}"""

@@ -13,13 +13,24 @@ from testbed.slurm import write_slurm
 HERE = Path(__file__).resolve().parent
 
 PAM = """\
-# keyholder: sshd has checked the key already, so the code only; everybody else: the password, then the code
-auth [success=1 default=ignore] pam_succeed_if.so quiet user = keyholder
+# keyholder: sshd has checked the key already, so the code only; everybody else: the password, then the code or a push
+auth [success=3 default=ignore] pam_succeed_if.so quiet user = keyholder
 auth requisite pam_unix.so nodelay
+auth [success=1 default=ignore] pam_succeed_if.so quiet user != pusher
+auth [success=1 ignore=ignore default=die] pam_exec.so quiet stdout /bin/sh /etc/testbed/push
 auth required pam_google_authenticator.so secret=/etc/otp/${USER} user=root
 account required pam_unix.so
 session required pam_env.so
 session required pam_unix.so
+"""
+
+PUSH = """\
+echo 'A request was sent to your phone.'
+for i in $(seq 600); do
+    [ -e /tmp/push ] && exec grep -q yes /tmp/push
+    sleep 0.1
+done
+exit 1
 """
 
 BASHRC = {
@@ -94,6 +105,7 @@ def write_login(plan: Plan, layer: Path) -> None:
             once = '" DISALLOW_REUSE\n' if plan.one_time_codes else ""
             put(layer / "etc/otp" / user.name, f'{CODE_SECRET}\n" TOTP_AUTH\n" WINDOW_SIZE 3\n{once}', 0o400)
     put(layer / "etc/pam.d/sshd", PAM)
+    put(layer / "etc/testbed/push", PUSH)
     listen = "ListenAddress 0.0.0.0"
     if plan.latency:  # the delay listens on the outer addresses, and talks to sshd on the inner one
         listen = f"ListenAddress {plan.address('login')}\nListenAddress 127.0.0.1"

@@ -21,6 +21,7 @@ USERS = (
     User("researcher", 20001, "password+code"),
     User("keyholder", 20002, "key+code"),
     User("service", 20003, "key"),
+    User("pusher", 20004, "password+push"),
 )
 AP_USERS = {"researcher": 20101, "rival": 20102}  # on `ap`: the one who works there, and somebody else
 PASSWORD = "correct-horse"  # of a site that nobody outside this machine reaches

@@ -245,3 +245,26 @@ class BadSystem(SubletError):
     hint = "docs/guides/systems.md shows how such a file is written; `sublet system remove {name}` forgets it."
     status = 400
     exit_code = 2
+
+
+class NoOwnLogins(SubletError):
+    """A gateway never takes a person's password or code for {platform}."""
+
+    hint = (
+        "It signs in by a service account's key, which its operator sets. Your own logins are for a Sublet of your own."
+    )
+    status = 403
+
+
+class NotPrivate(SubletError):
+    """A password or a code that is typed here would travel unprotected."""
+
+    hint = "Open this page on the service's own machine, or by https; or sign in there with `sublet system login`."
+    status = 403
+
+
+class NotAsked(SubletError):
+    """This is no longer the question: {why}"""
+
+    hint = "Look at the page again."
+    status = 409

@@ -17,6 +17,7 @@ from sublet.core.offer import Answer, Node, Quote
 from sublet.core.probe import Live
 from sublet.core.request import Request
 from sublet.errors import BadAmount, PlatformRefused
+from sublet.reach.login import Login
 
 
 def _memory(value: object) -> object:
@@ -89,6 +90,11 @@ class Platform(BaseModel):
 
     async def close(self) -> None:
         """Let go; what runs goes on."""
+
+    @property
+    def login(self) -> Login | None:
+        """The login that a person opens to what is behind it; None: nobody needs to sign in."""
+        return None
 
     @abstractmethod
     async def survey(self) -> Survey:

@@ -112,6 +112,7 @@ class Slurm(Platform):
     fresh: Duration = Field(default=timedelta(minutes=5), description="How long a survey is good for.")
     _home: Path = PrivateAttr()
     _reach: Reach | None = PrivateAttr(default=None)
+    _login: Login | None = PrivateAttr(default=None)
     _watch: Watch = PrivateAttr()
     _pace: Pace = PrivateAttr()
     _root: str = PrivateAttr(default="")
@@ -140,7 +141,7 @@ class Slurm(Platform):
         if not self.host:
             return LocalReach(self.name)
         control = self._home.parent.parent / "run" / "ssh"
-        login = Login(
+        self._login = Login(
             self.host,
             control=control,
             platform=self.name,
@@ -149,7 +150,12 @@ class Slurm(Platform):
             options=self.ssh,
             shared=self.shared,
         )
-        return login.reach
+        return self._login.reach
+
+    @property
+    def login(self) -> Login | None:
+        """The login to its login host, if it has one."""
+        return self._login
 
     @property
     def reach(self) -> Reach:

@@ -80,6 +80,11 @@ class Channel(asyncio.SubprocessProtocol):
             for stream in self._said.values():
                 stream.clear()
 
+    @property
+    def complaint(self) -> str:
+        """What came so far that is no answer: the words of ssh itself, and of who is at the far side's door."""
+        return bytes(self._said[_STDERR]).decode("utf-8", "replace")
+
     async def close(self) -> None:
         """Let the far side end by itself in a moment, else end it."""
         self._stdin.close()

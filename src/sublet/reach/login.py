@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from sublet.reach.visit import Visit, open_door
 
 _ENDS = re.compile(r"Valid: from \S+ to (\S+)")  # as ssh-keygen tells it; one without end is "Valid: forever"
 _PATIENCE = 300.0  # seconds that a person has for all the questions
+_WORDS = 1 << 16  # of what ssh says
 
 
 class Login:
@@ -45,6 +46,7 @@ class Login:
         self.target = Target(platform or host, host, control, user, port, options or {})
         self.shared = shared
         self.reach = SshReach(self.target, at_once)
+        self._hears: Callable[[], str] = str
 
     async def open(self, prompter: Prompter | None = None, seconds: float = _PATIENCE) -> Record:
         """Open it, asking by `prompter`, else in this process's terminal; one that is open already stays as it is."""
@@ -61,6 +63,11 @@ class Login:
         if (before := read_record(self.target.record)) is None or (before.host, before.pid) != (record.host, pid):
             record.write(self.target.record)
         return read_record(self.target.record) or record
+
+    @property
+    def said(self) -> str:
+        """What ssh and the centre have said so far, while a login is being opened by a prompter."""
+        return self._hears()
 
     async def check(self) -> bool:
         """Whether it is open here; it costs no word to the far side."""
@@ -88,7 +95,8 @@ class Login:
                 self.target.to_visit(LISTEN), environment={**os.environ, **variables}, alone=prompter is not None
             )
             stack.push_async_callback(channel.kill)
-            await self._greet(channel, seconds)
+            with self._hearing(lambda: channel.complaint):
+                await self._greet(channel, seconds)
             self.reach.visit = visit = Visit(channel)
             try:
                 async with open_door(visit, self.target.door):
@@ -133,13 +141,21 @@ class Login:
                     env={**os.environ, **variables},
                     start_new_session=True,
                 )
-                code = await _wait(process, seconds)
-                words.seek(0)
-                said = words.read().decode("utf-8", "replace")
+                with self._hearing(lambda: _all_of(words.fileno())):
+                    code = await _wait(process, seconds)
+                said = _all_of(words.fileno())
         if code is None:
             raise PlatformUnreachable(platform=self.reach.name, why=f"no login within {seconds:.0f} s")
         if code:
             raise await self._refusal(said)
+
+    @contextlib.contextmanager
+    def _hearing(self, hears: Callable[[], str]) -> Iterator[None]:
+        self._hears = hears
+        try:
+            yield
+        finally:
+            self._hears = str
 
     async def _open_in_terminal(self, seconds: float) -> None:
         process = await asyncio.create_subprocess_exec(*self.target.to_open())
@@ -176,6 +192,11 @@ class Login:
                 f"{self.reach.name} allows no connection that is shared by many commands.",
                 hint=f"Sign in once for all that waits: sublet system login {self.reach.name}",
             )
+
+
+def _all_of(file: int) -> str:
+    """What is in a file by now; its place is left alone, because the process that writes shares it."""
+    return os.pread(file, _WORDS, 0).decode("utf-8", "replace")
 
 
 async def _wait(process: asyncio.subprocess.Process, seconds: float) -> int | None:

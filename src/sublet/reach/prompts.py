@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from sublet.reach.listening import listening
 _HELPER = Path(askpass.__file__).resolve()
 _MOST = 1 << 16  # a question is a few lines
 _HOST_KEY = ("The authenticity of host", "Please type 'yes'")  # ssh's own; a centre's questions start with (user@host)
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,12 @@ class Prompt:
     def host_key(self) -> bool:
         """Whether it shows a host's fingerprint and asks to confirm it: `yes`, or the fingerprint itself."""
         return not self.secret
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint that it shows, if it shows one."""
+        found = _FINGERPRINT.search(self.text)
+        return found[0] if found else ""
 
 
 Prompter = Callable[[Prompt], Awaitable[str | None]]  # None: the person doesn't answer, and the login is given up

@@ -19,7 +19,7 @@ from sublet.movers.registry import survey_movers
 from sublet.platforms.port import Platform
 from sublet.service import metrics
 from sublet.service.desk import log, utc_now
-from sublet.service.probing import Probing
+from sublet.service.logins import Logins
 from sublet.service.reconcile import Loop
 from sublet.service.systems import Stamp, directory_of, stamp_of, systems_of
 from sublet.settings import Settings
@@ -27,7 +27,7 @@ from sublet.store.store import Store
 
 
 @dataclass
-class Service(Probing):
+class Service(Logins):
     """Ask, accept, run, look: what the HTTP interface and the pages call."""
 
     _systems: set[str] = field(default_factory=set)  # the platforms that are the person's own systems
@@ -59,6 +59,7 @@ class Service(Probing):
             try:
                 yield service
             finally:
+                await service.give_up_all()
                 if task:
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)

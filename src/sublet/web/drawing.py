@@ -35,6 +35,7 @@ def environment() -> Environment:
         "machine": words.machine,
         "duration": duration_text,
         "about": words.duration_about,
+        "signed": words.duration_signed,
         "has": words.has,
         "memory": words.memory_about,
         "kind": words.kind_text,

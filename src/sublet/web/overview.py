@@ -37,6 +37,7 @@ async def overview(request: Request) -> Response:
         more=active.next is not None,
         recent=recent.items,
         platforms=platforms,
+        logins=service.logins() if who.person.operator else set(),
         drawn=[(state.name, picture) for state, picture in platforms if picture],
     )
 

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sublet.errors import NotSignedIn, SubletError
-from sublet.web import ask, login, offersets, overview, results, sessions
+from sublet.web import ask, login, offersets, overview, results, sessions, systems
 from sublet.web.drawing import page
 from sublet.web.entry import UsedCodes, Visitor
 from sublet.web.reading import visitor
@@ -55,6 +55,9 @@ def mount(app: FastAPI) -> None:
             Route("/sessions/{id}/archive", results.archive),
             Route("/sessions/{id}/results/{path:path}", results.result),
             Route("/sessions/{id}/{change}", sessions.change, methods=["POST"]),
+            Route("/systems/{name}", systems.look),
+            Route("/systems/{name}/state", systems.state),
+            Route("/systems/{name}/{change}", systems.change, methods=["POST"]),
             Mount("/static", StaticFiles(directory=str(resources.files("sublet.web") / "static"))),
         ],
         exception_handlers={SubletError: _ours, HTTPException: _http, Exception: _unexpected},

@@ -16,6 +16,7 @@ from sublet.api.people import service_of
 from sublet.core.session import ACTIVE, OVER, Phase, Session
 from sublet.errors import SubletError
 from sublet.service.desk import Person
+from sublet.service.logins import needs_login
 from sublet.service.output import PIECE, Chunk
 from sublet.service.service import Service
 from sublet.web.drawing import page
@@ -103,6 +104,7 @@ async def _session(
         session=session,
         sentences=[ADDRESS.sub(".", sentence) for sentence in sentences],
         ways_in=[] if session.phase in OVER else _ways_in(service, session),
+        sign_in_at=session.offer.platform if _can_sign_in(service, session, who.person) else "",
         stages=stages(session),
         streams=streams,
         files=await _files(service, session, person),
@@ -113,6 +115,10 @@ async def _session(
         wrong=wrong,
         by=by,
     )
+
+
+def _can_sign_in(service: Service, session: Session, person: Person) -> bool:
+    return person.operator and needs_login(session) and session.offer.platform in service.logins()
 
 
 async def log(request: Request) -> Response:

@@ -114,6 +114,11 @@ def duration_about(length: timedelta) -> str:
     return duration_text(timedelta(seconds=seconds))
 
 
+def duration_signed(length: timedelta) -> str:
+    """A duration that may be on either side of nothing: `5m`, `−2h`."""
+    return f"−{duration_about(-length)}" if length < timedelta(0) else duration_about(length)
+
+
 def memory_about(size: int) -> str:
     """An amount of memory to a tenth: `15.6 GiB`."""
     for name, unit in UNITS:

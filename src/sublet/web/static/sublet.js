@@ -1,4 +1,4 @@
-// What a page can do on top of its HTML: times in the browser's zone, a countdown, a live log. Nothing needs it.
+// What a page can do on top of its HTML: times in the browser's zone, a countdown, a live log, a login's questions. Nothing needs it.
 "use strict";
 
 const root = document.documentElement;
@@ -60,9 +60,9 @@ class Log {
   }
 }
 
-async function redraw() {
+async function redraw(address) {
   // The server draws; what has changed is put in place, and an open panel that has not changed stays open.
-  const answer = await fetch(location.pathname, { cache: "no-store" });
+  const answer = await fetch(address, { cache: "no-store" });
   if (!answer.ok || answer.redirected) throw new Error(String(answer.status));
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const part of document.querySelectorAll("[data-live]")) {
@@ -87,7 +87,7 @@ async function follow(session) {
       for (const log of logs) size += await log.read();
       if (logs[0].changed !== seen) {
         seen = logs[0].changed;
-        await redraw();
+        await redraw(session.dataset.session);
       }
       if (logs.every((log) => log.ended)) return;
       wait = size ? 400 : Math.min(wait * 1.3, 2500);
@@ -99,7 +99,30 @@ async function follow(session) {
   }
 }
 
+async function watchLogin(section) {
+  // While a person types, the question is the same, so nothing is drawn anew under their hands.
+  let seen = section.dataset.version;
+  for (const part of document.querySelectorAll("[data-live]")) part.dataset.drawn = part.innerHTML;
+  for (;;) {
+    const underWay = /^(waiting|visiting)/.test(seen);
+    await new Promise((done) => setTimeout(done, underWay ? 400 : 2000));
+    while (document.hidden) await new Promise((done) => setTimeout(done, 500));
+    try {
+      const answer = await fetch(`${section.dataset.login}/state`, { cache: "no-store" });
+      if (!answer.ok || answer.redirected) throw new Error(String(answer.status));
+      const version = await answer.text();
+      if (version === seen) continue;
+      await redraw(section.dataset.login);
+      seen = version;
+      section.querySelector("[autofocus]")?.focus();
+    } catch {
+      await new Promise((done) => setTimeout(done, 5000)); // the service may be starting again
+    }
+  }
+}
+
 tellZone();
 document.getElementById("wrong")?.focus();
 document.querySelectorAll("[data-until]").forEach(countDown);
 document.querySelectorAll("[data-session]:not([data-over])").forEach(follow);
+document.querySelectorAll("[data-login]").forEach(watchLogin);
