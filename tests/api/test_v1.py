@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from sublet.wire.reader import read
-from sublet.wire.views import OfferSetView, SessionPage, SessionView
+from sublet.wire.views import OfferSetView, PauseView, SessionPage, SessionView
 from tests.api.conftest import HOST, Callers
 
 pytestmark = pytest.mark.anyio
@@ -243,3 +243,22 @@ async def test_head_says_what_get_would_without_the_content(ann: httpx2.AsyncCli
 
 async def test_head_of_nothing_is_not_found(ann: httpx2.AsyncClient) -> None:
     assert (await ann.head("/v1/sessions/nothing")).status_code == 404
+
+
+async def test_a_session_is_paused_and_goes_on_by_its_owner_alone(
+    ann: httpx2.AsyncClient, bob: httpx2.AsyncClient
+) -> None:
+    offer = (await ask(ann, env={"SUBLET_PLAY_TAKES": "1h"}, time="1h")).offers[0]
+    assert (await ann.post(f"/v1/sessions/{offer.id}/pause")).json()["code"] == "not-allowed-now"
+    await ann.post(f"/v1/sessions/{offer.id}/accept")
+    deadline = datetime.now(UTC) + timedelta(seconds=30)
+    while (await look(ann, offer.id)).phase != "RUNNING":
+        assert datetime.now(UTC) < deadline
+        await asyncio.sleep(0.05)
+    assert (await bob.post(f"/v1/sessions/{offer.id}/pause")).status_code == 403
+    said = read(PauseView, (await ann.post(f"/v1/sessions/{offer.id}/pause")).json())
+    assert said.how == "stopped on its node; its time runs on"
+    assert said.session.condition == "paused: stopped on its node; its time runs on"
+    said = read(PauseView, (await ann.post(f"/v1/sessions/{offer.id}/resume")).json())
+    assert (said.how, said.session.condition) == ("continued on its node", "")
+    await ann.post(f"/v1/sessions/{offer.id}/cancel")

@@ -91,7 +91,7 @@ def test_what_was_typed_comes_back_with_what_is_wrong_beside_it(visit: Visit) ->
     expect(page.get_by_role("heading", level=1)).to_contain_text("offer")
 
 
-def test_a_running_session_is_extended_and_cancelled_by_keyboard_alone(visit: Visit) -> None:
+def test_a_running_session_is_extended_paused_and_cancelled_by_keyboard_alone(visit: Visit) -> None:
     page = visit()
     page.goto("/web/ask")
     page.keyboard.press("Tab")
@@ -118,6 +118,14 @@ def test_a_running_session_is_extended_and_cancelled_by_keyboard_alone(visit: Vi
     go_on(page, "Extend it")
     page.keyboard.press("Enter")
     expect(page.locator("#facts")).to_contain_text("1h")
+    go_on(page, "Pause")
+    page.keyboard.press("Enter")
+    go_on(page, "Yes, pause it")
+    page.keyboard.press("Enter")
+    expect(page.locator("#said")).to_contain_text("paused: stopped on its node; its time runs on")
+    go_on(page, "Resume")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Pause", exact=True)).to_be_visible()
     go_on(page, "Cancel")
     page.keyboard.press("Enter")
     go_on(page, "Yes, cancel it")

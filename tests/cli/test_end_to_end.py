@@ -112,13 +112,16 @@ def test_ask_accept_logs_result_and_delete(person: Person) -> None:
     assert person.types("status", offer).returncode == 1
 
 
-def test_cancel_explain_and_extend(person: Person) -> None:
+def test_cancel_explain_extend_and_pause(person: Person) -> None:
     session = person.types("run", "--detach", "--quiet", "--time", "5m", "--", "sleep", "300").stdout.strip()
     person.waits_until(lambda: person.looks(session)["phase"] == "RUNNING")
     assert "It runs since" in person.types("explain", session).stdout
     before = person.looks(session)["until"]
     assert person.types("extend", session[:6], "5m").returncode == 0
     assert person.looks(session)["until"] > before
+    assert person.types("pause", session[:6]).stdout.endswith("is paused: stopped on its node; its time runs on.\n")
+    assert "paused: stopped on its node" in person.types("ps").stdout
+    assert person.types("resume", session[:6]).stdout.endswith("goes on: continued on its node.\n")
     assert person.types("cancel", session).returncode == 0
     person.waits_until(lambda: person.looks(session)["phase"] == "CANCELLED")
     assert person.looks(session)["end"]["kind"] == "cancelled"

@@ -22,6 +22,7 @@ from sublet.wire.views import (
     EventView,
     Explanation,
     NodeView,
+    PauseView,
     PlatformList,
     PlatformView,
     QuoteView,
@@ -331,6 +332,8 @@ def test_the_other_commands_draw_what_they_are_told(type_in: Type, canned: Serve
             f"POST /v1/sessions/{ID}/reject": Said(a_session(phase="REJECTED")),
             f"POST /v1/sessions/{ID}/cancel": Said(a_session(phase="CANCELLED")),
             f"POST /v1/sessions/{ID}/extend": Said(a_session()),
+            f"POST /v1/sessions/{ID}/pause": Said(PauseView(session=a_session(), how="held in the queue")),
+            f"POST /v1/sessions/{ID}/resume": Said(PauseView(session=a_session(), how="released in the queue")),
             f"DELETE /v1/sessions/{ID}": Said(b"", 204),
             f"GET /v1/sessions/{ID}": Said(a_session()),
             f"GET /v1/sessions/{ID}/explain": Said(Explanation(session=ID, phase="RUNNING", sentences=("It runs.",))),
@@ -362,6 +365,9 @@ def test_the_other_commands_draw_what_they_are_told(type_in: Type, canned: Serve
     assert type_in("accept", ID).out.startswith("3f2a91c0 is accepted: on here, ")
     assert type_in("reject", ID).out == "3f2a91c0 is rejected.\n"
     assert type_in("cancel", ID).out == "3f2a91c0 is cancelled.\n"
+    assert type_in("pause", ID).out == "3f2a91c0 is paused: held in the queue.\n"
+    assert type_in("resume", ID).out == "3f2a91c0 goes on: released in the queue.\n"
+    assert type_in("resume", ID, "-q").out == "3f2a91c0\n"
     assert type_in("extend", ID, "30m").out.startswith("3f2a91c0 has until ")
     assert type_in("delete", ID).out == f"{ID} is deleted.\n"
     assert type_in("status", ID, "-q").out == "RUNNING\n"

@@ -22,7 +22,7 @@ from sublet.platforms import launch
 from sublet.platforms.conformance import Trial
 from sublet.platforms.local import Local
 from sublet.platforms.sessiondir import SessionDir
-from sublet.platforms.shim.processes import boot_id, start_time
+from sublet.platforms.shim.processes import boot_id, descendants, start_time, still
 
 pytestmark = pytest.mark.anyio
 MIB = 1 << 20
@@ -70,6 +70,24 @@ async def test_a_signal_is_told_by_its_number(here: Here) -> None:
     state = await here.ended(await here.submit("sh", "-c", "kill -SEGV $$"))
     assert state.end
     assert (state.end.kind, state.end.signal, state.end.code) == (EndKind.SIGNALLED, signal.SIGSEGV, None)
+
+
+async def test_a_pause_stops_every_process_and_a_cancel_stops_what_is_paused(here: Here) -> None:
+    job = await here.submit("sh", "-c", "setsid sleep 300 & echo $! >pid; sleep 300")
+    pids = [int(await here.text("pid"))]
+    assert await here.platform.pause(job) == "stopped on its node; its time runs on"
+    pids += descendants(here.session().shim.pid)
+    assert len(pids) > 2
+    assert all(still(pid) for pid in pids)
+    assert await here.platform.resume(job) == "continued on its node"
+    assert not any(still(pid) for pid in pids)
+    await here.platform.pause(job)
+    await here.platform.cancel([job], "ann")
+    state = await here.ended(job)
+    assert state.end
+    assert (state.end.kind, state.end.by) == (EndKind.CANCELLED, "ann")
+    with pytest.raises(PlatformRefused, match="over"):
+        await here.platform.pause(job)
 
 
 async def test_a_file_that_may_not_be_run_was_not_started(here: Here) -> None:

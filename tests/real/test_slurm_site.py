@@ -132,9 +132,9 @@ async def test_a_queue_is_told_with_its_reason_and_a_pause_holds_a_job_there(slu
     job = await slurm.submit(small("true", begin=datetime.now(UTC) + timedelta(hours=1)), key())
     state = await until(slurm, job, lambda state: "BeginTime" in state.condition)
     assert state.state is State.QUEUED
-    assert await slurm.pause(job) == "queued"
-    await until(slurm, job, lambda state: "JobHeldUser" in state.condition)
-    assert await slurm.resume(job) == "queued"
+    assert await slurm.pause(job) == "held in the queue"
+    await until(slurm, job, lambda state: state.condition.startswith("paused: held in the queue, as Slurm job"))
+    assert await slurm.resume(job) == "released in the queue"
     await until(slurm, job, lambda state: "BeginTime" in state.condition)
     with pytest.raises(PlatformRefused, match="still runs"):
         await slurm.clean(job)
@@ -142,22 +142,22 @@ async def test_a_queue_is_told_with_its_reason_and_a_pause_holds_a_job_there(slu
     state = await ended(slurm, job)
     assert state.end
     assert (state.end.by, state.end.detail) == ("ann", "it had not started")
+    with pytest.raises(PlatformRefused, match="over"):
+        await slurm.pause(job)
 
 
-async def test_what_runs_is_paused_by_stopping_it(slurm: Slurm) -> None:
-    job = await slurm.submit(small("sh", "-c", "while :; do echo tick; sleep 0.1; done"), key())
-    await until(slurm, job, lambda state: state.state is State.RUNNING)
-    assert await slurm.pause(job) == "running"
-    await until(slurm, job, lambda state: state.condition.startswith("paused"))
-    before = await output(slurm, job)
-    assert await output(slurm, job) == before
-    assert await slurm.resume(job) == "running"
+async def test_what_runs_is_paused_by_stopping_it_and_can_still_be_cancelled(slurm: Slurm) -> None:
+    job = await slurm.submit(small("sleep", "50"), key())
+    await running(slurm, job)
+    assert await slurm.pause(job) == "stopped on its node; its time runs on"
+    await until(slurm, job, lambda state: state.condition == "paused: stopped on its node; its time runs on")
+    assert await slurm.resume(job) == "continued on its node"
     await until(slurm, job, lambda state: not state.condition)
+    await slurm.pause(job)
     await slurm.cancel([job], "ann")
     state = await ended(slurm, job)
     assert state.end
-    assert state.end.by == "ann"
-    assert len(await output(slurm, job)) > len(before)
+    assert (state.end.kind, state.end.by) == (EndKind.CANCELLED, "ann")
 
 
 async def test_a_program_is_warned_before_its_end_and_a_stubborn_one_is_stopped(slurm: Slurm) -> None:

@@ -23,7 +23,7 @@ from sublet.errors import (
     ServiceUnreachable,
     SubletError,
 )
-from sublet.wire.views import ReasonView, ResultFileView, ResultList, SessionPage
+from sublet.wire.views import PauseView, ReasonView, ResultFileView, ResultList, SessionPage
 from tests.canned import ID, NOW, Canned, Said, a_no, a_session, a_yes, an_end, an_offer
 
 Serve = Callable[..., tuple[Client, Canned]]
@@ -51,6 +51,19 @@ def test_an_offer_is_accepted_by_its_id(serve: Serve) -> None:
     session = offers[0].accept()
     assert (session.id, session.phase, session.over) == (ID, "RUNNING", False)
     assert json.loads(canned.heard[0].body) == {"cores": 2, "time": "10m", "run": ["python3", "sim.py"]}
+
+
+def test_a_pause_says_how_and_what_the_session_is_then(serve: Serve) -> None:
+    client, _ = serve(
+        {
+            f"GET /v1/sessions/{ID}": Said(a_session()),
+            f"POST /v1/sessions/{ID}/pause": Said(PauseView(session=a_session(condition="paused: held"), how="held")),
+            f"POST /v1/sessions/{ID}/resume": Said(PauseView(session=a_session(), how="released")),
+        }
+    )
+    session = client.session(ID)
+    assert (session.pause(), session.condition) == ("held", "paused: held")
+    assert (session.resume(), session.condition) == ("released", "")
 
 
 def test_taking_an_offer_of_none_tells_the_reasons(serve: Serve) -> None:

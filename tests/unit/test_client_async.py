@@ -8,7 +8,7 @@ import pytest
 
 from sublet.client import AsyncClient
 from sublet.errors import NoOffers, NotFound, NotOverYet, ServiceUnreachable
-from sublet.wire.views import ReasonView, SessionPage
+from sublet.wire.views import PauseView, ReasonView, SessionPage
 from tests.canned import ID, Canned, Said, a_no, a_session, a_yes, an_end, an_offer
 
 pytestmark = pytest.mark.anyio
@@ -23,11 +23,15 @@ async def test_ask_accept_wait_and_read(tmp_path: Path) -> None:
             f"GET /v1/sessions/{ID}": [Said(a_session()), Said(DONE)],
             f"GET /v1/sessions/{ID}/results/out.csv": Said(b"1,2\n"),
             f"GET /v1/sessions/{ID}/archive": Said([b"tar", b"ball"]),
+            f"POST /v1/sessions/{ID}/pause": Said(PauseView(session=a_session(condition="paused"), how="held")),
+            f"POST /v1/sessions/{ID}/resume": Said(PauseView(session=a_session(), how="released")),
         }
     )
     with canned.serving(tmp_path) as url:
         async with AsyncClient(url) as client:
             session = await (await client.ask(run="true"))[0].accept()
+            assert (await session.pause(), session.condition) == ("held", "paused")
+            assert (await session.resume(), session.condition) == ("released", "")
             await session.wait()
             assert (session.phase, session.exit_code) == ("COMPLETED", 0)
             assert await session.result("out.csv") == b"1,2\n"

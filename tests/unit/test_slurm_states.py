@@ -132,4 +132,10 @@ def test_slurms_exit_code_is_believed_where_there_is_no_record() -> None:
 def test_a_paused_job_says_so() -> None:
     found = judge(replace(RAN, paused=True), row("RUNNING"))
     assert found
-    assert "paused" in found.condition
+    assert found.condition == "paused: stopped on its node; its time runs on"
+
+
+def test_a_job_that_its_owner_holds_is_paused() -> None:
+    found = judge(CLAIMED, replace(row("PENDING"), reason="JobHeldUser"))
+    assert found
+    assert (found.state, found.condition) == (State.QUEUED, "paused: held in the queue, as Slurm job 7 in debug")

@@ -13,7 +13,7 @@ from sublet.api.people import base_of, person_of, service_of
 from sublet.core.session import Phase, Session
 from sublet.errors import BadRequest
 from sublet.wire.shown import session_view
-from sublet.wire.views import Explanation, ExtendAsk, SessionPage, SessionView
+from sublet.wire.views import Explanation, ExtendAsk, PauseView, SessionPage, SessionView
 
 router = APIRouter(prefix="/v1/sessions", tags=["Sessions"])
 
@@ -66,6 +66,18 @@ async def cancel(request: Request, id: Id) -> Response:
     return _view(request, await service_of(request).cancel(id, await person_of(request)))
 
 
+@router.post("/{id}/pause", response_model=PauseView, responses=CHANGE)
+async def pause(request: Request, id: Id) -> Response:
+    """Let it stand still: what waits is held in its queue, what runs is stopped. Its time limit runs on."""
+    return _paused(request, *await service_of(request).pause(id, await person_of(request)))
+
+
+@router.post("/{id}/resume", response_model=PauseView, responses=CHANGE)
+async def resume(request: Request, id: Id) -> Response:
+    """Let it go on."""
+    return _paused(request, *await service_of(request).resume(id, await person_of(request)))
+
+
 @router.post("/{id}/extend", response_model=SessionView, responses=CHANGE)
 async def extend(request: Request, id: Id, ask: ExtendAsk) -> Response:
     """Let it last longer, while there is room after it."""
@@ -89,6 +101,10 @@ async def explain(request: Request, id: Id) -> Response:
     """Why it is where it is, in sentences."""
     session, sentences = await service_of(request).explain(id, await person_of(request))
     return json_response(Explanation(session=session.id, phase=session.phase.value, sentences=tuple(sentences)))
+
+
+def _paused(request: Request, session: Session, how: str) -> Response:
+    return json_response(PauseView(session=session_view(session, base_of(request)), how=how))
 
 
 def _view(request: Request, session: Session) -> Response:

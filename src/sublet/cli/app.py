@@ -29,6 +29,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "result": ("results", "List or fetch the files that a session left."),
         "explain": ("sessions", "Say why a session is (not) running."),
         "cancel": ("sessions", "Stop sessions."),
+        "pause": ("pausing", "Let sessions stand still for a while."),
+        "resume": ("pausing", "Let sessions that were paused go on."),
         "extend": ("sessions", "Give a session more time."),
         "attach": ("attaching", "Open the terminal of a shell session."),
         "events": ("events", "Show what happened."),

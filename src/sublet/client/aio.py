@@ -23,7 +23,7 @@ from sublet.client.problems import raise_for
 from sublet.errors import ServiceUnreachable
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
-from sublet.wire.v1.moves import Explanation
+from sublet.wire.v1.moves import Explanation, PauseView
 from sublet.wire.v1.offers import OfferView
 from sublet.wire.v1.people import WhoView
 from sublet.wire.v1.platforms import PlatformView
@@ -268,6 +268,19 @@ class AsyncSession(SessionFacts):
         """Stop it, whatever it is doing."""
         self.view = await self._client.do(sessions.cancel(self.id))
         return self
+
+    async def pause(self) -> str:
+        """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
+        return await self._paused(moves.pause(self.id))
+
+    async def resume(self) -> str:
+        """Let it go on, and say how."""
+        return await self._paused(moves.resume(self.id))
+
+    async def _paused(self, call: Call[PauseView]) -> str:
+        said = await self._client.do(call)
+        self.view = said.session
+        return said.how
 
     async def extend(self, by: str = "", *, until: datetime | None = None) -> AsyncSession:
         """Move its end: by `30m`, or until an instant."""

@@ -18,7 +18,7 @@ from sublet.client.waiting import carry_out, so_far
 from sublet.client.waiting import follow as wait_and_follow
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
-from sublet.wire.v1.moves import Explanation
+from sublet.wire.v1.moves import Explanation, PauseView
 from sublet.wire.v1.offers import OfferView
 from sublet.wire.v1.people import WhoView
 from sublet.wire.v1.platforms import PlatformView
@@ -160,6 +160,19 @@ class Session(SessionFacts):
         """Stop it, whatever it is doing."""
         self.view = self._client.do(sessions.cancel(self.id))
         return self
+
+    def pause(self) -> str:
+        """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
+        return self._paused(moves.pause(self.id))
+
+    def resume(self) -> str:
+        """Let it go on, and say how."""
+        return self._paused(moves.resume(self.id))
+
+    def _paused(self, call: Call[PauseView]) -> str:
+        said = self._client.do(call)
+        self.view = said.session
+        return said.how
 
     def extend(self, by: str = "", *, until: datetime | None = None) -> Session:
         """Move its end: by `30m`, or until an instant."""

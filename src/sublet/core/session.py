@@ -75,6 +75,18 @@ class EndKind(StrEnum):
     UNKNOWN = "unknown"  # there is no record of how it ended
 
 
+PAUSED = "paused"  # so begins the condition of what someone paused
+HELD = "held in the queue"
+STOPPED = "stopped on its node; its time runs on"
+RELEASED = "released in the queue"
+CONTINUED = "continued on its node"
+
+
+def paused(how: str) -> str:
+    """The condition of a session that was paused in this way."""
+    return f"{PAUSED}: {how}"
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What it used."""
@@ -136,6 +148,11 @@ class Session:
     cancel_by: str = ""  # who asked to cancel it, while that is being done
     end: End | None = None
     connectors: tuple[Connector, ...] = ()
+
+    @property
+    def paused(self) -> bool:
+        """Whether someone paused it, as far as its platform has told."""
+        return self.condition.startswith(PAUSED)
 
 
 @dataclass(frozen=True, slots=True)

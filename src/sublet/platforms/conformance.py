@@ -13,12 +13,13 @@ from uuid import uuid4
 
 from sublet.core.job import Job, JobState, Program, State
 from sublet.core.offer import Shape
-from sublet.core.session import EndKind
-from sublet.errors import SubletError
+from sublet.core.session import PAUSED, EndKind
+from sublet.errors import PlatformRefused, SubletError
 from sublet.platforms.port import Platform
 
 PATIENCE = 60.0  # seconds that a live platform is given for each thing it should do
 PAUSE = 0.02
+TICK = 0.05  # seconds between two words of a job that prints
 MEMORY = 128 << 20
 
 
@@ -165,6 +166,38 @@ async def the_time_can_be_extended(trial: Trial) -> None:
     _same("its end", state.end and (state.end.kind, state.end.code), (EndKind.EXITED, 0))
 
 
+async def a_paused_job_stands_still(trial: Trial) -> None:
+    """A job that is paused says so and stands still, and goes on when it is resumed; or the platform refuses."""
+    job = await trial.submit("sh", "-c", f"while :; do echo tick; sleep {TICK}; done")
+
+    async def printed() -> bytes:
+        return await trial.platform.output(trial.keys[-1], "stdout", 0, 1 << 20)
+
+    async def is_still() -> bool:
+        before = await printed()
+        await asyncio.sleep(10 * TICK)
+        return await printed() == before
+
+    async def is_paused() -> bool:
+        return (await trial.state(job)).condition.startswith(PAUSED)
+
+    await trial.until("what it prints", printed)
+    try:
+        _same("that a pause says how", bool(await trial.platform.pause(job)), True)
+    except PlatformRefused:
+        return
+    await trial.until("it to say that it is paused", is_paused)
+    await trial.until("it to stand still", is_still)
+    _same("that it goes on as it says", bool(await trial.platform.resume(job)), True)
+    before = await printed()
+
+    async def goes_on() -> bool:
+        moves = trial.platform.plays or len(await printed()) > len(before)
+        return moves and not await is_paused()
+
+    await trial.until("it to go on", goes_on)
+
+
 async def output_is_read_by_offset(trial: Trial) -> None:
     """What a job prints can be read by offset while it runs, and after."""
     job = await trial.submit("sh", "-c", "echo 0123456789; echo wrong >&2; sleep 50")
@@ -240,6 +273,7 @@ PROMISES: tuple[Rule, ...] = (
     a_cancelled_job_says_by_whom,
     the_end_of_the_time_is_a_timeout,
     the_time_can_be_extended,
+    a_paused_job_stands_still,
     output_is_read_by_offset,
     clean_leaves_nothing,
 )

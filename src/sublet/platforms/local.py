@@ -26,7 +26,7 @@ from pydantic import Field, PrivateAttr
 
 from sublet.core.job import Job, JobState, State
 from sublet.core.offer import Node
-from sublet.core.session import End, EndKind
+from sublet.core.session import CONTINUED, STOPPED, End, EndKind
 from sublet.errors import DiskFull, PlatformRefused, PlatformUnreachable
 from sublet.platforms import cores, launch, machine
 from sublet.platforms.port import Duration, Memory, Platform, ResultFile, Survey
@@ -36,6 +36,7 @@ GIB = 1 << 30
 FRESH = 60.0  # seconds that a survey is good for
 LOOK = 2.0  # seconds between looks at whether the shims are still there
 FORGET = 600.0  # seconds after which a mark in news/ has been seen by every service process
+SLOWEST_PAUSE = 10.0  # seconds until a shim must have obeyed
 ABSENT = 300.0  # seconds without a call after which marks may have been missed
 
 
@@ -281,6 +282,29 @@ class Local(Platform):
             session.order("until", repr(wanted))
         if shim := session.shim:
             launch.poke(shim, signal.SIGUSR1)
+
+    async def pause(self, id: str) -> str:
+        """Stop all its processes where they are."""
+        await asyncio.to_thread(self._order_pause, self._session(id), repr(time.time()))
+        return STOPPED
+
+    async def resume(self, id: str) -> str:
+        """Let them go on."""
+        await asyncio.to_thread(self._order_pause, self._session(id), "")
+        return CONTINUED
+
+    def _order_pause(self, session: SessionDir, order: str) -> None:
+        """Leave the shim an order, and wait until it is obeyed."""
+        deadline = time.monotonic() + SLOWEST_PAUSE
+        with self._words():
+            session.order("pause", order)
+        while not session.obeyed(order):
+            shim = session.shim
+            if session.ended or not (shim and launch.poke(shim, signal.SIGUSR1)):
+                raise PlatformRefused(platform=self.name, why="the job is over", hint="`sublet ps` shows what runs.")
+            if time.monotonic() > deadline:
+                raise PlatformUnreachable(platform=self.name, why="the job's processes could not be stopped")
+            time.sleep(0.01)
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
         """Part of what it printed."""

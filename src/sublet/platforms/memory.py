@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +22,7 @@ from sublet.core.amounts import memory_text, parse_duration
 from sublet.core.job import Job, JobState, State
 from sublet.core.offer import Answer, Node, Offer, Predicted, Quote, Reason, Remote, Shape, Terms
 from sublet.core.request import Request
-from sublet.core.session import Connector, End, EndKind, Usage
+from sublet.core.session import CONTINUED, HELD, RELEASED, STOPPED, Connector, End, EndKind, Usage, paused
 from sublet.errors import BadAmount, NotFound, PlatformRefused, PlatformUnreachable
 from sublet.platforms.journal import Journal
 from sublet.platforms.machine import TOOLS
@@ -30,6 +30,7 @@ from sublet.platforms.port import Duration, Memory, Platform, ResultFile, Survey
 
 GIB = 1 << 30
 PERFORMANCE = "urn:ivoa:calycopis:metric:compute-performance"
+FAR = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 NOWHERE = "http://127.0.0.1:9"  # the port of `discard`: nobody answers there
 
 
@@ -46,29 +47,48 @@ class Played:
     connects: str = ""
     by: str = ""
     stopped: float | None = None
+    paused: float | None = None  # since when
+
+    @property
+    def held(self) -> bool:
+        """Whether it was paused before it began."""
+        return self.paused is not None and self.paused < self.starts
 
     @property
     def ends(self) -> float:
-        """When it ends."""
+        """When it ends; what is held doesn't, and the time of what is stopped runs on."""
         natural = min(self.starts + self.takes, self.until)
+        if self.paused is not None:
+            natural = FAR if self.held else self.until
         return natural if self.stopped is None else min(natural, self.stopped)
 
     def state(self, now: float) -> JobState:
         """Where it is at a time."""
-        if now < self.starts and now < self.ends:
-            return JobState(State.QUEUED, condition="waits in a queue that is only played")
+        if (self.held or now < self.starts) and now < self.ends:
+            words = paused(HELD) if self.held else "waits in a queue that is only played"
+            return JobState(State.QUEUED, condition=words)
         started = datetime.fromtimestamp(min(self.starts, self.ends), UTC)
         if now < self.ends:
             open_ = Connector(self.connects, "AVAILABLE", "HTTP", NOWHERE) if self.connects else None
-            return JobState(State.RUNNING, started=started, connector=open_)
+            words = paused(STOPPED) if self.paused is not None else ""
+            return JobState(State.RUNNING, started=started, connector=open_, condition=words)
         return JobState(State.ENDED, self.end(), started, datetime.fromtimestamp(self.ends, UTC))
+
+    def resumed(self, now: float) -> Played:
+        """The same, going on: all of what was held comes later, of what was stopped only the end of its work."""
+        if self.paused is None:
+            return self
+        if self.held:
+            starts = max(self.starts, now)
+            return replace(self, starts=starts, until=self.until + starts - self.starts, paused=None)
+        return replace(self, takes=self.takes + now - self.paused, paused=None)
 
     def end(self) -> End:
         """How it ends."""
         usage = Usage(wall=max(0.0, self.ends - self.starts))
         if self.stopped is not None and self.stopped <= self.ends:
             return End(EndKind.CANCELLED, by=self.by, usage=usage)
-        if self.starts + self.takes > self.until:
+        if self.paused is not None or self.starts + self.takes > self.until:
             return End(EndKind.TIMEOUT, usage=usage)
         return End(EndKind.EXITED, code=self.code, usage=usage)
 
@@ -310,6 +330,29 @@ class MemoryPlatform(Platform):
             end = until.timestamp()
             if job and end != job.until and datetime.now(UTC).timestamp() < job.ends:
                 self._write(replace(job, until=end, takes=end - job.starts if job.connects else job.takes))
+
+    async def pause(self, id: str) -> str:
+        """Stop its clock, but not that of its time."""
+        held = await self._rewritten(id, lambda job, now: job if job.paused is not None else replace(job, paused=now))
+        return HELD if held else STOPPED
+
+    async def resume(self, id: str) -> str:
+        """Let its clock run on."""
+        held = await self._rewritten(id, lambda job, now: job.resumed(now))
+        return RELEASED if held else CONTINUED
+
+    async def _rewritten(self, id: str, change: Callable[[Played, float], Played]) -> bool:
+        """Change a job, and say whether it has not begun; PlatformRefused if it is over."""
+        await self._meet_fault()
+        with self._journal.locked():
+            self._catch_up()
+            now = datetime.now(UTC).timestamp()
+            job = self._jobs.get(id)
+            if job is None or now >= job.ends:
+                raise PlatformRefused(platform=self.name, why="the job is over", hint="`sublet ps` shows what runs.")
+            if (new := change(job, now)) != job:
+                self._write(new)
+            return job.held or now < job.starts
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
         """A few lines that say what it is."""

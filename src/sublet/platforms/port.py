@@ -34,6 +34,7 @@ def _duration(value: object) -> object:
         raise ValueError(f"{error.message} {error.advice}") from error
 
 
+INSTEAD = "What can't be paused can be cancelled: `sublet cancel`."
 Memory = Annotated[int, BeforeValidator(_memory)]  # a setting in bytes, written as 64GiB
 Duration = Annotated[timedelta, BeforeValidator(_duration)]  # a setting written as 1h30m
 Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
@@ -156,6 +157,14 @@ class Platform(BaseModel):
     @abstractmethod
     async def extend(self, id: str, until: datetime) -> None:
         """Move the end of a job's time."""
+
+    async def pause(self, id: str) -> str:
+        """Let a job stand still for a while, and say how: held in its queue, or stopped where it runs."""
+        raise PlatformRefused(platform=self.name, why="it has no way to pause a job", hint=INSTEAD)
+
+    async def resume(self, id: str) -> str:
+        """Let it go on, and say how; nothing, if it was not paused."""
+        raise PlatformRefused(platform=self.name, why="it has no way to pause a job", hint=INSTEAD)
 
     @abstractmethod
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sublet.core.job import JobState, Mount, State
-from sublet.core.session import Connector, End, EndKind, Usage
+from sublet.core.session import STOPPED, Connector, End, EndKind, Usage, paused
 from sublet.errors import NotFound, PlatformRefused
 from sublet.platforms.port import ResultFile
 from sublet.platforms.shim.processes import is_alive
@@ -127,7 +127,7 @@ class SessionDir:
         self.write("job.json", json.dumps(job).encode())
 
     def order(self, name: str, text: str) -> None:
-        """Leave the shim an order: `cancel` or `until`."""
+        """Leave the shim an order: `cancel`, `until` or `pause`."""
         self.write(name, text.encode())
 
     def read(self, name: str) -> Any:
@@ -165,12 +165,18 @@ class SessionDir:
         if shim is None or not shim.alive:
             return JobState(State.UNKNOWN, started=moment(shim.began) if shim else None)
         warning = self._text("warning")
+        words = [paused(STOPPED)] if self._text("paused") else []
+        words += [f"ends soon, at {warning}"] if warning else []
         return JobState(
             State.RUNNING,
             started=moment(shim.began),
             connector=self._connector(),
-            condition=f"ends soon, at {warning}" if warning else "",
+            condition="; ".join(words),
         )
+
+    def obeyed(self, order: str) -> bool:
+        """Whether the shim has paused it, or let it go on, as it was told to."""
+        return self._text("paused") == order
 
     def _text(self, name: str) -> str:
         try:

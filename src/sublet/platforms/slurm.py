@@ -28,6 +28,7 @@ from sublet.core.job import Job, JobState, State
 from sublet.core.offer import Answer, Offer, Reason
 from sublet.core.probe import Live
 from sublet.core.request import Compute, Range, Request
+from sublet.core.session import CONTINUED, HELD, RELEASED, STOPPED
 from sublet.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable
 from sublet.platforms import slurm_commands as to
 from sublet.platforms import slurm_offers as offering
@@ -376,12 +377,21 @@ class Slurm(Platform):
         await self.reach.run_all(to.to_extend(self.name, root, id, look.id, round(until.timestamp()), minutes))
 
     async def pause(self, id: str) -> str:
-        """Stop it for a while; says how: `queued` (it is held), `running` (its processes are stopped) or `over`."""
-        return await self.reach.run(to.to_pause(self.name, await self.root(), self._key(id), "pause"))
+        """What waits is held, what runs gets the stop signal: both are a user's right."""
+        return await self._pause(id, "pause", {"queued": HELD, "running": STOPPED})
 
     async def resume(self, id: str) -> str:
-        """Let it go on; says how, as `pause` does."""
-        return await self.reach.run(to.to_pause(self.name, await self.root(), self._key(id), "resume"))
+        """What was held is released, what was stopped gets the signal to go on."""
+        return await self._pause(id, "resume", {"queued": RELEASED, "running": CONTINUED})
+
+    async def _pause(self, id: str, what: str, words: Mapping[str, str]) -> str:
+        """Some parts of an array may wait while others run: then both is said."""
+        await self._pace.take()
+        done = await self.reach.run(to.to_pause(self.name, await self.root(), self._key(id), what))
+        if not done:
+            raise PlatformRefused(platform=self.name, why="the job is over", hint="`sublet ps` shows what runs.")
+        self._watch.stir()
+        return ", and in part ".join(words[each] for each in done)
 
     # What they leave
 

@@ -143,9 +143,9 @@ def to_limit(id: str) -> Command[Row | None]:
     return Command(argv, lambda said: next(iter(read.read_queue(said.text).values()), None))
 
 
-def to_pause(platform: str, root: str, key: str, what: str) -> Command[str]:
-    """Pause it, or let it go on."""
-    return Command(script("pause", root, key, what), reading(platform, str.strip))
+def to_pause(platform: str, root: str, key: str, what: str) -> Command[list[str]]:
+    """Pause it, or let it go on: `queued`, `running`, both in part, or neither if it is over."""
+    return Command(script("pause", root, key, what), reading(platform, str.split))
 
 
 def to_results(root: str, key: str) -> Command[tuple[ResultFile, ...]]:

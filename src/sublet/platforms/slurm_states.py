@@ -11,8 +11,9 @@ from datetime import datetime
 from signal import Signals
 
 from sublet.core.job import JobState, State
-from sublet.core.session import End, EndKind, Usage
+from sublet.core.session import HELD, STOPPED, End, EndKind, Usage, paused
 
+HELD_BY_USER = "JobHeldUser"
 ELSEWHERE = "someone on the system itself, not through Sublet"
 
 
@@ -142,10 +143,12 @@ def _of_queue(look: Look, row: Row) -> JobState:
         told = RUNS.get(row.state, "")
         words = told and f"Slurm job {row.id} {told}"
         if look.paused:
-            words = f"paused: Slurm job {row.id} is stopped, and its time runs on"
+            words = paused(STOPPED)
         elif look.warning:
             words = f"ends soon, at {look.warning}"
         return JobState(State.RUNNING, started=look.began or row.start, condition=words)
+    if row.reason == HELD_BY_USER:
+        return JobState(State.QUEUED, condition=paused(f"{HELD}, as Slurm job {row.id} in {row.queue}"))
     reason = f" ({row.reason})" if row.reason not in ("", "None") else ""
     plan = f"; planned to start at {row.start:%Y-%m-%d %H:%M} UTC" if row.start else ""
     return JobState(State.QUEUED, condition=f"Slurm job {row.id} {WAITS[row.state]} in {row.queue}{reason}{plan}")

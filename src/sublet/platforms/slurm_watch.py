@@ -51,6 +51,10 @@ class Watch:
         self._looks[key] = Look(claimed=True)
         self._states[key] = JobState(State.QUEUED, condition="submitted")
 
+    def stir(self) -> None:
+        """Something was done to a job: look anew the next time that someone asks."""
+        self._queued_at = self._looked_at = float("-inf")
+
     def knows(self, key: str) -> bool:
         """Whether anything was seen of it."""
         return key in self._states

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sublet.core.session import Phase
 from sublet.errors import NotAllowedNow, NotFound, PlatformUnreachable
-from sublet.service.output import Output
+from sublet.service.pausing import Pausing
 
 
-class Connect(Output):
+class Connect(Pausing):
     """The way in to an interactive session."""
 
     async def upstream(self, id: str) -> str:

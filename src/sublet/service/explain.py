@@ -63,6 +63,8 @@ class Explain(Tokens):
         sentences = SENTENCES[session.phase](session, self.now())
         if session.condition:
             sentences.append(f"Condition: {session.condition}.")
+        if session.paused:
+            sentences.append(f"It was paused; this lets it go on: sublet resume {session.id[:8]}")
         if session.end:
             sentences.append(end_sentence(session.end))
         if session.offer.terms.kind == "predicted":

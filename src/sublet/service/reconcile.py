@@ -19,7 +19,7 @@ from pathlib import Path
 import structlog
 
 from sublet.core.estimate import RECENT
-from sublet.core.job import State
+from sublet.core.job import JobState, State
 from sublet.core.session import ACTIVE, OVER, Phase, Session
 from sublet.errors import BrokenStore, LoginNeeded, PlatformUnreachable, SubletError
 from sublet.service import metrics
@@ -87,6 +87,7 @@ class Loop:
         self.running: set[str] = set()  # sessions with a job that this process listens for
         self.dropped: list[tuple[str, str]] = []  # sessions whose task broke, and the claims that it had
         self.swept: dict[str, datetime] = {}
+        self.seen: dict[str, dict[str, str]] = {}  # platform → job → its condition at the last sweep
         self.renewed = self.forgot = desk.now()
 
     async def run(self) -> None:
@@ -247,6 +248,7 @@ class Loop:
         jobs = await self.desk.store.read(lambda tx: tx.sessions.active(name))
         self.running |= set(jobs)
         wanted = list(jobs.values())
+        seen, new = self.seen.get(name, {}), dict[str, str]()
         for first in range(0, len(wanted), BATCH):
             some = wanted[first : first + BATCH]
             try:
@@ -254,8 +256,14 @@ class Loop:
             except SubletError as error:
                 metrics.platform_errors.labels(name, error.code).inc()
                 return
-            still = {State.RUNNING, State.QUEUED}
-            await self._wake(name, [job for job in some if job not in states or states[job].state not in still], now)
+            await self._wake(name, [job for job in some if self._changed(states.get(job), seen.get(job, ""))], now)
+            new |= {job: state.condition for job, state in states.items()}
+        self.seen[name] = new
+
+    @staticmethod
+    def _changed(state: JobState | None, condition: str) -> bool:
+        """Whether a job has ended, is lost, or has another condition than at the last sweep."""
+        return state is None or state.state not in (State.RUNNING, State.QUEUED) or state.condition != condition
 
     async def _wake(self, platform: str, jobs: Sequence[str], now: datetime) -> None:
         """Make the sessions of these jobs due."""

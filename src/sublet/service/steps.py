@@ -11,7 +11,7 @@ from typing import Any
 
 from sublet.core.job import Job, JobState, State
 from sublet.core.request import Executable, Request
-from sublet.core.session import Connector, End, EndKind, Phase, Session
+from sublet.core.session import PAUSED, STOPPED, Connector, End, EndKind, Phase, Session, paused
 from sublet.errors import DataNotThere, DiskFull, NotFound, PlatformRefused
 from sublet.kinds.port import Setting, Way
 from sublet.platforms.port import Platform
@@ -192,6 +192,8 @@ async def running(desk: Desk, session: Session) -> Step:
         await platform.extend(session.job, session.until)  # after `extend`; else it changes nothing
     warned = bool(session.until and now >= session.until - _warning(desk, session))
     words = f"ends soon, at {session.until:%H:%M:%S} UTC" if warned else state.condition
+    if warned and state.condition.startswith(PAUSED):
+        words = f"{paused(STOPPED)}; {words}"
     event = "session.warned" if warned and session.condition != words else ""
     connectors = _connectors(session, state) or session.connectors
     return Step(None, _look_again(desk, session), event, words, changes={"condition": words, "connectors": connectors})

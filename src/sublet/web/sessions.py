@@ -18,6 +18,7 @@ from sublet.errors import SubletError
 from sublet.service.desk import Person
 from sublet.service.logins import needs_login
 from sublet.service.output import PIECE, Chunk
+from sublet.service.pausing import PAUSABLE
 from sublet.service.service import Service
 from sublet.web.drawing import page
 from sublet.web.reading import posted, visitor
@@ -112,6 +113,7 @@ async def _session(
         over=session.phase in OVER,
         cancellable=session.phase in EXTENDABLE and not session.cancel_by,
         extendable=session.phase in EXTENDABLE and session.offer.terms.kind == "booked",
+        pausable=session.phase in PAUSABLE and bool(session.job) and not session.cancel_by,
         wrong=wrong,
         by=by,
     )
@@ -137,7 +139,7 @@ async def log(request: Request) -> Response:
 
 
 async def change(request: Request) -> Response:
-    """Accept, decline, cancel, extend or delete."""
+    """Accept, decline, cancel, pause, resume, extend or delete."""
     act = CHANGES.get(request.path_params["change"])
     if act is None:
         raise HTTPException(404)
@@ -170,6 +172,14 @@ async def _cancel(service: Service, person: Person, id: str, form: dict[str, str
     return f"/web/sessions/{(await service.cancel(id, person)).id}"
 
 
+async def _pause(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    return f"/web/sessions/{(await service.pause(id, person))[0].id}"
+
+
+async def _resume(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    return f"/web/sessions/{(await service.resume(id, person))[0].id}"
+
+
 async def _extend(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
     return f"/web/sessions/{(await service.extend(id, person, by=form.get('by', '').strip())).id}"
 
@@ -183,6 +193,8 @@ CHANGES: dict[str, Callable[[Service, Person, str, dict[str, str]], Awaitable[st
     "accept": _accept,
     "reject": _reject,
     "cancel": _cancel,
+    "pause": _pause,
+    "resume": _resume,
     "extend": _extend,
     "delete": _delete,
 }

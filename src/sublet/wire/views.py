@@ -6,7 +6,7 @@ a duration is ISO 8601 (`PT1H30M`), and memory, sizes and storage are bytes.
 
 from sublet.wire.v1.events import EventPage, EventView
 from sublet.wire.v1.health import HealthView
-from sublet.wire.v1.moves import Explanation, ExtendAsk
+from sublet.wire.v1.moves import Explanation, ExtendAsk, PauseView
 from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
 from sublet.wire.v1.people import TokenAsk, TokenList, TokenView, WhoView
 from sublet.wire.v1.platforms import (
@@ -43,6 +43,7 @@ __all__ = [
     "NodeView",
     "OfferSetView",
     "OfferView",
+    "PauseView",
     "PlatformList",
     "PlatformView",
     "ProbeView",

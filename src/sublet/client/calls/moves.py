@@ -1,11 +1,21 @@
-"""Why a session is where it is."""
+"""Why a session is where it is; and letting it stand still, or go on."""
 
 from __future__ import annotations
 
 from sublet.client.call import Call, as_view, path_of
-from sublet.wire.v1.moves import Explanation
+from sublet.wire.v1.moves import Explanation, PauseView
 
 
 def explain(id: str) -> Call[Explanation]:
     """Why a session is where it is, in sentences."""
     return Call("GET", path_of("sessions", id, "explain"), as_view(Explanation))
+
+
+def pause(id: str) -> Call[PauseView]:
+    """Let a session stand still for a while."""
+    return Call("POST", path_of("sessions", id, "pause"), as_view(PauseView))
+
+
+def resume(id: str) -> Call[PauseView]:
+    """Let it go on."""
+    return Call("POST", path_of("sessions", id, "resume"), as_view(PauseView))

@@ -14,6 +14,8 @@ The life of a job, and what lies in its session directory:
     connector     where it listens, once it does
     cancel        who wants it stopped; then SIGUSR1 (or, on a full disk, only SIGUSR2)
     until         the moved end of its time; then SIGUSR1
+    pause         that it is to stand still, or empty; then SIGUSR1
+    paused        the same, once all its processes are stopped, or go on again
     end.json      how it ended: made beforehand, so that the end can be told on a full disk, and renamed into place
 
 At `grace` before the end of the booked time all its processes get SIGTERM, so that they can save their work, and at the

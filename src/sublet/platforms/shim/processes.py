@@ -29,6 +29,12 @@ def start_time(pid: int) -> int | None:
     return None if not fields or fields[0] in (b"Z", b"X") else int(fields[19])
 
 
+def still(pid: int) -> bool:
+    """Whether a process is stopped, or gone."""
+    fields = stat_fields(pid)
+    return not fields or fields[0] in (b"T", b"t", b"Z", b"X")
+
+
 def is_alive(pid: int, start: int, boot: str) -> bool:
     """Whether this very process is still there: a pid alone may have been given to another one."""
     return start_time(pid) == start and boot_id() == boot

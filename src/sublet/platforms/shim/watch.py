@@ -12,13 +12,14 @@ from typing import Any
 from . import cgroups, listeners
 from .child import PR_SET_CHILD_SUBREAPER, WITHIN_GROUP, WITHOUT_GROUP, VolumesFailed, become, prctl
 from .outputs import FULL, NO_MEMORY, Outputs
-from .processes import descendants, proportional, resident, send
+from .processes import descendants, proportional, resident, send, still
 
 TICK, CLOSE_TICK, STOP_TICK = (
     0.5,
     0.1,
     0.02,
 )  # seconds between looks: usual; close to a limit or opening; while it stops
+STILL_TRIES = 100  # for what the kernel itself holds up; it is tried again at the next look
 LEFT_BEHIND = 1.0  # seconds for what the main process left running
 END_SIZE = 4096  # the room kept for the end's record
 NO_VOLUMES = "volumes: "  # how the child begins when it is these that failed
@@ -75,6 +76,8 @@ class Watch:
         self.kill_at: float | None = None
         self.stuck = False  # something of it can't be killed
         self.warned = False
+        self.paused = ""  # since when: the order that was obeyed
+        self.pauses = 0  # so many orders were obeyed: each is news
         self.peak = 0
         self.port = 0
         self.opened = not self.job["connects"]
@@ -216,7 +219,7 @@ class Watch:
         return descendants(os.getpid())
 
     def orders(self) -> None:
-        """Obey the files `cancel` and `until`."""
+        """Obey the files `cancel`, `until` and `pause`."""
         by = read("cancel")
         if by and not self.ending:
             self.stop({"kind": "cancelled", "by": by})
@@ -225,6 +228,28 @@ class Watch:
             self.set_until(float(until))
             self.warned = False
             place("warning", "")
+        self.obey_pause(read("pause"))
+
+    def obey_pause(self, order: str) -> None:
+        """Let all of it stand still, or go on, and say that it does."""
+        if order and not self.ending:
+            self.freeze()
+        elif self.paused:
+            send(self.rest(), signal.SIGCONT)
+        if order != self.paused:
+            self.paused = order
+            place("paused", order)
+            self.pauses += 1
+            self.mark(f"pause-{self.pauses}")
+
+    def freeze(self) -> None:
+        """SIGSTOP, again while anything moves: it may have started something meanwhile."""
+        for _ in range(STILL_TRIES):
+            moving = [pid for pid in self.rest() if not still(pid)]
+            if not moving:
+                return
+            send(moving, signal.SIGSTOP)
+            time.sleep(0.002)
 
     def clock(self) -> None:
         """Warn, and end its time."""

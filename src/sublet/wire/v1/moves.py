@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from sublet.wire.v1.sessions import SessionView
+
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
@@ -13,6 +15,14 @@ class Explanation:
     session: str
     phase: str
     sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PauseView:
+    """A session that was paused, or goes on, and how: held in its queue, or stopped where it runs."""
+
+    session: SessionView
+    how: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,52 @@
+"""Letting a session stand still for a while, and go on."""
+
+from __future__ import annotations
+
+from sublet.core.session import Phase, Session, paused
+from sublet.errors import NotAllowedNow, PlatformRefused
+from sublet.platforms.port import INSTEAD
+from sublet.service.desk import Person, log
+from sublet.service.output import Output
+from sublet.store.tx import Tx
+
+PAUSABLE = (Phase.PREPARING, Phase.AVAILABLE, Phase.RUNNING)
+BY_DAEMONS = frozenset({"docker"})  # ways whose processes are not the job's own
+
+
+class Pausing(Output):
+    """Pause and resume, where the platform can."""
+
+    async def pause(self, name: str, person: Person) -> tuple[Session, str]:
+        """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
+        session = await self._pausable(name, person, "paused")
+        how = await self._platform(session).pause(session.job)
+        return await self._told(session, paused(how), "session.paused", how), how
+
+    async def resume(self, name: str, person: Person) -> tuple[Session, str]:
+        """Let it go on, and say how."""
+        session = await self._pausable(name, person, "resumed")
+        how = await self._platform(session).resume(session.job)
+        return await self._told(session, "", "session.resumed", how), how
+
+    async def _pausable(self, name: str, person: Person, wanted: str) -> Session:
+        """The session, if its platform has it in hand."""
+        session = await self.session(name, person)
+        if session.phase not in PAUSABLE or not session.job or session.cancel_by:
+            raise NotAllowedNow(phase=session.phase, wanted=wanted, session=session.id[:8])
+        if session.offer.way in BY_DAEMONS:
+            why = f"the processes are {session.offer.way}'s own, and can't be stopped from here"
+            raise PlatformRefused(platform=session.offer.platform, why=why, hint=INSTEAD)
+        return session
+
+    async def _told(self, session: Session, condition: str, event: str, how: str) -> Session:
+        """Record it; the loop looks again at once, and then says what the platform says."""
+        now = self.now()
+
+        def write(tx: Tx) -> Session | None:
+            tx.events.add(now, session.id, session.person, event, how, session.phase)
+            return tx.sessions.change(session.id, when=PAUSABLE, now=now, condition=condition, due=now)
+
+        changed = await self.store.write(write)
+        log.info(event, session=session.id, platform=session.offer.platform, detail=how)
+        await self.tell()
+        return self.shown(changed) if changed else await self.session(session.id, Person(session.person))
