@@ -19,12 +19,19 @@ SLOT_ANNEX = "SubletAnnex"  # in a slot: the annex's id
 SLOT_LEASE = "SubletLease"  # in a slot: the lease's id
 SLOT_NODE = "SubletNode"  # in a slot: the node's number in its lease
 SLOT_OPEN = "SubletOpen"  # in a slot: whether it takes its owner's jobs that named no annex
+SLOT_END = "SubletEnd"  # in a slot: when its node ends, in seconds since the epoch
+SLOT_TOOLS = "SubletTools"  # in a slot: what kinds can use there, as `sh=/bin/sh python3=/usr/bin/python3`
 JOB_TARGET = "SubletTarget"  # in a job: the annex's id that it is to run on
 JOB_SUPPLIER = "SubletSupplier"  # in a job: whose slots it may run on
+JOB_SESSION = "SubletSession"  # in a job: the session that it is
+JOB_TIME = "SubletTime"  # in a job: how many seconds it may run; it starts on no node that ends before
 JOB_GUEST = "SubletGuest"  # in a job: for whom it runs, when that is not the annex's owner
 TARGETED = (
     f"(MY.{JOB_TARGET} =?= undefined || (TARGET.{SLOT_ANNEX} =?= MY.{JOB_TARGET}"
     f" && (TARGET.AuthenticatedIdentity =?= undefined || TARGET.AuthenticatedIdentity == MY.{JOB_SUPPLIER})))"
+)
+IN_TIME = (
+    f"(MY.{JOB_TIME} =?= undefined || TARGET.{SLOT_END} =?= undefined || time() + MY.{JOB_TIME} <= TARGET.{SLOT_END})"
 )
 
 
