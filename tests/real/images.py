@@ -9,7 +9,7 @@ import json
 import shutil
 import subprocess
 import tarfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 BUSYBOX = "/bin/busybox"
@@ -94,6 +94,11 @@ def oci_archive(path: Path, **changes: Any) -> str:
 
 def write_tar(path: Path, members: dict[str, bytes]) -> None:
     with tarfile.open(path, "w") as tar:
+        folders = {str(folder) for name in members for folder in PurePosixPath(name).parents}
+        for name in sorted(folders - {"."}):  # Apptainer wants them, and every real tool writes them
+            folder = tarfile.TarInfo(name)
+            folder.type, folder.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(folder)
         for name, content in members.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)

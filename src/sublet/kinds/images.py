@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote, urlsplit
 
+from sublet.core.image import REFERENCE
 from sublet.core.request import Data
 from sublet.kinds import fields as f
 from sublet.kinds.inside.container_images import pinned
@@ -13,10 +13,6 @@ from sublet.kinds.port import Setting
 
 BROUGHT = "sublet.image"
 ARCHIVES = ("docker-archive", "oci-archive")
-REFERENCE = re.compile(
-    r"(?P<name>[a-zA-Z0-9][a-zA-Z0-9._-]*(:[0-9]+)?(/[a-z0-9._-]+)*)(:(?P<tag>[\w][\w.-]{0,127}))?"
-    r"(@(?P<digest>sha256:[0-9a-f]{64}))?\Z"
-)
 SQUASHED = (".sif", ".simg", ".sqfs", ".squashfs", ".img")
 
 

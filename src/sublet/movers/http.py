@@ -64,7 +64,7 @@ class HttpMover:
         if self.check(data):
             return None
         with suppress(httpx2.HTTPError, OSError, ValueError):
-            async with asyncio.timeout(MOMENT), self._client() as client:
+            async with asyncio.timeout(MOMENT), self.client() as client:
                 answer = await client.head(data.location, headers={"accept-encoding": "identity"})
                 length = answer.headers.get("content-length", "")
                 return int(length) if answer.is_success and length.isdecimal() else None
@@ -74,7 +74,8 @@ class HttpMover:
         """How long the download is going to take."""
         return guess(data, SPEED)
 
-    def _client(self) -> httpx2.AsyncClient:
+    def client(self) -> httpx2.AsyncClient:
+        """What asks servers, within the limits of this mover."""
         transport = PublicOnly() if self.public_only else None
         return httpx2.AsyncClient(transport=transport, follow_redirects=True, max_redirects=REDIRECTS, timeout=WAITS)
 
@@ -88,8 +89,12 @@ class HttpMover:
             await asyncio.to_thread(check_arrived, data, file)
             return
         part = Part(file)
-        async with self._client() as client:
-            await self._persist(client, data, part, progress)
+        async with self.client() as client:
+            await self.download(client, data, part, progress)
+
+    async def download(self, client: httpx2.AsyncClient, data: Data, part: Part, progress: Progress) -> None:
+        """Have one file, whole and checked."""
+        await self._persist(client, data, part, progress)
         try:
             await asyncio.to_thread(check_arrived, data, part.path)
         except Exception:
@@ -169,7 +174,7 @@ async def _download(client: httpx2.AsyncClient, data: Data, part: Part, progress
     except (httpx2.TooManyRedirects, httpx2.UnsupportedProtocol) as error:
         raise missing(data, f"its address leads on and on, or elsewhere: {error}") from error
     except httpx2.TransportError as error:
-        raise Interrupted(_words(error)) from error
+        raise Interrupted(words(error)) from error
     if total is not None and part.size != total:
         raise Interrupted(f"the connection ended after {part.size} of {total} bytes")
 
@@ -203,7 +208,7 @@ def _version(response: httpx2.Response) -> str:
     return tag if tag.startswith('"') else str(response.headers.get("Last-Modified", ""))
 
 
-def _words(error: httpx2.TransportError) -> str:
+def words(error: httpx2.HTTPError) -> str:
     """The cause in words: httpx often says nothing itself."""
     cause: BaseException | None = error
     while cause is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from sublet.core.offer import Reason
 from sublet.core.request import Data
@@ -33,4 +33,13 @@ class Mover(Protocol):
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Bring it into the directory `target`; goes on where an earlier try stopped; raises DataNotThere."""
+        ...
+
+
+@runtime_checkable
+class Pins(Protocol):
+    """A mover whose addresses may mean something else tomorrow."""
+
+    async def pin(self, data: Data) -> Data:
+        """The same data as it is now, by an address that can't mean another one later; raises DataNotThere."""
         ...

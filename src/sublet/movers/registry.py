@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sublet.movers.file import FileMover
 from sublet.movers.http import HttpMover
+from sublet.movers.oci import OciMover
 from sublet.movers.port import Mover
 
 GROUP = "sublet.movers"
@@ -27,6 +28,7 @@ def survey_movers(roots: Sequence[Path] | None = None, public_only: bool = False
     held: dict[object, Callable[[], Mover]] = {
         FileMover: lambda: FileMover(None if roots is None else tuple(root.resolve() for root in roots)),
         HttpMover: lambda: HttpMover(public_only=public_only),
+        OciMover: lambda: OciMover(HttpMover(public_only=public_only)),
     }
     found: list[Mover] = []
     broken: dict[str, str] = {}

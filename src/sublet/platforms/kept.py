@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -16,7 +17,10 @@ from pathlib import Path
 from sublet.errors import PlatformRefused
 from sublet.platforms.port import Kept, Progress
 from sublet.platforms.slurm_commands import reading, script
-from sublet.reach.port import Command, Reach
+from sublet.reach.port import Command, Reach, as_is
+
+PULLING = 1800  # seconds that a login host has to fetch and make an image
+TRIED = 600.0  # seconds for which it isn't tried again after a failure
 
 
 class KeptFiles:
@@ -26,6 +30,7 @@ class KeptFiles:
         """Nothing is known yet; the system is asked each time."""
         self._platform, self._owner = platform, owner
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._no_way_to: dict[str, float] = {}  # registries → when an image could not be fetched from there
 
     async def keep(self, reach: Reach, root: str, file: Path, digest: str, user: str, progress: Progress) -> str:
         """Send a file unless it is there, and note who needs it; its path there."""
@@ -39,6 +44,21 @@ class KeptFiles:
                 await reach.send(file, content, progress)
                 await reach.run(Command(("chmod", "a-w", content), reading(self._platform, str)))
         return content
+
+    async def pull(self, reach: Reach, root: str, image: str, tool: str, user: str) -> str | None:
+        """Have Apptainer there make an image of a registry, once; its path, or None if there is no way out to it."""
+        registry, digest = image.removeprefix("docker://").partition("/")[0], image.rpartition("@")[2]
+        name, since = f"oci-{name_of(digest)}", self._no_way_to.get(registry)
+        if since is not None and time.monotonic() - since < TRIED:
+            return None
+        async with self._turns[name]:
+            if await reach.run(to_keep(self._platform, root, name, user, self._owner)):
+                return f"{root}/kept/{name}/content"
+            pulled = await reach.run(Command(script("pull", root, name, tool, image), as_is, seconds=PULLING))
+        if pulled.code:
+            self._no_way_to[registry] = time.monotonic()
+            return None
+        return f"{root}/kept/{name}/content"
 
     async def kept(self, reach: Reach, root: str) -> Sequence[Kept]:
         """What is there."""

@@ -83,6 +83,7 @@ class Platform(BaseModel):
     kind: ClassVar[str]
     terms: ClassVar[Literal["booked", "predicted", "remote"]]
     has_queues: ClassVar[bool] = False  # whether a request may name a queue, a quality of service and a project
+    fetches: ClassVar[bool] = True  # whether what runs there can fetch images from registries by itself
     plays: ClassVar[bool] = False  # whether it only plays: no process is run
     name: str = Field(description="What the platform is called: its name in the settings.")
 
@@ -125,6 +126,13 @@ class Platform(BaseModel):
         With a digest it is that file, or PlatformRefused. Without a user it stays until it is long unused.
         """
         return str(file)
+
+    async def pull(self, image: str, tool: str, user: str) -> str | None:
+        """Have an image of a registry (`docker://NAME@sha256:…`) there as a file for `tool`, fetched once; its path.
+
+        None: it can't be fetched from there, so it must be brought.
+        """
+        return None
 
     async def kept(self) -> Sequence[Kept]:
         """The shared files that are kept there."""

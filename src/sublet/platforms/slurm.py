@@ -48,6 +48,7 @@ from sublet.reach.login import Login
 from sublet.reach.port import Reach
 
 CHUNK = 1 << 22
+SIF_TOOLS = ("apptainer", "singularity")
 UNREACHED = "what listens on a node of a cluster can't be reached from here"
 WORD = re.compile(r"[A-Za-z0-9_][\w.+@:,&|*()\[\]-]*")
 
@@ -72,6 +73,7 @@ class Slurm(Platform):
 
     kind: ClassVar[str] = "slurm"
     has_queues: ClassVar[bool] = True
+    fetches: ClassVar[bool] = False  # nodes have no way out at most sites
     terms: Literal["booked", "predicted"] = Field(  # type: ignore[misc]  # elsewhere fixed, here a setting
         default="predicted",
         description="`predicted`: a queue that others share. `booked`: `reservation` or `queue` is Sublet's alone.",
@@ -109,6 +111,10 @@ class Slurm(Platform):
     )
     patience: Duration = Field(
         default=timedelta(seconds=30), description="How long a job's own record is waited for when Slurm says it ended."
+    )
+    pulls: bool = Field(
+        default=True,
+        description="Whether images of registries may be fetched by Apptainer on the login host; else they are sent.",
     )
     fresh: Duration = Field(default=timedelta(minutes=5), description="How long a survey is good for.")
     _home: Path = PrivateAttr()
@@ -275,6 +281,13 @@ class Slurm(Platform):
     async def keep(self, file: Path, digest: str = "", user: str = "", progress: Progress = quietly) -> str:
         """Have a file there that many share, sent once over the open login."""
         return await self._kept.keep(self.reach, await self.root(), file, digest, user and self._key(user), progress)
+
+    async def pull(self, image: str, tool: str, user: str) -> str | None:
+        """Have the login host fetch an image, where it may, and where there is Apptainer."""
+        path = (await self.survey()).tools.get(tool)
+        if not self.pulls or not path or tool not in SIF_TOOLS:
+            return None
+        return await self._kept.pull(self.reach, await self.root(), image, path, self._key(user))
 
     async def kept(self) -> Sequence[Kept]:
         """The shared files that are kept there."""

@@ -15,11 +15,12 @@ from sublet.core.job import Mount
 from sublet.core.offer import Reason
 from sublet.core.request import Data, Executable, Request
 from sublet.errors import DataNotThere
-from sublet.movers.port import Mover, Progress
+from sublet.movers.port import Mover, Pins, Progress
 from sublet.platforms.port import Platform
 from sublet.service.desk import Desk, log
 
 KEPT = "kept.json"  # which of its files the platform keeps for many, and where
+FETCHED = "image.sif"
 STAGED = "staged"  # this file in a session's directory says that all its data is there
 
 
@@ -77,17 +78,17 @@ async def _estimate(mover: Mover, data: Data, look: bool) -> timedelta:
     return mover.estimate(data)
 
 
-async def stage(desk: Desk, request: Request, platform: Platform, place: Path, session: str) -> None:
+async def stage(desk: Desk, request: Request, platform: Platform, way: str, place: Path, session: str) -> None:
     """Bring all data, side by side; DataNotThere names the first that can't be had. Done once, it isn't done again."""
     if (place / STAGED).exists():
         return
     try:
-        await _stage(desk, request, platform, place, session)
+        await _stage(desk, request, platform, way, place, session)
     finally:
         desk.doing.pop(session, None)
 
 
-async def _stage(desk: Desk, request: Request, platform: Platform, place: Path, session: str) -> None:
+async def _stage(desk: Desk, request: Request, platform: Platform, way: str, place: Path, session: str) -> None:
     for storage in request.storage:
         (place / "storage" / safe_name(storage.name)).mkdir(parents=True, exist_ok=True)
     wanted = desk.brings(request.executable, request.data)
@@ -97,7 +98,7 @@ async def _stage(desk: Desk, request: Request, platform: Platform, place: Path, 
                 group.create_task(_bring(desk, data, place / "data" / safe_name(data.name), session))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several
-    kept: dict[str, str] = {}
+    kept = await _fetched(desk, request.executable, platform, way, place, session)
     for data in wanted:
         if data.shared:
             kept |= await _keep(desk, data, platform, place, session)
@@ -117,6 +118,36 @@ async def _keep(desk: Desk, data: Data, platform: Platform, place: Path, session
             file.unlink()
             log.info("data.kept", session=session, data=data.name, platform=platform.name, path=path)
     return found
+
+
+async def _fetched(
+    desk: Desk, executable: Executable | None, platform: Platform, way: str, place: Path, session: str
+) -> dict[str, str]:
+    """Where sessions can't fetch what their kind fetches: have the first of it that can be had there, once for all."""
+    kind = desk.kinds.get(executable.kind) if executable and not platform.fetches else None
+    failures: list[DataNotThere] = []
+    for data in kind.fetches(executable) if kind and executable else ():
+        try:
+            return await _fetch(desk, data, platform, way, place, session)
+        except DataNotThere as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+    return {}
+
+
+async def _fetch(desk: Desk, data: Data, platform: Platform, way: str, place: Path, session: str) -> dict[str, str]:
+    mover = desk.mover_for(data)
+    if isinstance(mover, Pins):
+        data = await mover.pin(data)
+    desk.doing[session] = f"{platform.name} is fetching {data.location}"
+    path = await platform.pull(data.location, way, session)
+    folder = Path("data", safe_name(data.name))
+    if path:
+        log.info("image.pulled", session=session, location=data.location, platform=platform.name, path=path)
+        return {str(folder / FETCHED): path}
+    await _bring(desk, data, place / folder, session)
+    return await _keep(desk, data, platform, place, session)
 
 
 def kept_in(place: Path) -> dict[str, str]:

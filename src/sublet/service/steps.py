@@ -86,9 +86,10 @@ async def preparing(desk: Desk, session: Session) -> Step:
 async def _staged(desk: Desk, request: Request, platform: Platform, place: Path, session: Session) -> Step | None:
     """Bring what it needs; a step only if that can't be done."""
     try:
-        await stage(desk, request, platform, place, session.id)
-    except DataNotThere as error:
-        return _failed(desk, EndKind.STAGING_FAILED, error.message)
+        await stage(desk, request, platform, session.offer.way, place, session.id)
+    except (DataNotThere, PlatformRefused) as error:
+        kind = EndKind.DISK_FULL if isinstance(error, DiskFull) else EndKind.STAGING_FAILED
+        return _failed(desk, kind, error.message)
     except OSError as error:
         kind = EndKind.DISK_FULL if error.errno == errno.ENOSPC else EndKind.STAGING_FAILED
         return _failed(desk, kind, str(error))

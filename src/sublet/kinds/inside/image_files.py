@@ -18,6 +18,7 @@ WHITEOUT = ".wh."
 OPAQUE = ".wh..wh..opq"
 SQUASHFS = b"hsqs"
 BLOCK = 1 << 20
+INDEX = "sublet.index"  # how the mover of images marks the index that led to one
 
 
 class NotAnImage(Exception):
@@ -72,9 +73,20 @@ class Archive:
                 raw = self.blob(_blob_name(entry["digest"]))
                 manifest = json.loads(raw)
             self.digests.append("sha256:" + hashlib.sha256(raw).hexdigest())
+            self.digests += self._indexes(entry, names)
             return _blob_name(manifest["config"]["digest"]), [_blob_name(x["digest"]) for x in manifest["layers"]]
         manifest = json.loads(self.blob("manifest.json"))[0]
         return manifest["Config"], manifest["Layers"]
+
+    def _indexes(self, entry: dict[str, Any], names: set[str]) -> list[str]:
+        """The digest of the index that the image was fetched by, if it is in the archive and names the image."""
+        wanted = (entry.get("annotations") or {}).get(INDEX, "")
+        if _blob_name(wanted) not in names:
+            return []
+        raw = self.blob(_blob_name(wanted))
+        named = [one.get("digest") for one in json.loads(raw)["manifests"]]
+        found = "sha256:" + hashlib.sha256(raw).hexdigest()
+        return [found] if found == wanted and entry["digest"] in named else []
 
     def known_as(self) -> list[str]:
         """The digests that it truly has: of its manifest, of its configuration (the image's id) and of the file."""

@@ -1,0 +1,173 @@
+"""A registry of container images, by the distribution API: what a reference means, and where its parts lie."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ipaddress
+import json
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from sublet.core.image import REFERENCE
+
+DOCKER_HUB = "registry-1.docker.io"
+INDEXES = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+)
+MANIFESTS = (
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
+CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
+LARGEST = 4 << 20  # bytes of a manifest
+ARCHITECTURE = "amd64"
+TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+PAUSES = (0.5, 2.0)  # seconds
+
+
+class NotInRegistry(Exception):
+    """The registry doesn't have it, or doesn't give it; the message says why."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An image's name: where, what, and which one of them."""
+
+    registry: str
+    name: str
+    tag: str
+    digest: str = ""  # sha256:…; it can mean one image only
+
+    @property
+    def url(self) -> str:
+        """Where its parts lie; a registry on this very machine needs no encryption."""
+        scheme = "http" if is_loopback(self.registry) else "https"
+        return f"{scheme}://{self.registry}/v2/{self.name}"
+
+    def pinned(self, digest: str) -> str:
+        """The same name, for this one only."""
+        shown = "docker.io" if self.registry == DOCKER_HUB else self.registry
+        return f"docker://{shown}/{self.name}@{digest}"
+
+
+def read_reference(location: str) -> Reference | None:
+    """`docker://ghcr.io/owner/name:tag`, `alpine@sha256:…`; None if it is no reference."""
+    found = REFERENCE.match(location.removeprefix("docker://"))
+    if not found:
+        return None
+    registry, slash, rest = found["name"].partition("/")
+    if not slash or not (set(registry) & set(".:") or registry == "localhost"):
+        registry, rest = DOCKER_HUB, found["name"] if slash else f"library/{found['name']}"
+    registry = DOCKER_HUB if registry in ("docker.io", "index.docker.io") else registry
+    return Reference(registry, rest, found["tag"] or "latest", found["digest"] or "")
+
+
+def is_loopback(registry: str) -> bool:
+    """Whether a registry is on this very machine."""
+    host = registry.rpartition(":")[0] or registry
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an image is made of: its manifest as it lies in the registry, and the index that led to it, if any."""
+
+    raw: bytes
+    media_type: str
+    index: bytes = b""
+
+    @property
+    def digest(self) -> str:
+        """What it is known by."""
+        return digest_of(self.raw)
+
+    @property
+    def parts(self) -> list[dict[str, Any]]:
+        """Its configuration and layers, each with digest and size."""
+        found = json.loads(self.raw)
+        return [found["config"], *found["layers"]]
+
+    @property
+    def size(self) -> int:
+        """The bytes of all its parts."""
+        return sum(int(part["size"]) for part in self.parts)
+
+
+def digest_of(data: bytes) -> str:
+    """`sha256:…`."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+async def sign_in(client: httpx2.AsyncClient, reference: Reference) -> None:
+    """Get the token that a registry wants even from those who only read, and let the client carry it."""
+    answer = await _get(client, f"{reference.url}/manifests/{reference.digest or reference.tag}")
+    challenge = answer.headers.get("www-authenticate", "")
+    if answer.status_code != 401 or not challenge.lower().startswith("bearer "):
+        return
+    asked = dict(CHALLENGE.findall(challenge))
+    realm = httpx2.URL(asked.pop("realm", ""))
+    if realm.scheme != "https" and not is_loopback(realm.host):
+        raise NotInRegistry(f"{reference.registry} wants a token from {realm}, which is no safe address")
+    token = await client.get(realm, params={name: asked[name] for name in ("service", "scope") if name in asked})
+    if not token.is_success:
+        raise NotInRegistry(f"{reference.registry} gives no token to strangers ({token.status_code})")
+    said = token.json()
+    client.headers["Authorization"] = f"Bearer {said.get('token') or said.get('access_token') or ''}"
+
+
+async def raw_manifest(client: httpx2.AsyncClient, reference: Reference, which: str) -> tuple[bytes, str]:
+    """A manifest or index, and its type; one that is named by its digest has it."""
+    answer = await _get(client, f"{reference.url}/manifests/{which}")
+    if answer.status_code in (401, 403):
+        raise NotInRegistry(f"{reference.registry} has no such image, or shows it only to those who sign in")
+    if answer.status_code == 404:
+        raise NotInRegistry(f"{reference.registry} has no such image")
+    if not answer.is_success:
+        raise NotInRegistry(f"{reference.registry} answered {answer.status_code} {answer.reason_phrase}")
+    raw = answer.content
+    if len(raw) > LARGEST:
+        raise NotInRegistry(f"{reference.registry} has no manifest there, but something very large")
+    if which.startswith("sha256:") and digest_of(raw) != which:
+        raise NotInRegistry(f"what {reference.registry} has as {which} is {digest_of(raw)}")
+    return raw, answer.headers.get("content-type", "").partition(";")[0]
+
+
+async def manifest_of(client: httpx2.AsyncClient, reference: Reference) -> Manifest:
+    """The manifest for machines as they are here; an index is followed."""
+    raw, kind = await raw_manifest(client, reference, reference.digest or reference.tag)
+    try:
+        found = json.loads(raw)
+        if not found.get("manifests"):
+            return Manifest(raw, kind if kind in MANIFESTS else found.get("mediaType") or MANIFESTS[0])
+        fits = [entry for entry in found["manifests"] if _fits(entry.get("platform") or {})]
+        if not fits:
+            raise NotInRegistry(f"it has nothing for linux on {ARCHITECTURE}")
+        inner, kind = await raw_manifest(client, reference, fits[0]["digest"])
+        return Manifest(inner, kind if kind in MANIFESTS else MANIFESTS[0], index=raw)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise NotInRegistry(f"{reference.registry} has no manifest there that can be read") from error
+
+
+def _fits(platform: dict[str, Any]) -> bool:
+    return platform.get("architecture") == ARCHITECTURE and platform.get("os", "linux") == "linux"
+
+
+async def _get(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
+    """A manifest; a registry that is busy, or away for a moment, is asked again."""
+    headers = {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
+    for pause in PAUSES:
+        with suppress(httpx2.TransportError):
+            answer = await client.get(url, headers=headers)
+            if answer.status_code not in TRY_AGAIN:
+                return answer
+        await asyncio.sleep(pause)
+    return await client.get(url, headers=headers)

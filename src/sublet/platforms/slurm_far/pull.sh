@@ -1,0 +1,15 @@
+# Has Apptainer on this host make an image of a registry, for many to share; nothing else is left of the making. Arguments: the
+# root directory, the image's name in `kept` (as keep.sh made it), Apptainer, and the image's location.
+dir=$1/kept/$2 tool=$3 location=$4
+made=$dir/pull.$$
+trap '' HUP PIPE
+umask 077
+mkdir -p "$made/tmp" || exit 73
+for prefix in APPTAINER SINGULARITY; do
+    export "${prefix}_CONFIGDIR=$made" "${prefix}_CACHEDIR=$made/cache" "${prefix}_TMPDIR=$made/tmp"
+done
+nice "$tool" --silent pull --disable-cache --force "$made/image" "$location" </dev/null >&2
+code=$?
+[ "$code" = 0 ] && chmod a-w "$made/image" && mv -f "$made/image" "$dir/content" || code=75
+chmod -R u+rwX "$made" && rm -rf "$made"
+exit "$code"

@@ -1,0 +1,111 @@
+"""Images of a real registry are fetched whole, every part checked, and the same image is always the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sublet.core.request import Data
+from sublet.errors import DataNotThere
+from sublet.kinds.inside.image_files import Archive
+from sublet.movers.oci import OciMover
+from sublet.movers.registries import read_reference
+from tests.real import images
+from tests.registries import Registry, registry
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not images.made_busybox(), reason="busybox-static is not installed"),
+]
+
+
+@pytest.fixture(params=["", "a-token"], ids=["open", "with a token"])
+def server(request: pytest.FixtureRequest) -> Iterator[Registry]:
+    with registry(token=request.param) as one:
+        yield one
+
+
+@pytest.fixture
+def pushed(server: Registry, tmp_path: Path) -> str:
+    """The digest of the manifest of `tools/box:1`."""
+    images.oci_archive(tmp_path / "box.tar")
+    return server.push("tools/box", "1", tmp_path / "box.tar")
+
+
+def image(location: str) -> Data:
+    return Data("image", "simple-data-resource", f"docker://{location}")
+
+
+def folder(tmp_path: Path, name: str) -> Path:
+    (tmp_path / name).mkdir()
+    return tmp_path / name
+
+
+async def test_an_image_comes_as_an_archive_that_is_known_by_its_digest(
+    server: Registry, pushed: str, tmp_path: Path
+) -> None:
+    first, second = folder(tmp_path, "first"), folder(tmp_path, "second")
+    steps: list[tuple[int, int | None]] = []
+    await OciMover().bring(image(f"{server.address}/tools/box:1"), first, lambda *step: steps.append(step))
+    await OciMover().bring(image(f"{server.address}/tools/box@{pushed}"), second, lambda *step: None)
+    assert [path.name for path in first.iterdir()] == ["image.tar"]
+    assert (first / "image.tar").read_bytes() == (second / "image.tar").read_bytes()
+    assert steps[-1][0] == steps[-1][1]
+    archive = Archive(str(first / "image.tar"))
+    archive.verify_layers()
+    archive.close()
+    assert pushed in archive.known_as()
+
+
+async def test_an_image_for_many_machines_is_known_by_the_digest_that_it_was_asked_for_with(
+    server: Registry, pushed: str, tmp_path: Path
+) -> None:
+    index = server.push_index("tools/many", "2", pushed)
+    server.manifests["tools/many", pushed] = server.manifests["tools/box", pushed]
+    pinned = await OciMover().pin(image(f"{server.address}/tools/many:2"))
+    assert pinned.location == f"docker://{server.address}/tools/many@{index}"
+    target = folder(tmp_path, "many")
+    await OciMover().bring(pinned, target, lambda *step: None)
+    archive = Archive(str(target / "image.tar"))
+    archive.close()
+    assert {index, pushed} <= set(archive.known_as())
+
+
+async def test_what_is_not_there_or_is_something_else_is_not_brought(
+    server: Registry, pushed: str, tmp_path: Path
+) -> None:
+    mover, target = OciMover(), folder(tmp_path, "wrong")
+    for location, why in (
+        (f"{server.address}/tools/nothing:1", "no such image"),
+        (f"{server.address}/tools/box@sha256:{'1' * 64}", "no such image"),
+        ("127.0.0.1:9/tools/box:1", "onnect"),
+    ):
+        with pytest.raises(DataNotThere, match=why):
+            await mover.bring(image(location), target, lambda *step: None)
+    other = "sha256:" + "2" * 64
+    server.manifests["tools/box", other] = server.manifests["tools/box", pushed]
+    with pytest.raises(DataNotThere, match=f"what .* has as {other} is {pushed}"):
+        await mover.bring(image(f"{server.address}/tools/box@{other}"), target, lambda *step: None)
+    for digest in server.blobs:
+        server.blobs[digest] = b"x" * len(server.blobs[digest])
+    with pytest.raises(DataNotThere, match="its checksum is"):
+        await mover.bring(image(f"{server.address}/tools/box:1"), target, lambda *step: None)
+    assert not (target / "image.tar").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "registry", "name", "which"),
+    [
+        ("alpine", "registry-1.docker.io", "library/alpine", "latest"),
+        ("docker://docker.io/owner/tool:2", "registry-1.docker.io", "owner/tool", "2"),
+        ("ghcr.io/a/b/c:v1", "ghcr.io", "a/b/c", "v1"),
+        ("localhost:5000/x", "localhost:5000", "x", "latest"),
+        ("localhost/x", "localhost", "x", "latest"),
+    ],
+)
+def test_a_reference_means_what_it_means_to_every_tool(text: str, registry: str, name: str, which: str) -> None:
+    found = read_reference(text)
+    assert found
+    assert (found.registry, found.name, found.tag) == (registry, name, which)

@@ -1,0 +1,137 @@
+"""Containers on a cluster, by Apptainer: an image is sent or pulled once, checked, and sees only what it should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.client import Client
+from tests.real import images
+from tests.real.researchers import at
+from tests.registries import registry
+from tests.serving import eventually
+from tests.sites import Site
+from tests.sites import running as site_running
+
+KEPT = "/home/researcher/.sublet/kept"
+WRONG = "sha256:" + "0" * 64
+
+
+@pytest.fixture(scope="module")
+def box(swept: None) -> Iterator[Site]:
+    if not images.made_busybox():
+        pytest.skip("busybox-static is not installed")
+    with site_running("--base", "box", "--nodes", "2") as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def client(box: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with at(box, tmp_path_factory.mktemp("own") / "home") as person:
+        client = person.serving.start()
+        assert person.signs_in() == 0, person.said
+        eventually(lambda: client.ask(run=["true"], platform=box.name).result == "YES", "an offer", 90)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("images")
+
+
+def asked(client: Client, site: Site, image: Any, *words: str, **wishes: Any) -> Any:
+    """A session of a container, accepted."""
+    common = {"platform": site.name, "time": "3m", "memory": "200MiB", "image": image, "run": list(words)}
+    offers = client.ask(**(common | wishes))
+    assert offers, offers.reasons
+    return offers[0].accept()
+
+
+def said(session: Any, stream: str = "stdout") -> str:
+    return "".join(session.logs(stream=stream))
+
+
+def kept(site: Site) -> list[str]:
+    return sorted(site.on("researcher@login", "ls", KEPT, check=False).split())
+
+
+def test_two_sessions_with_one_image_send_it_once_and_see_only_what_they_should(
+    client: Client, box: Site, made: Path
+) -> None:
+    images.oci_archive(made / "box.tar", Entrypoint=[])
+    (made / "cube.txt").write_text("a cube\n")
+    data = [{"name": "cube", "location": f"file://{made}/cube.txt", "path": "/input"}]
+    script = (
+        "cat /input/cube.txt; echo x >/input/new || echo refused; echo left >out.txt; ls /home; ls -a /root"
+        "; env; exit 7"
+    )
+    image = f"file://{made}/box.tar"
+    first = asked(client, box, image, "sh", "-c", script, data=data)
+    second = asked(client, box, image, "sh", "-c", "echo second")
+    assert first.wait(timeout=120).exit_code == 7, said(first, "stderr")
+    assert second.wait(timeout=120).exit_code == 0, said(second, "stderr")
+    lines = said(first).splitlines()
+    assert lines[:2] == ["a cube", "refused"]
+    assert "FROM_IMAGE=yes" in lines
+    assert not any("SLURM" in line or "SUBLET_SESSION" in line or ".ssh" in line for line in lines), lines
+    assert first.result("out.txt").text() == "left\n"
+    assert said(second) == "second\n"
+    assert said(first, "stderr").count("once for all sessions") + said(second, "stderr").count("once for all") == 1
+    assert len(kept(box)) == 1
+    assert box.on("researcher@login", "find", "/home/researcher", "-name", ".apptainer") == ""
+
+
+def test_an_image_of_a_registry_that_only_this_machine_reaches_is_fetched_here_and_sent_once(
+    client: Client, box: Site, made: Path
+) -> None:
+    images.oci_archive(made / "near.tar", Entrypoint=[], Env=["PATH=/bin", "NEAR=yes"])
+    before = kept(box)
+    with registry() as near:
+        digest = near.push("tools/near", "1", made / "near.tar")
+        sessions = [
+            asked(client, box, f"{near.address}/tools/near:1", "sh", "-c", "echo near $NEAR"),
+            asked(client, box, f"docker://{near.address}/tools/near@{digest}", "sh", "-c", "echo near $NEAR"),
+            asked(client, box, {"locations": [f"{near.address}/tools/near:1"], "digest": WRONG}, "true"),
+            asked(client, box, f"{near.address}/tools/nothing:1", "true"),
+        ]
+        for session in sessions:
+            session.wait(timeout=120)
+    assert [said(session) for session in sessions[:2]] == ["near yes\n"] * 2, said(sessions[0], "stderr")
+    assert len(set(kept(box)) - set(before)) == 1
+    for session in sessions[2:]:
+        assert (session.phase, session.end.kind) == ("FAILED", "staging-failed")
+        assert "no such image" in session.end.detail
+
+
+def test_an_image_of_a_registry_that_the_login_host_reaches_is_pulled_there_once(
+    client: Client, box: Site, made: Path
+) -> None:
+    images.oci_archive(made / "far.tar", Entrypoint=[], Env=["PATH=/bin", "FAR=yes"])
+    box.on("researcher@login", "sh", "-c", "echo export APPTAINER_NOHTTPS=true >>~/.bashrc")  # no certificate here
+    with registry(box.facts["here"]) as far:
+        digest = far.push("tools/far", "1", made / "far.tar")
+        image = f"{far.address}/tools/far@{digest}"
+        sessions = [asked(client, box, image, "sh", "-c", "echo far $FAR") for _ in range(2)]
+        for session in sessions:
+            session.wait(timeout=120)
+        assert [said(session) for session in sessions] == ["far yes\n"] * 2, said(sessions[0], "stderr")
+        assert far.fetched() == 2, "its configuration and its layer, once each"
+    assert f"oci-{digest.replace(':', '-')}" in kept(box)
+
+
+@pytest.mark.parametrize("form", ["archive", "sif"])
+def test_an_image_that_is_not_the_one_that_was_meant_is_refused(
+    client: Client, box: Site, made: Path, form: str
+) -> None:
+    path = made / f"meant.{'tar' if form == 'archive' else 'sif'}"
+    right = images.docker_archive(path) if form == "archive" else images.digest(images.sif(path).read_bytes())
+    location = f"file://{path}"
+    session = asked(client, box, {"locations": [location], "digest": right}, "a", "b").wait(timeout=120)
+    assert session.exit_code == 0, said(session, "stderr")
+    assert said(session) == ("entry a b\n" if form == "archive" else "run script: a b\n")
+    session = asked(client, box, {"locations": [location], "digest": WRONG}, "a").wait(timeout=120)
+    assert (session.phase, session.end.kind) == ("FAILED", "staging-failed"), session.end
+    assert WRONG in session.end.detail
