@@ -161,6 +161,12 @@ class LoginNeeded(SubletError):
     exit_code = 4
 
 
+class AccountRefused(LoginNeeded):
+    """The service account at {platform} can't sign in: {why}"""
+
+    hint = "Its operator must act; sessions wait meanwhile."
+
+
 class ServiceUnreachable(SubletError):
     """No Sublet service answers at {address}: {why}"""
 

@@ -8,8 +8,8 @@ import click
 
 from sublet.cli.command import command
 from sublet.cli.output import Output
-from sublet.errors import NotFound
-from sublet.home import sublet_home
+from sublet.errors import BadRequest, NoOwnLogins, NotFound
+from sublet.home import Home, sublet_home
 from sublet.systems.own import Systems
 
 if TYPE_CHECKING:
@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 def own_names(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """The person's own systems, for completion."""
     return [name for name in Systems(sublet_home().systems).own_names() if name.startswith(begun)]
+
+
+def mode_of(home: Home) -> str:
+    """What the home's service is for, as its settings say."""
+    import os
+    import tomllib
+
+    try:
+        with open(home.settings, "rb") as file:
+            said = tomllib.load(file)
+    except (OSError, tomllib.TOMLDecodeError):
+        said = {}
+    return os.environ.get("SUBLET_MODE") or str(said.get("mode", "personal"))
 
 
 def login_of(name: str) -> Login:
@@ -33,6 +46,13 @@ def login_of(name: str) -> Login:
     system = systems.find(name)
     if name not in systems.own_names():
         raise NotFound(f"{name} is in the catalogue, but not yet yours.", hint=f"sublet system add {name} --user NAME")
+    if system.key:
+        raise BadRequest(
+            f"{name} has a service account's key, so it is signed in to by itself.",
+            hint=f"`sublet platform check {name}` tries it.",
+        )
+    if mode_of(home) == "gateway":
+        raise NoOwnLogins(platform=name)
     door: Any = door_of(system)
     return Login(control=Path(home.root) / "run" / "ssh", platform=name, **door)
 

@@ -126,6 +126,7 @@ def show(out: Output, name: str) -> None:
 @click.option("--host", metavar="HOST", multiple=True, help="Where to sign in. Can be repeated.")
 @click.option("--port", metavar="N", type=click.IntRange(1, 65535), help="The port of its SSH.")
 @click.option("--user", metavar="USER", help="Your name there.")
+@click.option("--key", metavar="FILE", help="A service account's private key: it lets it in, and nobody is asked.")
 @click.option("--project", metavar="NAME", help="The project that is charged, if none is said.")
 @click.option("--queue", metavar="NAME", help="The queue to use, if none is said.")
 @click.option("--constraint", metavar="NAME", help="The sort of node to use, if none is said.")

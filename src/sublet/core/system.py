@@ -165,6 +165,7 @@ class System:
     # The person's own
     like: str = ""  # the catalogue's system that it was made from
     user: str = ""
+    key: str = ""  # a service account's, which lets it in with nobody asked; a certificate may be beside it
     port: int | None = None
     project: str = ""
     queue: str = ""

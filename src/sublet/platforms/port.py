@@ -87,6 +87,11 @@ class Platform(BaseModel):
     plays: ClassVar[bool] = False  # whether it only plays: no process is run
     name: str = Field(description="What the platform is called: its name in the settings.")
 
+    @property
+    def asks_a_person(self) -> bool:
+        """Whether a person must sign in to it, by what its settings say."""
+        return False
+
     async def open(self, home: Path) -> None:
         """Get ready; `home` is a directory of the service's own, for this platform."""
 

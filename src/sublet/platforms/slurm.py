@@ -34,7 +34,8 @@ from sublet.platforms import slurm_commands as to
 from sublet.platforms import slurm_offers as offering
 from sublet.platforms import slurm_readers as read
 from sublet.platforms.kept import KeptFiles
-from sublet.platforms.port import Duration, Kept, Platform, Progress, ResultFile, Survey, quietly
+from sublet.platforms.port import Duration, Kept, Progress, ResultFile, Survey, quietly
+from sublet.platforms.remote import Remote
 from sublet.platforms.sessiondir import KEY, remove_tree
 from sublet.platforms.slurm_job import far, inside, packed, program
 from sublet.platforms.slurm_offers import Site
@@ -43,9 +44,6 @@ from sublet.platforms.slurm_pace import Pace
 from sublet.platforms.slurm_probe import probe
 from sublet.platforms.slurm_survey import Surveyor
 from sublet.platforms.slurm_watch import Watch
-from sublet.reach.local import LocalReach
-from sublet.reach.login import Login
-from sublet.reach.port import Reach
 
 CHUNK = 1 << 22
 SIF_TOOLS = ("apptainer", "singularity")
@@ -68,7 +66,7 @@ def _name(word: str) -> str:
 Name = Annotated[str, AfterValidator(_name)]
 
 
-class Slurm(Platform):
+class Slurm(Remote):
     """A cluster with Slurm."""
 
     kind: ClassVar[str] = "slurm"
@@ -78,11 +76,6 @@ class Slurm(Platform):
         default="predicted",
         description="`predicted`: a queue that others share. `booked`: `reservation` or `queue` is Sublet's alone.",
     )
-    host: str = Field(default="", description="The login host, or its name in ~/.ssh/config; empty: Slurm is here.")
-    user: str = Field(default="", description="The user name there; empty: as ssh's own configuration says.")
-    port: int = Field(default=0, ge=0, le=65535, description="The port of sshd there; 0: as ssh's configuration says.")
-    ssh: dict[str, str] = Field(default_factory=dict, description="More options for ssh, as in ssh_config(5).")
-    shared: bool = Field(default=True, description="Whether the centre allows many commands over one connection.")
     queue: Name = Field(default="", description="The partition to use; empty: each that fits is asked.")
     project: Name = Field(default="", description="The account that pays.")
     qos: Name = Field(default="", description="The quality of service to ask for.")
@@ -118,8 +111,6 @@ class Slurm(Platform):
     )
     fresh: Duration = Field(default=timedelta(minutes=5), description="How long a survey is good for.")
     _home: Path = PrivateAttr()
-    _reach: Reach | None = PrivateAttr(default=None)
-    _login: Login | None = PrivateAttr(default=None)
     _watch: Watch = PrivateAttr()
     _pace: Pace = PrivateAttr()
     _root: str = PrivateAttr(default="")
@@ -138,38 +129,7 @@ class Slurm(Platform):
         self._kept = KeptFiles(self.name, self._owner)
         self._surveyor = await asyncio.to_thread(Surveyor, self.name, self._home / "survey.json", self.fresh)
         if self._reach is None:
-            self._reach = self._way()
-
-    def use(self, reach: Reach) -> None:
-        """Reach the system in this way, instead of by the settings; before it is opened."""
-        self._reach = reach
-
-    def _way(self) -> Reach:
-        if not self.host:
-            return LocalReach(self.name)
-        control = self._home.parent.parent / "run" / "ssh"
-        self._login = Login(
-            self.host,
-            control=control,
-            platform=self.name,
-            user=self.user,
-            port=self.port,
-            options=self.ssh,
-            shared=self.shared,
-        )
-        return self._login.reach
-
-    @property
-    def login(self) -> Login | None:
-        """The login to its login host, if it has one."""
-        return self._login
-
-    @property
-    def reach(self) -> Reach:
-        """How the system is reached."""
-        if self._reach is None:
-            raise PlatformUnreachable(platform=self.name, why="it is not open")
-        return self._reach
+            self._reach = self.way(self._home.parent.parent / "run" / "ssh")
 
     async def close(self) -> None:
         """Let go; jobs and a person's login stay."""

@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import tempfile
 from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from sublet.errors import PlatformRefused, PlatformUnreachable, SubletError
+from sublet.reach.asking import ask_ssh, master
 from sublet.reach.batch import LISTEN, Batch
+from sublet.reach.certificates import expired, expires
 from sublet.reach.channel import Channel, Cut
 from sublet.reach.prompts import Prompter, answering
 from sublet.reach.record import Record, new_record, read_record
 from sublet.reach.refusals import read_refusal
-from sublet.reach.ssh import CHANNELS, SshReach, ask_ssh, configuration, master
+from sublet.reach.ssh import CHANNELS, SshReach
 from sublet.reach.target import Target, private
 from sublet.reach.visit import Visit, open_door
 
-_ENDS = re.compile(r"Valid: from \S+ to (\S+)")  # as ssh-keygen tells it; one without end is "Valid: forever"
 _PATIENCE = 300.0  # seconds that a person has for all the questions
 _WORDS = 1 << 16  # of what ssh says
 
@@ -113,14 +113,7 @@ class Login:
 
     async def expires(self) -> datetime | None:
         """When the last of the certificates that ssh would show stops being valid; None: it shows none that ends."""
-        settings = await configuration(self.target)
-        names = settings.get("certificatefile", []) + [f"{key}-cert.pub" for key in settings.get("identityfile", [])]
-        ends: list[datetime] = []
-        for name in names:
-            path = os.path.expanduser(name.strip('"'))  # noqa: ASYNC240 - a look at the environment
-            _, said = await ask_ssh(("env", "TZ=UTC", "ssh-keygen", "-L", "-f", path))
-            ends += [datetime.fromisoformat(end).replace(tzinfo=UTC) for end in _ENDS.findall(said)]
-        return max(ends, default=None)
+        return await expires(self.target)
 
     async def _standing(self) -> int | None:
         """The process that holds it open already; what a dead one left behind is removed."""
@@ -178,8 +171,8 @@ class Login:
 
     async def _refusal(self, words: str) -> SubletError:
         error = read_refusal(self.reach.name, self.target.host, words)
-        end = await self.expires() if isinstance(error, PlatformRefused) else None
-        if end is None or end > datetime.now(UTC):
+        end = await expired(self.target) if isinstance(error, PlatformRefused) else None
+        if end is None:
             return error
         return PlatformRefused(
             f"{error.message} The certificate expired on {end:%Y-%m-%d %H:%M} UTC.",

@@ -7,10 +7,12 @@ import contextlib
 import random
 import re
 import time
-from asyncio.subprocess import DEVNULL, PIPE
+from datetime import datetime
 
 from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, SubletError
+from sublet.reach.asking import configuration, master
 from sublet.reach.batch import LISTEN, Batch
+from sublet.reach.certificates import expired
 from sublet.reach.channel import Channel, Cut, NotSent
 from sublet.reach.port import Outcome
 from sublet.reach.record import elsewhere
@@ -35,6 +37,7 @@ class SshReach(ShellReach):
         self.visit: Visit | None = None  # while a person's deliberate login is open, all goes over it
         self._free = asyncio.Semaphore(at_once)
         self._answered = (-_FRESH, True)
+        self._certificate: tuple[float, datetime | None] = (-_FRESH, None)
 
     async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
         """Bring a batch there; one that the far side had no channel for is brought again."""
@@ -84,7 +87,20 @@ class SshReach(ShellReach):
             return PlatformUnreachable(platform=self.name, why=last_words(cut.words))
         if self.target.record.exists() and not await self._answers():
             return PlatformUnreachable(platform=self.name, why=f"{self.target.host} does not answer")
-        return elsewhere(self.target) or LoginNeeded(platform=self.name)
+        return elsewhere(self.target) or await self._lapsed()
+
+    async def _lapsed(self) -> LoginNeeded:
+        """A login is needed; where a certificate is what lets one in, a new one may be needed first."""
+        when, end = self._certificate
+        if time.monotonic() - when >= _FRESH:
+            end = await expired(self.target, named=True)
+            self._certificate = (time.monotonic(), end)
+        if end is None:
+            return LoginNeeded(platform=self.name)
+        return LoginNeeded(
+            f"The certificate for {self.name} expired on {end:%Y-%m-%d %H:%M} UTC.",
+            hint=f"Get a new one from the centre, then: sublet system login {self.name}",
+        )
 
     async def _answers(self) -> bool:
         """Whether the host is there at all; a host behind a jump host or a proxy is taken to be."""
@@ -93,42 +109,6 @@ class SshReach(ShellReach):
             answered = await _greets(self.target)
             self._answered = (time.monotonic(), answered)
         return answered
-
-
-async def ask_ssh(argv: tuple[str, ...], seconds: float = 5.0) -> tuple[int, str]:
-    """Run an ssh that needs no person: its exit code, and all that it said; 255 if it hangs."""
-    process = await asyncio.create_subprocess_exec(
-        *argv, stdin=DEVNULL, stdout=PIPE, stderr=asyncio.subprocess.STDOUT, start_new_session=True
-    )
-    try:
-        async with asyncio.timeout(seconds):
-            said, _ = await process.communicate()
-    except TimeoutError:
-        return 255, "it hangs"
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await asyncio.shield(process.wait())
-    return process.returncode or 0, said.decode("utf-8", "replace")
-
-
-async def master(target: Target) -> int | None:
-    """The process that holds the shared connection open; None: there is none."""
-    if not target.socket.exists():
-        return None
-    code, said = await ask_ssh(target.to_check())
-    found = re.search(r"pid=(\d+)", said)
-    return int(found[1]) if code == 0 and found else None
-
-
-async def configuration(target: Target) -> dict[str, list[str]]:
-    """ssh's settings for a target, as it would use them."""
-    _, said = await ask_ssh(target.to_explain())
-    settings: dict[str, list[str]] = {}
-    for line in said.splitlines():
-        key, _, value = line.partition(" ")
-        settings.setdefault(key, []).append(value)
-    return settings
 
 
 async def _greets(target: Target) -> bool:

@@ -25,6 +25,11 @@ from sublet.service.systems import Stamp, directory_of, stamp_of, systems_of
 from sublet.settings import Settings
 from sublet.store.store import Store
 
+OWN_LOGIN = (
+    "A person would have to sign in to it, and a gateway takes nobody's password or code. "
+    "Give it `key`, the private key of a service account."
+)
+
 
 @dataclass
 class Service(Logins):
@@ -43,7 +48,7 @@ class Service(Logins):
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         store = await asyncio.to_thread(Store.open, settings.database_url)
         kinds = survey_kinds()
-        platforms, bad = load_platforms(settings.platforms)
+        platforms, bad = admitted(*load_platforms(settings.platforms), settings.mode)
         roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()
         movers = survey_movers(roots, public_only=settings.mode == "gateway" and not settings.private_data)
         broken = {f"kind {name}": why for name, why in kinds.broken.items()}
@@ -88,7 +93,7 @@ class Service(Logins):
 
     async def _take_up(self) -> None:
         wanted, wrong = await asyncio.to_thread(systems_of, self.settings)
-        made, bad = load_platforms(wanted)
+        made, bad = admitted(*load_platforms(wanted), self.settings.mode)
         for name in [name for name in self._systems if not alike(made.get(name), self.platforms_by_name[name])]:
             await self.platforms_by_name.pop(name).close()
             self.surveys.pop(name, None)
@@ -117,6 +122,15 @@ class Service(Logins):
         for phase, count in counts.items():
             metrics.sessions.labels(phase).set(count)
         return metrics.page()
+
+
+def admitted(
+    platforms: dict[str, Platform], broken: dict[str, str], mode: str
+) -> tuple[dict[str, Platform], dict[str, str]]:
+    """Those that this mode may use: a person's own logins are for personal mode, a gateway's accounts have keys."""
+    own = {name for name, platform in platforms.items() if mode == "gateway" and platform.asks_a_person}
+    kept = {name: platform for name, platform in platforms.items() if name not in own}
+    return kept, broken | dict.fromkeys(own, OWN_LOGIN)
 
 
 def alike(new: Platform | None, old: Platform) -> bool:

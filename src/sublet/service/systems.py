@@ -33,14 +33,9 @@ def stamp_of(directory: Path) -> Stamp:
 
 
 def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """The settings of a platform for each system that can be one, and what is wrong with the others.
-
-    Own logins are for personal mode: a gateway has none.
-    """
+    """The settings of a platform for each system that can be one, and what is wrong with the others."""
     platforms: dict[str, dict[str, Any]] = {}
     broken: dict[str, str] = {}
-    if settings.mode != "personal":
-        return platforms, broken
     systems = Systems(str(directory_of(settings)))
     for name in systems.own_names():
         try:
@@ -62,5 +57,9 @@ def platform_of(system: System) -> dict[str, Any]:
     words = known.words if known else {"partition": system.queue}
     values: dict[str, Any] = {"kind": "slurm", "project": system.project, "constraint": system.constraint}
     values |= {"queue": words.get("partition", ""), "qos": words.get("qos", "")}
-    values |= {"ssh": door.pop("options"), "refuses": tuple(option.lstrip("-") for option in system.refuses)}
+    values |= {
+        "key": system.key,
+        "ssh": door.pop("options"),
+        "refuses": tuple(option.lstrip("-") for option in system.refuses),
+    }
     return values | door

@@ -291,6 +291,7 @@ SYSTEM: dict[str, Read] = {
     "doubts": texts,
     "sources": _source,
     "user": word,
+    "key": text,
     "port": count,
     "project": word,
     "queue": word,

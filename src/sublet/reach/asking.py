@@ -1,0 +1,45 @@
+"""Questions to ssh that need no person: is the connection there, and how would you go there?"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from asyncio.subprocess import DEVNULL, PIPE
+
+from sublet.reach.target import Target
+
+
+async def ask_ssh(argv: tuple[str, ...], seconds: float = 5.0) -> tuple[int, str]:
+    """Run an ssh that needs no person: its exit code, and all that it said; 255 if it hangs."""
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdin=DEVNULL, stdout=PIPE, stderr=asyncio.subprocess.STDOUT, start_new_session=True
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            said, _ = await process.communicate()
+    except TimeoutError:
+        return 255, "it hangs"
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await asyncio.shield(process.wait())
+    return process.returncode or 0, said.decode("utf-8", "replace")
+
+
+async def master(target: Target) -> int | None:
+    """The process that holds the shared connection open; None: there is none."""
+    if not target.socket.exists():
+        return None
+    code, said = await ask_ssh(target.to_check())
+    found = re.search(r"pid=(\d+)", said)
+    return int(found[1]) if code == 0 and found else None
+
+
+async def configuration(target: Target) -> dict[str, list[str]]:
+    """ssh's settings for a target, as it would use them."""
+    _, said = await ask_ssh(target.to_explain())
+    settings: dict[str, list[str]] = {}
+    for line in said.splitlines():
+        key, _, value = line.partition(" ")
+        settings.setdefault(key, []).append(value)
+    return settings

@@ -1,0 +1,34 @@
+"""Certificates that ssh would show, and until when they are valid."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import UTC, datetime
+
+from sublet.reach.asking import ask_ssh, configuration
+from sublet.reach.target import Target
+
+_ENDS = re.compile(r"Valid: from \S+ to (\S+)")  # as ssh-keygen tells it; one without end is "Valid: forever"
+_USUAL = re.compile(r"/\.ssh/id_(rsa|dsa|ecdsa|ecdsa_sk|ed25519|ed25519_sk|xmss)$")
+
+
+async def expires(target: Target, *, named: bool = False) -> datetime | None:
+    """When the last certificate stops being valid; None: there is none that ends.
+
+    Only those that were `named` for this host, by a setting or in the ssh configuration: others may be for another one.
+    """
+    settings = await configuration(target)
+    keys = [key for key in settings.get("identityfile", []) if not (named and _USUAL.search(key.strip('"')))]
+    ends: list[datetime] = []
+    for name in settings.get("certificatefile", []) + [f"{key}-cert.pub" for key in keys]:
+        path = os.path.expanduser(name.strip('"'))  # noqa: ASYNC240 - a look at the environment
+        _, said = await ask_ssh(("env", "TZ=UTC", "ssh-keygen", "-L", "-f", path))
+        ends += [datetime.fromisoformat(end).replace(tzinfo=UTC) for end in _ENDS.findall(said)]
+    return max(ends, default=None)
+
+
+async def expired(target: Target, *, named: bool = False) -> datetime | None:
+    """When the last certificate stopped being valid, if it has."""
+    end = await expires(target, named=named)
+    return end if end is not None and end <= datetime.now(UTC) else None

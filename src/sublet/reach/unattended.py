@@ -1,0 +1,90 @@
+"""A service account's way: a key or a certificate opens the login by itself, and nobody is ever asked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+
+from sublet.errors import AccountRefused, LoginNeeded, PlatformRefused
+from sublet.reach.batch import Batch
+from sublet.reach.certificates import expired
+from sublet.reach.login import Login
+from sublet.reach.port import Outcome
+from sublet.reach.prompts import nobody
+from sublet.reach.shell import ShellReach
+
+_AGAIN = 60.0  # seconds until a host that refused the account is tried again, unless its key is another by then
+_SECONDS = 60.0
+
+
+def by_key(key: str) -> dict[str, str]:
+    """What makes ssh use this key, the certificate beside it, and nothing that a person would have to type."""
+    return {
+        "IdentityFile": key,
+        "IdentitiesOnly": "yes",
+        "PreferredAuthentications": "publickey",
+        "PasswordAuthentication": "no",
+        "KbdInteractiveAuthentication": "no",
+        "BatchMode": "yes",
+    }
+
+
+class UnattendedReach(ShellReach):
+    """Commands over a login that is opened when it is needed, and again when it has lapsed."""
+
+    def __init__(self, login: Login, key: str) -> None:
+        """Use this login; the key, and the certificate beside it or in its options, are what lets it in."""
+        super().__init__(login.reach.name)
+        self._login = login
+        self._files = (key, login.target.options.get("CertificateFile", f"{key}-cert.pub"))
+        self._opening = asyncio.Lock()
+        self._refused: tuple[float, object, AccountRefused] | None = None
+
+    async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
+        """Bring a batch there; one that there was no login for is brought once there is one."""
+        try:
+            return await self._login.reach.exchange(batch, seconds)
+        except LoginNeeded:  # nothing was sent
+            await self._open()
+        return await self._login.reach.exchange(batch, seconds)
+
+    async def close(self) -> None:
+        """End the login: unlike a person's, it can be had again."""
+        await self._login.close()
+
+    async def _open(self) -> None:
+        async with self._opening:
+            stamp = [_changed(file) for file in self._files]
+            if self._refused and self._refused[1] == stamp and time.monotonic() - self._refused[0] < _AGAIN:
+                raise self._refused[2]
+            try:
+                if end := await expired(self._login.target):
+                    raise self._too_old(f"{end:%Y-%m-%d %H:%M}")
+                await self._login.open(nobody, _SECONDS)
+            except PlatformRefused as error:
+                refused = AccountRefused(platform=self.name, why=error.message, hint=self._advice(error))
+                self._refused = (time.monotonic(), stamp, refused)
+                raise refused from error
+            self._refused = None
+
+    def _too_old(self, end: str) -> AccountRefused:
+        return AccountRefused(
+            f"The certificate of the service account at {self.name} expired on {end} UTC.",
+            hint=f"Its operator puts a new one into {self._files[1]}; nothing else is needed.",
+        )
+
+    def _advice(self, error: PlatformRefused) -> str:
+        if "was not confirmed" in error.message:
+            return f"Put the host key that the centre publishes for {self._login.target.host} into known_hosts."
+        if "has changed" in error.message:
+            return error.advice
+        return f"Its operator checks the user name, and whether the centre knows {self._files[0]}."
+
+
+def _changed(file: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(os.path.expanduser(file))
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino
