@@ -6,11 +6,13 @@ import json
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sublet.core.parts import INCOMPLETE
 from sublet.core.request import Executable
 from sublet.kinds.bag import BAG
 from tests.real.programs import Place
@@ -138,3 +140,69 @@ def test_the_record_can_be_read_while_the_bag_runs(place: Place) -> None:
         os.close(os.open(place.work / "go", os.O_CREAT))
         process.communicate(timeout=20)
     assert process.returncode == 0
+
+
+def in_parts(place: Place, parts: int, claims: bool, **fields: Any) -> tuple[list[int], int, str]:
+    """Run a bag in parts, one after the other, and join them: the parts' exit codes, the whole's, its last words."""
+    executable = Executable("bag", fields=fields)
+    program = place.program(BAG, executable, {}, cores=1, parts=parts)
+    common = place.directory / "claims"
+    common.mkdir()
+    told = {"SUBLET_PARTS": str(parts)} | ({"SUBLET_CLAIMS": str(common)} if claims else {})
+    codes = [place.run(program, SUBLET_PART=str(number), **told)[0] for number in range(parts)]
+    code, out, _ = place.run(replace(program, argv=program.join))
+    return codes, code, out.splitlines()[-1]
+
+
+@pytest.mark.parametrize("claims", [True, False])
+def test_a_bag_in_parts_leaves_what_one_in_one_piece_leaves(place: Place, claims: bool) -> None:
+    script = 'echo "out $1"; [ "$1" != 17 ] || { echo "err $1" >&2; exit 3; }'
+    fields = {"template": ["sh", "-c", script, "sh", "{x}"], "grid": {"x": list(range(60))}}
+    codes, code, words = in_parts(place, 3, claims, **fields)
+    assert code == 1
+    assert sum(codes) == 1
+    assert words == "bag: 59 succeeded, 1 failed, 0 tried again"
+    lines = records(place)
+    assert sorted(line["task"] for line in lines) == list(range(60))
+    assert all(printed(place, line) == f"out {line['task']}\n" for line in lines)
+    (bad,) = (line for line in lines if line["code"])
+    assert (bad["task"], bad["code"], printed(place, bad, "stderr")) == (17, 3, "err 17\n")
+    assert sorted(path.name for path in place.work.iterdir() if path.name != ".sublet") == [
+        "tasks.err",
+        "tasks.jsonl",
+        "tasks.out",
+    ]
+    part = {line["task"]: line["part"] for line in lines}
+    assert set(part.values()) == ({0} if claims else {0, 1, 2}), "who comes first takes all that it can"
+    if not claims:
+        assert [part[task] for task in range(6)] == [0, 1, 2, 0, 1, 2]
+
+
+def test_parts_that_run_side_by_side_run_every_task_once(place: Place) -> None:
+    fields = {"template": ["sh", "-c", "sleep 0.01; echo {x}"], "grid": {"x": list(range(200))}}
+    program = place.program(BAG, Executable("bag", fields=fields), {}, cores=2, parts=4)
+    common = place.directory / "claims"
+    common.mkdir()
+    told = {"SUBLET_PARTS": "4", "SUBLET_CLAIMS": str(common)}
+    running = [place.start(program, SUBLET_PART=str(number), **told) for number in range(4)]
+    for process in running:
+        with process:
+            process.communicate(timeout=60)
+    assert [process.returncode for process in running] == [0] * 4
+    assert (common / "none-left").exists()
+    assert place.run(replace(program, argv=program.join))[0] == 0
+    lines = records(place)
+    assert sorted(line["task"] for line in lines) == list(range(200))
+    assert len({line["part"] for line in lines}) > 1
+
+
+def test_tasks_of_a_part_that_was_lost_are_named_and_joining_can_be_repeated(place: Place) -> None:
+    fields = {"template": ["sh", "-c", "[ {x} != 40 ] || kill -9 $PPID"], "grid": {"x": list(range(96))}}
+    codes, code, words = in_parts(place, 2, True, **fields)
+    assert codes == [-9, 0]
+    assert code == INCOMPLETE
+    assert words.endswith("have no result: 40-41"), "of the chunk of three that it had claimed, the first was done"
+    program = place.program(BAG, Executable("bag", fields=fields), {}, parts=2)
+    again = place.run(replace(program, argv=program.join))
+    assert (again[0], again[1].splitlines()[-1]) == (code, words)
+    assert len(records(place)) == 94

@@ -16,7 +16,9 @@ from typing import Any
 TASKS_AT_MOST = 1_000_000
 RETRIES_AT_MOST = 100
 PARALLEL_AT_MOST = 1024
-FIELDS = ("tasks", "template", "grid", "file", "retries", "parallel", "environment")
+PARTS_AT_MOST = 1000
+PER_CORE = 50  # tasks that are worth a job of their own, where nobody says how many parts there are to be
+FIELDS = ("tasks", "template", "grid", "file", "retries", "parallel", "parts", "environment")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
@@ -47,6 +49,13 @@ def count(fields: Mapping[str, Any]) -> int | None:
     if fields.get("grid") is not None:
         return math.prod(len(values) for values in fields["grid"].values())
     return len(fields["tasks"])
+
+
+def parts(fields: Mapping[str, Any], cores: int) -> int:
+    """Into how many parts, each with so many cores, a queue may get it: never more than run, or there are, at once."""
+    number = count(fields)
+    wanted: int = fields.get("parts") or (1 if number is None else -(-number // (PER_CORE * cores)))
+    return max(1, min(wanted, number or wanted, fields.get("parallel") or wanted))
 
 
 def expand(fields: Mapping[str, Any], lines: Iterable[str] = ()) -> Iterator[Task]:
@@ -118,7 +127,8 @@ def problems(fields: Mapping[str, Any]) -> list[Problem]:
         where = "grid" if "grid" in fields else "tasks"
         nearest = "several bags" if number else "one task"
         found.append(Problem(where, message, str(number), str(TASKS_AT_MOST), nearest))
-    return found + _whole(fields, "retries", 0, RETRIES_AT_MOST) + _whole(fields, "parallel", 1, PARALLEL_AT_MOST)
+    found += _whole(fields, "retries", 0, RETRIES_AT_MOST) + _whole(fields, "parallel", 1, PARALLEL_AT_MOST)
+    return found + _whole(fields, "parts", 1, PARTS_AT_MOST)
 
 
 def _form(fields: Mapping[str, Any]) -> list[Problem]:

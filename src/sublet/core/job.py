@@ -28,11 +28,16 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)  # written below the working directory first
     connects: str = ""  # the connector's kind, when it serves one: "uri:jupyter-lab"
+    join: tuple[str, ...] = ()  # run once after the last part has ended: puts together what the parts left
 
 
 @dataclass(frozen=True)
 class Job:
-    """One program with its resources and its time."""
+    """One program with its resources and its time; or one program, run once for each part of the work.
+
+    Of several parts each is told which it is by the environment (see `core.parts`), has the shape and the time to
+    itself, and may start and end when the others don't.
+    """
 
     program: Program
     shape: Shape
@@ -48,6 +53,7 @@ class Job:
     project: str = ""  # of a shared platform: who pays; empty: as its settings say
     count: int = 1  # how many nodes, where the platform chooses which
     begin: datetime | None = None  # of a shared queue: not before this
+    parts: int = 1
 
 
 class State(StrEnum):
@@ -69,3 +75,4 @@ class JobState:
     ended: datetime | None = None
     connector: Connector | None = None  # where it listens, as the service reaches it: http://127.0.0.1:41233
     condition: str = ""  # in the platform's words
+    until: datetime | None = None  # of several parts: when the time of the last is over, as far as it is known

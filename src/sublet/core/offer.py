@@ -108,6 +108,7 @@ class Offer:
     project: str = ""  # of a shared platform: as the request named it
     count: int = 1  # how many nodes, where the platform chooses which
     begin: datetime | None = None  # of a shared queue: not before this
+    parts: int = 1  # of how many jobs with this shape and duration it is made
 
     @property
     def end(self) -> datetime:

@@ -121,3 +121,4 @@ class Request:
     queue: str = ""  # of a shared platform: only this queue
     qos: str = ""  # of a shared platform: the quality of service to ask for
     project: str = ""  # of a shared platform: who pays
+    parts: int = 1  # into how many parts a shared queue may get it, at most: its kind says that

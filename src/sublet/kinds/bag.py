@@ -1,4 +1,7 @@
-"""A bag: many small tasks from a list, a grid of values or a file of lines, a few at a time on one node."""
+"""A bag: many small tasks from a list, a grid of values or a file of lines, a few at a time.
+
+On one node, or, where a shared queue gets it in parts, on as many nodes as that queue gives them at a time.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from sublet.kinds.port import Kind, Setting, Way
 from sublet.kinds.travel import PROGRAM, packed
 
 BROUGHT = "sublet.tasks"  # the file of lines
+INSIDE = ("kinds/inside/bag_joining.py", "kinds/inside/bag_output.py")
+MODULES = ("core/bag.py", "core/parts.py", *INSIDE)  # that its small program is made of
 
 
 class Bag(Kind):
@@ -33,7 +38,8 @@ class Bag(Kind):
             told = (problem.message, problem.wanted, problem.limit, problem.nearest)
             found.append(Reason(kind, f"executable.{problem.field}", *told))
         if (nodes := request.compute.nodes.min) > 1:
-            told = (f"a bag runs on one node, not {nodes}.", str(nodes), "1", "1 node with more cores, or several bags")
+            nearest = "1 node, and `parts` for several jobs"
+            told = (f"each part of a bag runs on one node, not {nodes}.", str(nodes), "1", nearest)
             found.append(Reason("urn:resource-limit", "compute.nodes.min", *told))
         return found
 
@@ -52,17 +58,22 @@ class Bag(Kind):
         location = executable.fields.get("file")
         return [f.brought(BROUGHT, str(location))] if location is not None else []
 
+    def parts(self, executable: Executable, cores: int) -> int:
+        """As many as it says itself, else as many as its tasks are worth."""
+        return bag.parts(executable.fields, cores)
+
 
 def program(executable: Executable, setting: Setting) -> Program:
     """The small program, and what it is to run."""
     fields = executable.fields
     plan = {
         "fields": {name: fields[name] for name in bag.FIELDS if name in fields and name != "environment"},
-        "parallel": fields.get("parallel") or setting.shape.cores,
+        "parallel": fields.get("parallel") or setting.shape.cores * setting.parts,
         "lines": setting.brought(BROUGHT) if fields.get("file") is not None else "",
     }
-    travels = {PROGRAM: packed("bag_runner", "core/bag.py"), ".sublet/bag.json": json.dumps(plan).encode()}
-    return Program((setting.tool("python3"), PROGRAM), f.environment_of(fields), travels)
+    travels = {PROGRAM: packed("bag_runner", *MODULES), ".sublet/bag.json": json.dumps(plan).encode()}
+    words = (setting.tool("python3"), PROGRAM)
+    return Program(words, f.environment_of(fields), travels, join=(*words, "join"))
 
 
 BAG = Bag()

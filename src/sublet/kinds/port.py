@@ -23,6 +23,7 @@ class Setting:
     duration: timedelta
     mounts: tuple[Mount, ...]
     tools: Mapping[str, str]
+    parts: int = 1  # in how many parts it will run
     secret: str = ""  # for an interactive session: its own
     base_url: str = "/"  # under which path a proxied server is reached: "/connect/UUID/"
 
@@ -72,3 +73,7 @@ class Kind(Protocol):
     def fetches(self, executable: Executable) -> Sequence[Data]:
         """What its ways fetch by themselves, one of these being enough: brought like the above where they can't."""
         return ()
+
+    def parts(self, executable: Executable, cores: int) -> int:
+        """Into how many parts, each with so many cores, a shared queue may best get it."""
+        return 1

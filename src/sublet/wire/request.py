@@ -64,6 +64,7 @@ def read_request(document: Mapping[str, Any], now: datetime) -> Request:
     )
     requested = shape["schedule"]["requested"]
     windows, recurring = _starts(requested.get("start"), shape["compute"].get("starts"), now)
+    where: dict[str, Any] = {name: a_name(shape[name], name) for name in WHERE if name in shape}
     return Request(
         executable=_executable(shape["executable"]) if "executable" in shape else None,
         compute=_compute(shape["compute"], names),
@@ -74,7 +75,7 @@ def read_request(document: Mapping[str, Any], now: datetime) -> Request:
         recurring=recurring,
         costs=_limits(shape, "costs"),
         metrics=_limits(shape, "metrics"),
-        **{name: a_name(shape[name], name) for name in WHERE if name in shape},
+        **where,
     )
 
 

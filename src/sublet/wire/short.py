@@ -43,7 +43,7 @@ _EXTRAS = {
     "bag": {"env": "environment"},
     "interactive": {"env": "environment", "requirements": "requirements"},
 }
-_BAG = ("tasks", "template", "grid", "file", "retries", "parallel")
+_BAG = ("tasks", "template", "grid", "file", "retries", "parallel", "parts")
 _ONLY_SHORT = frozenset(
     {*EXECUTABLES, "env", "cores", "memory", "nodes", "gpus", "time", "start", "max_cost"}
     | {"parameters", "requirements", "entrypoint"}

@@ -4,7 +4,8 @@ In the working directory:
   tasks.jsonl   a line for each attempt as it ends: task, attempt, code, signal, start, seconds, and where its output is
   tasks.out     what the tasks printed, one after the other; `stdout: [offset, length]` in the line says where
   tasks.err     the same for their error output
-Started again in the same directory it goes on with the tasks that have not succeeded.
+Started again in the same directory it goes on with the tasks that have not succeeded. Of several parts each writes
+its own, below `tasks.parts`, and the word `join` puts them together when all have ended.
 """
 
 from __future__ import annotations
@@ -18,78 +19,18 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TextIO
+from itertools import groupby
+from typing import Any
 
 from sublet.core.bag import Task, count, expand
+from sublet.core.parts import NONE_LEFT, Part, chunk_size, fair, is_mine, told
+from sublet.kinds.inside.bag_joining import PARTS, RECORD, join, say
+from sublet.kinds.inside.bag_output import Log, Slot, write_all
 
 GRACE = 3.0  # seconds that interrupted tasks have between SIGTERM and SIGKILL
 SHOWN = 10  # failed tasks that are named at the end
 NOT_FOUND, NOT_RUNNABLE = 127, 126  # what a shell would say
-STREAMS = ("stdout", "stderr")
 WAITED_FOR = {signal.SIGCHLD, signal.SIGTERM}  # blocked, and taken one by one: nothing is interrupted half done
-
-
-class Slot:
-    """A place in which one task runs at a time; what it prints goes to two files that are used again and again."""
-
-    def __init__(self, directory: str, number: int) -> None:
-        """Make its files."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
-        self.files = [os.open(f"{directory}/slot-{number}.{stream}", flags, 0o600) for stream in STREAMS]
-        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        self.actions = [(os.POSIX_SPAWN_DUP2, null, 0)]
-        self.actions += [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(self.files, start=1)]
-
-    def spawn(self, argv: tuple[str, ...], environment: dict[str, str]) -> int:
-        """Start a task here."""
-        return os.posix_spawnp(
-            argv[0],
-            argv,
-            environment,
-            file_actions=self.actions,
-            setsigmask=(),
-            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),  # Python ignores these two, and a program inherits that
-        )
-
-    def collect(self, logs: list[Log]) -> dict[str, Any]:
-        """Move what the task printed to the logs, and say where it is."""
-        places = {}
-        for stream, fd, log in zip(STREAMS, self.files, logs, strict=True):
-            if size := os.fstat(fd).st_size:
-                places[stream] = log.take(fd, size)
-                os.ftruncate(fd, 0)
-        return places
-
-
-class Log:
-    """The output of all tasks, one after the other."""
-
-    def __init__(self, path: str) -> None:
-        """Go on where it ends."""
-        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self.size = os.fstat(self.fd).st_size
-
-    def take(self, source: int, size: int) -> list[int]:
-        """Append `size` bytes of another file; where they are now."""
-        start, done = self.size, 0
-        while done < size and (piece := os.pread(source, min(size - done, 1 << 20), done)):
-            write_all(self.fd, piece)
-            done += len(piece)
-        self.size += done
-        return [start, done]
-
-    def last_line(self, place: list[int]) -> str:
-        """The last line of one piece, for people."""
-        offset, length = place
-        tail = os.pread(self.fd, min(length, 500), offset + max(0, length - 500))
-        lines = tail.decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else ""
-
-
-def write_all(fd: int, data: bytes) -> None:
-    """Write, however many calls it takes."""
-    while data:
-        data = data[os.write(fd, data) :]
 
 
 @dataclass
@@ -106,15 +47,15 @@ class Attempt:
 class Bag:
     """The tasks that are still to be run, those that run, and the record of those that ended."""
 
-    def __init__(self, fields: dict[str, Any], tasks: Iterator[Task], parallel: int, before: dict[int, int]) -> None:
+    def __init__(self, tasks: Iterator[Task], before: dict[int, int], parallel: int, retries: int, part: Part) -> None:
         """`before` has the attempts that each failed task already had; those that succeeded aren't in `tasks`."""
-        self.tasks, self.before = tasks, before
-        self.retries: int = fields.get("retries") or 0
+        self.tasks, self.before, self.retries, self.part = tasks, before, retries, part
+        files = files_of(part)
         self.again: deque[tuple[Task, int, int]] = deque()  # task, attempt, tries left
         self.running: dict[int, tuple[Attempt, int]] = {}
-        self.free = [Slot(".sublet", number) for number in range(parallel)]
-        self.logs = [Log("tasks.out"), Log("tasks.err")]
-        self.record = os.open("tasks.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self.free = [Slot(f".sublet/slot-{part.number}-{number}") for number in range(parallel)]
+        self.logs = [Log(f"{files}.out"), Log(f"{files}.err")]
+        self.record = os.open(f"{files}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self.environment = dict(os.environ)
         self.done = self.failed = self.repeated = 0
         self.shown: list[str] = []
@@ -173,6 +114,8 @@ class Bag:
         line.update(attempt.slot.collect(self.logs))
         if task.name:
             line["name"] = task.name
+        if self.part.of > 1:
+            line["part"] = self.part.number
         if error:
             line["error"] = error
         if self.stopping:
@@ -241,30 +184,68 @@ def lines_of(directory: str) -> Iterator[str]:
             yield from file
 
 
+def files_of(part: Part) -> str:
+    """How the names of its files begin."""
+    return "tasks" if part.of == 1 else f"{PARTS}/{part.number}"
+
+
+def shared_out(tasks: Iterator[Task], total: int, part: Part) -> Iterator[Task]:
+    """The tasks that are this part's: the chunks that it claims, as it gets to them; else its fixed share."""
+    if not part.claims:
+        yield from (task for task in tasks if is_mine(task.number, part))
+        return
+    size = chunk_size(total, part.of)
+    for chunk, some in groupby(tasks, key=lambda task: task.number // size):
+        if claim(part, chunk):
+            yield from some
+    os.close(os.open(os.path.join(part.claims, NONE_LEFT), os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def claim(part: Part, chunk: int) -> bool:
+    """Take a chunk, if nobody has: the link is made once, and says whose it is even if the answer was lost."""
+    path = os.path.join(part.claims, str(chunk))
+    try:
+        os.symlink(str(part.number), path)
+    except FileExistsError:
+        return os.readlink(path) == str(part.number)
+    return True
+
+
 def main() -> int:
-    """Run the bag that `.sublet/bag.json` describes."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
+    """Run the bag that `.sublet/bag.json` describes, or this part of it; told to `join`, put the parts together."""
     with open(".sublet/bag.json", encoding="utf-8") as file:
         plan = json.load(file)
-    fields = plan["fields"]
-    succeeded, tried = read_record("tasks.jsonl")
-    tasks = expand(fields, lines_of(plan["lines"]) if plan["lines"] else ())
-    bag = Bag(fields, (task for task in tasks if task.number not in succeeded), plan["parallel"], tried)
+    known = count(plan["fields"])
+    total = sum(1 for _ in tasks_of(plan)) if known is None else known
+    if sys.argv[1:] == ["join"]:
+        return join(total)
+    signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
+    return run(plan, total, told(os.environ))
+
+
+def tasks_of(plan: dict[str, Any]) -> Iterator[Task]:
+    """All its tasks."""
+    return expand(plan["fields"], lines_of(plan["lines"]) if plan["lines"] else ())
+
+
+def run(plan: dict[str, Any], total: int, part: Part) -> int:
+    """Run what is this part's, and say how it went."""
+    if part.of > 1:
+        os.makedirs(PARTS, exist_ok=True)
+    succeeded, tried = read_record(f"{files_of(part)}.jsonl")
+    mine = shared_out(tasks_of(plan), total, part)
+    parallel = max(1, fair(plan["parallel"], part))
+    left = (task for task in mine if task.number not in succeeded)
+    bag = Bag(left, tried, parallel, plan["fields"].get("retries") or 0, part)
     started = time.monotonic()
-    say(f"{'?' if (total := count(fields)) is None else total} tasks, {plan['parallel']} at a time")
+    say(f"{total} tasks, {parallel} at a time" + (f", in part {part.number} of {part.of}" if part.of > 1 else ""))
     if succeeded:
         say(f"{len(succeeded)} succeeded earlier and aren't run again")
     bag.run()
-    for told in bag.shown:
-        say(told, sys.stderr)
+    for failure in bag.shown:
+        say(failure, sys.stderr)
     if bag.failed > len(bag.shown):
-        say(f"and {bag.failed - len(bag.shown)} more failed: tasks.jsonl has them all", sys.stderr)
+        say(f"and {bag.failed - len(bag.shown)} more failed: {RECORD} has them all", sys.stderr)
     ended = f"{bag.done} succeeded, {bag.failed} failed, {bag.repeated} tried again"
     say(f"{ended}, in {time.monotonic() - started:.1f} s" + (": interrupted before the end" if bag.stopping else ""))
     return 128 + signal.SIGTERM if bag.stopping else 1 if bag.failed else 0
-
-
-def say(text: str, stream: TextIO = sys.stdout) -> None:
-    """Tell the person, at once."""
-    stream.write(f"bag: {text}\n")
-    stream.flush()

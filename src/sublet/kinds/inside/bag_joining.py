@@ -1,0 +1,116 @@
+"""Puts together what the parts of a bag left, as if one had run them all. Travels with the job: Python alone.
+
+`tasks.parts/N.jsonl`, `N.out` and `N.err` of every part N become `tasks.jsonl`, `tasks.out` and `tasks.err`. It can be
+done again at any moment, after a crash or beside another that does the same: what is there is whole, or not there.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO, TextIO
+
+from sublet.core.parts import INCOMPLETE, ranges
+
+PARTS = "tasks.parts"
+RECORD = "tasks.jsonl"
+JOINED = ".sublet/joined"  # where they go, whole, before they are removed
+LOGS = {"stdout": "out", "stderr": "err"}
+TRIES = 3  # another may put them together at the same time
+
+
+def join(total: int) -> int:
+    """Put the parts of a bag with so many tasks together, and say how it ended."""
+    for _ in range(TRIES):
+        try:
+            parts = part_numbers()
+            if parts:
+                merge(parts)
+        except FileNotFoundError:
+            continue  # another has done it meanwhile
+        break
+    return tell(total)
+
+
+def part_numbers() -> list[int]:
+    """The parts that left something, in order; none if they are together already."""
+    try:
+        return sorted({int(name.partition(".")[0]) for name in os.listdir(PARTS)})
+    except FileNotFoundError:
+        return []
+
+
+def merge(parts: Iterable[int]) -> None:
+    """Write the three files aside, then into place, the record last; then the parts' own are not needed any more."""
+    new = f"{JOINED}.{os.getpid()}"
+    with open(f"{new}.jsonl", "w") as record, open(f"{new}.out", "wb") as out, open(f"{new}.err", "wb") as err:
+        logs = {"stdout": out, "stderr": err}
+        for part in parts:
+            starts = {stream: log.tell() for stream, log in logs.items()}
+            for line in lines_of(f"{PARTS}/{part}.jsonl"):
+                record.write(json.dumps(moved(line, starts)) + "\n")
+            for stream, log in logs.items():
+                append(log, f"{PARTS}/{part}.{LOGS[stream]}")
+    for name in ("out", "err", "jsonl"):
+        os.rename(f"{new}.{name}", f"tasks.{name}")
+    os.rename(PARTS, new)
+    shutil.rmtree(new, ignore_errors=True)
+
+
+def lines_of(path: str) -> Iterator[dict[str, Any]]:
+    """The lines of a record; what was cut short is left out."""
+    with opened(path) as file:
+        for raw in file:
+            try:
+                yield json.loads(raw)
+            except ValueError:
+                continue
+
+
+def opened(path: str) -> BinaryIO:
+    """A file of a part; one that was never written is empty, but FileNotFoundError if all parts are gone."""
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        if not os.path.isdir(PARTS):
+            raise
+        return io.BytesIO()
+
+
+def moved(line: dict[str, Any], starts: dict[str, int]) -> dict[str, Any]:
+    """A line of which the output is that much further on."""
+    return line | {stream: [line[stream][0] + at, line[stream][1]] for stream, at in starts.items() if stream in line}
+
+
+def append(log: BinaryIO, path: str) -> None:
+    """Copy all of a file to the end of another."""
+    with opened(path) as file:
+        shutil.copyfileobj(file, log, 1 << 20)
+
+
+def tell(total: int) -> int:
+    """Say how it went; the exit code is what it would have been in one part, unless some tasks have no result."""
+    succeeded: set[int] = set()
+    failed: set[int] = set()
+    attempts = 0
+    for line in lines_of(RECORD) if os.path.exists(RECORD) else ():
+        if line.get("interrupted"):
+            continue
+        attempts += 1
+        (failed if line["code"] != 0 else succeeded).add(line["task"])
+    failed -= succeeded
+    missing = set(range(total)) - succeeded - failed
+    again = attempts - len(succeeded) - len(failed)
+    words = f"{len(succeeded)} succeeded, {len(failed)} failed, {again} tried again"
+    say(words + (f"; {len(missing)} have no result: {ranges(missing)}" if missing else ""))
+    return INCOMPLETE if missing else 1 if failed else 0
+
+
+def say(text: str, stream: TextIO = sys.stdout) -> None:
+    """Tell the person, at once."""
+    stream.write(f"bag: {text}\n")
+    stream.flush()
