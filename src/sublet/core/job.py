@@ -29,6 +29,7 @@ class Program:
     files: Mapping[str, bytes] = field(default_factory=dict)  # written below the working directory first
     connects: str = ""  # the connector's kind, when it serves one: "uri:jupyter-lab"
     join: tuple[str, ...] = ()  # run once after the last part has ended: puts together what the parts left
+    outlives_nodes: bool = False  # of several nodes: it goes on when one of them is lost
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,14 @@ from sublet.core.request import Data, Executable, Request
 
 
 @dataclass(frozen=True)
+class Callback:
+    """Where a program asks the service, once it runs: HTTPS addresses, and the key that it must find there."""
+
+    urls: tuple[str, ...]
+    pin: str  # base64 of the SHA-256 of the public key
+
+
+@dataclass(frozen=True)
 class Setting:
     """Where and with what a program is going to run; the platform fills it in at submit."""
 
@@ -24,8 +32,9 @@ class Setting:
     mounts: tuple[Mount, ...]
     tools: Mapping[str, str]
     parts: int = 1  # in how many parts it will run
-    secret: str = ""  # for an interactive session: its own
+    secret: str = ""  # for an interactive session, and for one that asks the service: its own
     base_url: str = "/"  # under which path a proxied server is reached: "/connect/UUID/"
+    callback: Callback | None = None  # for one that asks the service
 
     def brought(self, name: str) -> str:
         """The directory that one of the things named by `Kind.brings` is in."""
@@ -46,6 +55,7 @@ class Way:
     program: Callable[[Setting], Program]
     prepare: timedelta = timedelta(0)  # how long it takes before it can start (an image to fetch)
     interactive: bool = False  # AVAILABLE with a connector, instead of RUNNING
+    asks: bool = False  # the program asks the service when it runs, with a secret of its own
 
 
 class Kind(Protocol):

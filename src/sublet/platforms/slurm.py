@@ -274,6 +274,7 @@ class Slurm(Remote):
                 await self.send(key, spool / part, part)
         words = (
             *flags(wish, self._account(job.project, job.qos)),
+            *(("--no-kill",) if job.program.outlives_nodes else ()),
             f"--output={root.replace('%', '%%')}/sessions/{key}/slurm.log",
         )
         await self._pace.take()

@@ -17,8 +17,8 @@ import structlog
 from sublet.core.offer import Reason
 from sublet.core.request import Data, Executable
 from sublet.core.session import ACTIVE, Phase, Session
-from sublet.errors import NotFound, NotYours
-from sublet.kinds.port import Kind, Way
+from sublet.errors import NotFound, NotYours, PlatformRefused
+from sublet.kinds.port import Callback, Kind, Way
 from sublet.movers.port import Mover
 from sublet.platforms.port import Platform, Survey
 from sublet.settings import Settings
@@ -80,6 +80,10 @@ class Desk:
         self.nudged.set()
         async with self.happened:
             self.happened.notify_all()
+
+    async def callback(self) -> Callback:
+        """Where programs ask this service; who listens for them knows."""
+        raise PlatformRefused("Nothing listens for pilots here.", hint="Serve with `sublet up` or `sublet serve`.")
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> list[Way]:
         """The ways to run it with these tools; a gateway runs nothing uncontained."""

@@ -124,8 +124,9 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
         duration=session.offer.duration,
         mounts=mounts_of(request, place),
         tools=(await desk.survey(session.offer.platform)).tools,
-        secret=desk.secret(session.id) if way.interactive else "",
+        secret=desk.secret(session.id) if way.interactive or way.asks else "",
         base_url=f"/connect/{session.id}/",
+        callback=await desk.callback() if way.asks else None,
     )
     return Job(
         program=way.program(setting),

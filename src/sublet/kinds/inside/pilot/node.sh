@@ -1,0 +1,80 @@
+# One node's pilot, as it begins: makes a directory on the node's own disk, claims its place in the lease, and becomes what it
+# was given there. What a pilot that died without a word left on this node is removed.
+
+here=$(cd "${0%/*}" && pwd) || exit 85
+. "$here/values"
+. "$here/ask.sh"
+number=${SLURM_PROCID:-0}
+node=${SLURMD_NODENAME:-$(uname -n)}
+dir=
+umask 077
+
+fail() { # exit code, words
+    printf 'pilot: %s on %s: %s\n' "$number" "$node" "$2" >&2
+    exit "$1"
+}
+
+places() { # where a node's own disk may be, best first
+    printf '%s\n' "${SLURM_TMPDIR:-}"
+    case ${TMPDIR:-} in "${here%%/work/*}"/*) ;; */*) printf '%s\n' "${TMPDIR%/*}" "$TMPDIR" ;; esac
+    printf '%s\n' /tmp /var/tmp
+}
+
+make_place() { # a directory of its own, in which programs can be run
+    dir=$(mktemp -d "$1/sublet-pilot.XXXXXX" 2>/dev/null) || return 1
+    printf '#!/bin/sh\n' >"$dir/try" && chmod 700 "$dir/try" && "$dir/try" 2>/dev/null && rm "$dir/try" && return 0
+    rm -rf "$dir"
+    return 1
+}
+
+born() { # when a process began, as the kernel counts it
+    read -r line <"/proc/$1/stat" 2>/dev/null || return 1
+    line=${line##*) }
+    set -- $line
+    printf '%s' "${20}"
+}
+
+sweep() { # what dead pilots of ours left in a place
+    find "$1" -maxdepth 1 -type d -name 'sublet-pilot.*' -user "$(id -u)" -mmin +1 2>/dev/null | while IFS= read -r left; do
+        pid= began=
+        [ -r "$left/process" ] && read -r pid began <"$left/process"
+        [ -n "$pid" ] && [ "$(born "$pid")" = "$began" ] && continue
+        chmod -R u+rwX "$left" 2>/dev/null
+        rm -rf "$left"
+    done
+}
+
+tell() { # what this node is, a line each
+    printf 'token=%s\nnonce=%s\nnode=%s\njob=%s\n' "$token" "$nonce" "$node" "${SLURM_JOB_ID:-}"
+    printf 'arch=%s\nlibc=%s\n' "$(uname -m)" "$(getconf GNU_LIBC_VERSION 2>/dev/null)"
+}
+
+trap '[ -n "$dir" ] && rm -rf "$dir"' EXIT
+trap 'exit 143' TERM INT HUP
+for place in $(places); do
+    [ -d "$place" ] && [ -w "$place" ] || continue
+    sweep "$place"
+    make_place "$place" && break
+    dir=
+done
+[ -n "$dir" ] || fail 85 "no directory of the node's own can be written to and run programs from ($(places | tr '\n' ' '))"
+cd "$dir" || exit 85
+printf '%s %s\n' "$$" "$(born "$$")" >process
+
+nonce=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+tell >said
+pause=1 until=$(($(date +%s) + 40))
+while :; do
+    ask "/pilots/$lease/$number/claim" said bundle.tar
+    code=$?
+    [ "$code" = 0 ] && break
+    [ "$code" = 2 ] && fail 82 "the service refused it: $words"
+    [ "$(date +%s)" -lt "$until" ] || fail 81 "the service can't be reached: $words"
+    sleep "$pause"
+    pause=$((pause * 2))
+done
+tar xf bundle.tar || fail 82 "the service's answer can't be read"
+rm -f said bundle.tar*
+export SUBLET_PILOT="$dir" SUBLET_NODE="$node" SUBLET_KEPT="${here%/sessions/*}/kept"
+trap - EXIT
+exec sh "$dir/pilot.sh"
