@@ -274,3 +274,47 @@ class NotAsked(SubletError):
 
     hint = "Look at the page again."
     status = 409
+
+
+class NoHTCondor(SubletError):
+    """There is no HTCondor on this machine."""
+
+    hint = "`sublet annex setup` brings it; no administrator is needed."
+    status = 409
+
+
+class AccessPointFailed(SubletError):
+    """The access point did not start: {why}"""
+
+    hint = "`sublet annex setup` says what it needs; its logs are in {logs}."
+    status = 503
+    exit_code = 3
+
+
+class AccessPointUnreachable(SubletError):
+    """The access point does not answer: {why}"""
+
+    hint = "It is tried again by itself; `sublet annex setup` says how it is."
+    status = 503
+    exit_code = 3
+
+
+class AccessPointRefused(SubletError):
+    """The access point refused: {why}"""
+
+    hint = "These are HTCondor's own words."
+    status = 409
+
+
+class BadToken(SubletError):
+    """This is no token of HTCondor's."""
+
+    hint = "Fetch another."
+    status = 400
+
+
+class NotConfigurable(SubletError):
+    """The value of {name} can't stand in HTCondor's configuration: it has more than one line."""
+
+    hint = "Write it on one line."
+    status = 400

@@ -1,0 +1,64 @@
+"""What the pilots at an access point tell of themselves, and how they are stopped: commands, and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sublet.pilots.tools import Ad, Tools, nothing, read_ads
+from sublet.reach.port import Command
+
+
+def to_slots(tools: Tools, constraint: str = "true", attributes: Iterable[str] = ()) -> Command[list[Ad]]:
+    """The slots that nodes offer."""
+    return tools.command(("condor_status", "-json", "-constraint", constraint, *_attributes(attributes)), read_ads)
+
+
+def to_masters(tools: Tools, constraint: str = "true", attributes: Iterable[str] = ()) -> Command[list[Ad]]:
+    """The masters of nodes; one appears some seconds after its slots."""
+    words = ("condor_status", "-master", "-json", "-constraint", constraint, *_attributes(attributes))
+    return tools.command(words, read_ads)
+
+
+def to_schedds(tools: Tools) -> Command[list[Ad]]:
+    """The schedds that the collector knows."""
+    return tools.command(("condor_status", "-schedd", "-json"), read_ads)
+
+
+def to_stop(tools: Tools, master: str) -> Command[None]:
+    """Stop a pilot at once, by the name of its master; its jobs are idle again in a second."""
+    return tools.command(("condor_off", "-fast", "-master", "-name", master), nothing, seconds=30)
+
+
+def to_fetch_token(tools: Tools, may: Iterable[str], seconds: int, key: str = "", schedd: str = "") -> Command[str]:
+    """A token for oneself from a schedd, limited to these permissions."""
+    limits = [word for permission in may for word in ("-authz", permission)]
+    where = [*(["-key", key] if key else []), *(["-name", schedd] if schedd else [])]
+    words = ("condor_token_fetch", "-type", "SCHEDD", *where, *limits, "-lifetime", str(seconds))
+    return tools.command(words, str.strip)
+
+
+def to_advertise(tools: Tools, update: str, ad: str) -> Command[None]:
+    """Tell the collector an ad, as `UPDATE_SCHEDD_AD`."""
+    return tools.command(("condor_advertise", update, "-"), nothing, stdin=ad.encode())
+
+
+def to_config(tools: Tools, *names: str) -> Command[dict[str, str]]:
+    """The values that a configuration has for these names; what isn't defined is left out."""
+    # condor_config_val ends with 1 when one of them is not defined, and says so on stderr.
+    return Command(tools.words("condor_config_val", "-verbose", *names), lambda said: read_config(said.text, names))
+
+
+def read_config(text: str, names: Iterable[str]) -> dict[str, str]:
+    """The values of `NAME = value` lines; comments and undefined names are left out."""
+    wanted = {name.upper(): name for name in names}
+    found = {}
+    for line in text.splitlines():
+        name, mark, value = line.partition(" = ")
+        if mark and name.strip().upper() in wanted:
+            found[wanted[name.strip().upper()]] = value.strip()
+    return found
+
+
+def _attributes(names: Iterable[str]) -> tuple[str, ...]:
+    wanted = ",".join(names)
+    return ("-attributes", wanted) if wanted else ()
