@@ -67,9 +67,10 @@ class OciMover:
 
     async def pin(self, data: Data) -> Data:
         """The image that the reference means now, by a name that can't mean another one later."""
+        named = read_reference(data.location)
+        if named and named.digest:
+            return data
         async with self._registry(data) as (client, reference):
-            if reference.digest:
-                return data
             raw, _ = await raw_manifest(client, reference, reference.tag)
             return replace(data, location=reference.pinned(digest_of(raw)))
 

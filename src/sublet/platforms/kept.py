@@ -54,7 +54,7 @@ class KeptFiles:
         async with self._turns[name]:
             if await reach.run(to_keep(self._platform, root, name, user, self._owner)):
                 return f"{root}/kept/{name}/content"
-            pulled = await reach.run(Command(script("pull", root, name, tool, image), as_is, seconds=PULLING))
+            pulled = await reach.run(Command(script("pull", root, name, user, tool, image), as_is, seconds=PULLING))
         if pulled.code:
             self._no_way_to[registry] = time.monotonic()
             return None

@@ -1,6 +1,6 @@
 # Has Apptainer on this host make an image of a registry, for many to share; nothing else is left of the making. Arguments: the
-# root directory, the image's name in `kept` (as keep.sh made it), Apptainer, and the image's location.
-dir=$1/kept/$2 tool=$3 location=$4
+# root directory, the image's name in `kept` (as keep.sh made it), the session, Apptainer, and the image's location.
+dir=$1/kept/$2 key=$3 tool=$4 location=$5
 made=$dir/pull.$$
 trap '' HUP PIPE
 umask 077
@@ -12,4 +12,5 @@ nice "$tool" --silent pull --disable-cache --force "$made/image" "$location" </d
 code=$?
 [ "$code" = 0 ] && chmod a-w "$made/image" && mv -f "$made/image" "$dir/content" || code=75
 chmod -R u+rwX "$made" && rm -rf "$made"
+[ "$code" = 0 ] || { rm -f "$dir/users/$key" "$dir/used" && rmdir "$dir/users" "$dir"; } 2>/dev/null
 exit "$code"
