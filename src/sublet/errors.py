@@ -245,6 +245,48 @@ class Forged(SubletError):
     status = 403
 
 
+class AnnexInUse(SubletError):
+    """The annex {name} has a lease already: {leases}."""
+
+    hint = "`sublet annex add {name}` puts more under the same name; `sublet annex status {name}` shows what is there."
+    status = 409
+
+
+class NameTaken(SubletError):
+    """There is an annex {name} already."""
+
+    hint = "Choose another name; `sublet annex status` lists them."
+    status = 409
+
+
+class LeaseRefused(SubletError):
+    """The resource request is refused: {why}"""
+
+    hint = "`sublet annex create NAME --dry-run` shows each line, and the flag that changes it."
+    status = 409
+
+
+class NotPending(SubletError):
+    """{lease} no longer waits: it {state}."""
+
+    hint = "`sublet annex shutdown {lease}` ends it."
+    status = 409
+
+
+class NoLease(SubletError):
+    """{name} has no lease that {wanted}."""
+
+    hint = "`sublet annex history {name}` lists those that it had."
+    status = 409
+
+
+class PersonalOnly(SubletError):
+    """An annex belongs to one person, and is made by their own service; this is a gateway."""
+
+    hint = "Run Sublet as yourself, where you have an account: `sublet annex create NAME`."
+    status = 409
+
+
 class BadSystem(SubletError):
     """What is known of the system {name} can't be read: {where}: {detail}"""
 

@@ -75,6 +75,9 @@ class Desk:
     async def refresh(self) -> None:
         """Look whether the platforms are still the same; the service itself knows how."""
 
+    async def look_after(self, now: datetime) -> None:
+        """Keep true what is not a session itself; whoever has such things knows how."""
+
     async def tell(self) -> None:
         """Wake the loop, and those who wait for events."""
         self.nudged.set()

@@ -19,6 +19,7 @@ POINTS = (
     "final.before",
     "final.after",
 )
+LEASE_POINTS = ("lease.recorded", "lease.offered", "lease.sent", "accept.before", "accept.after", "lease.accepted")
 _CRASH_AT = os.environ.get("SUBLET_CRASH_AT", "")
 
 

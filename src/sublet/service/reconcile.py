@@ -136,6 +136,7 @@ class Loop:
         await self._heed(now)
         await self._forget(now)
         await self._move_up(now)
+        await self.desk.look_after(now)
         due = await self.desk.store.read(lambda tx: tx.sessions.next_due())
         if due is None or due > now:
             return heard

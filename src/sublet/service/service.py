@@ -19,7 +19,7 @@ from sublet.movers.registry import survey_movers
 from sublet.platforms.port import Platform
 from sublet.service import metrics
 from sublet.service.desk import log, utc_now
-from sublet.service.logins import Logins
+from sublet.service.lease_watch import LeaseWatch
 from sublet.service.reconcile import Loop
 from sublet.service.systems import Stamp, directory_of, stamp_of, systems_of
 from sublet.settings import Settings
@@ -32,7 +32,7 @@ OWN_LOGIN = (
 
 
 @dataclass
-class Service(Logins):
+class Service(LeaseWatch):
     """Ask, accept, run, look: what the HTTP interface and the pages call."""
 
     _systems: set[str] = field(default_factory=set)  # the platforms that are the person's own systems

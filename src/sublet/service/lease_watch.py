@@ -1,0 +1,69 @@
+"""Leases are kept true: each ends with its session, none is left that was never sent, none runs without pilots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sublet.core.annex import Lease, Pilot
+from sublet.core.session import OVER, Phase, Session
+from sublet.service.desk import Person
+from sublet.service.leases import NOTHING_SENT, Leases, end_of
+
+EVERY = timedelta(seconds=1)
+UNSENT = timedelta(minutes=5)  # how long a lease may take to be sent, by this process or another
+UNCLAIMED = timedelta(minutes=5)  # how long nodes that run may take until a pilot asks for its configuration
+GONE = timedelta(seconds=20)  # how long a session may go on when its last pilot has ended
+UP = frozenset({Phase.RUNNING, Phase.AVAILABLE})
+
+
+@dataclass
+class LeaseWatch(Leases):
+    """Looks at every lease that has not ended, once in a while, and at once when the service has started."""
+
+    _looked: datetime | None = None
+
+    async def look_after(self, now: datetime) -> None:
+        """Look at all leases, if it is time for that."""
+        if self._looked and now - self._looked < EVERY:
+            return
+        first, self._looked = self._looked is None, now
+        for lease in await self.store.read(lambda tx: tx.leases.live()):
+            if lease.id not in self.making:
+                await self._look_at(lease, now, first=first)
+
+    async def _look_at(self, lease: Lease, now: datetime, *, first: bool) -> None:
+        session = await self.session_of(lease)
+        if session is None:
+            if lease.session:
+                await self.end_lease(lease, "its session was forgotten")
+            elif first or now - lease.created >= UNSENT:
+                await self.end_lease(lease, NOTHING_SENT)
+        elif session.phase is Phase.OFFERED and (first or now - lease.created >= UNSENT):
+            await self.store.write(
+                lambda tx: self._decline(tx, session.id, Phase.CANCELLED, _because("it was not sent"))
+            )
+            await self.end_lease(lease, NOTHING_SENT)
+        elif session.phase in OVER:
+            await self.end_lease(lease, end_of(session), session.ended)
+        elif session.phase in UP and not session.cancel_by:
+            await self._check_pilots(lease, session, now)
+
+    async def _check_pilots(self, lease: Lease, session: Session, now: datetime) -> None:
+        """A multi-node job whose first node died never ends by itself: end what has no pilot left."""
+        pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
+        if why := without_pilots(pilots, session.started or now, now):
+            await self.store.write(lambda tx: self._cancel(tx, session.id, _because(why)))
+            await self.tell()
+
+
+def without_pilots(pilots: list[Pilot], started: datetime, now: datetime) -> str:
+    """Why nodes that run serve nobody; empty if they do, or still may."""
+    if not pilots:
+        return "no pilot reported" if now - started >= UNCLAIMED else ""
+    ends = [pilot.ended for pilot in pilots if pilot.ended]
+    return "its pilots were gone" if len(ends) == len(pilots) and now - max(ends) >= GONE else ""
+
+
+def _because(why: str) -> Person:
+    return Person(f"sublet, because {why}", operator=True)

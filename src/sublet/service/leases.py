@@ -1,0 +1,264 @@
+"""Leases: plan one, record it, send it; take back what waits, end what runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from sublet.core.amounts import duration_iso
+from sublet.core.annex import Annex, Details, Lease, check_name
+from sublet.core.leasing import YOU, Plan, Sources, plan, system_of
+from sublet.core.session import OVER, OfferSet, Phase, Session
+from sublet.errors import (
+    AnnexInUse,
+    BadRequest,
+    LeaseRefused,
+    LoginNeeded,
+    NoLease,
+    NotPending,
+    SubletError,
+)
+from sublet.service.annexes import Annexes, annex_named, whole
+from sublet.service.desk import Person, log
+from sublet.service.faults import point
+from sublet.store.tx import Tx
+from sublet.wire.ends import end_sentence
+from sublet.wire.kinds import NODE_COMPUTE
+
+NOTHING_SENT = "nothing was sent"
+PENDING = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What someone said of a lease, and where the rest is to come from."""
+
+    details: Details
+    template: str = ""
+    like: str = ""  # another annex, or one of its leases: the same details
+
+
+@dataclass
+class Leases(Annexes):
+    """Make and end leases. A lease is a session of kind pilot, so there is one submit, one poll, one end."""
+
+    making: set[str] = field(default_factory=set)  # leases that this process is about to send
+
+    async def plan_lease(self, name: str, wanted: Wanted, person: Person) -> tuple[Plan, int]:
+        """The whole resource request, checked against what is known of its system; and the number it would have."""
+        self.own()
+        check_name(name)
+        sources, number = await self._sources(name, wanted, person)
+        chosen = system_of(sources) or await self._only_system()
+        if chosen not in self.platforms_by_name:
+            await self.refresh()
+        self._named(chosen)
+        system = await asyncio.to_thread(self._known, chosen)
+        live = await self.store.read(lambda tx: [lease for lease in tx.leases.live() if lease.details.system == chosen])
+        made = plan(sources, system, today=self.now().date(), jobs=len(live) + 1)
+        return replace(made, details=replace(made.details, system=chosen)), number
+
+    async def _sources(self, name: str, wanted: Wanted, person: Person) -> tuple[Sources, int]:
+        """Where details come from, the first word first: you, what it is to be like, the template, the last time."""
+        sources = [(YOU, wanted.details)]
+        if wanted.like:
+            annex, lease = await self.last_lease(wanted.like, person)
+            sources.append((f"{annex.name}#{lease.number}", lease.details))
+        if wanted.template:
+            sources.append((f"template {wanted.template}", (await self.template(wanted.template, person)).details))
+        last, number = await self.store.read(lambda tx: _last(tx, name, person))
+        return [*sources, *last], number
+
+    async def _only_system(self) -> str:
+        """The one system that there is, where none was said."""
+        await self.refresh()
+        names = [name for name, platform in self.platforms_by_name.items() if platform.has_queues]
+        if len(names) != 1:
+            known = ", ".join(names) or "none yet: `sublet system add NAME` makes one yours"
+            raise BadRequest("Nothing says on which system.", hint=f"Say --system NAME; there are: {known}.")
+        return names[0]
+
+    async def lease(self, name: str, wanted: Wanted, person: Person, *, more: bool) -> tuple[Annex, Lease, Session]:
+        """Record a resource request, then send it. With `more` the annex may have leases already, else it may not."""
+        made, _ = await self.plan_lease(name, wanted, person)
+        if made.refused:
+            raise _refusal(made)
+        id = str(uuid4())
+        self.making.add(id)
+        try:
+            annex, lease = await self.store.write(lambda tx: self._record(tx, id, name, made.details, person, more))
+            log.info("lease.asked", lease=id, annex=annex.id, person=person.name, system=made.details.system)
+            point("lease.recorded")
+            try:
+                return annex, lease, await self._send(annex, lease, person)
+            except SubletError as error:
+                await self.end_lease(lease, f"it was not sent: {error.message}")
+                raise
+        finally:
+            self.making.discard(id)
+
+    def _record(self, tx: Tx, id: str, name: str, details: Details, person: Person, more: bool) -> tuple[Annex, Lease]:
+        """One write: the annex, if it is new, and the lease; of two who make the same name at once, one gets it."""
+        now = self.now()
+        annex = tx.annexes.named(person.name, name)
+        if annex is None:
+            if more:
+                annex_named(tx, whole(name), person)
+            annex = Annex(str(uuid4()), person.name, name, now)
+            tx.annexes.add(annex)
+        live = [lease for lease in tx.leases.list(annex.id) if lease.ended is None]
+        if live and not more:
+            raise AnnexInUse(name=name, leases=", ".join(f"{name}#{lease.number}" for lease in live))
+        lease = Lease(id, annex.id, tx.leases.next_number(annex.id), details, now)
+        tx.leases.add(lease)
+        tx.events.add(now, id, person.name, "lease.asked", f"{name}#{lease.number}")
+        return annex, lease
+
+    async def _send(self, annex: Annex, lease: Lease, person: Person) -> Session:
+        """Ask for its nodes and take the first offer; which session it is, is written down before that is accepted."""
+        document = self._document(annex, lease)
+        text = json.dumps(document)
+        asked = await self.understand(document, person, text, "application/json")
+        found = await self.ask(person, asked)
+        point("lease.offered")
+        if not found.offers:
+            raise _no_offers(lease.details.system, found)
+        session = found.offers[0].id
+        await self.store.write(lambda tx: _sent(tx, lease, session))
+        point("lease.sent")
+        accepted = await self.accept(session, person)
+        point("lease.accepted")
+        return accepted
+
+    def _document(self, annex: Annex, lease: Lease) -> dict[str, Any]:
+        """The resource request, as any request is written; the queue in the scheduler's own words."""
+        details = lease.details
+        queue = self._known(details.system).find_queue(details.queue)
+        words = queue.words if queue else {"partition": details.queue}
+        exactly = {"nodes": details.nodes or 1, "cores": details.cores or 1, "gpus": details.gpus or 0}
+        memory = f"{details.memory or 0}B"
+        where = {"queue": words.get("partition"), "qos": words.get("qos"), "project": details.project}
+        return {
+            "executable": {"kind": "pilot", "name": f"{annex.name}#{lease.number}", "lease": lease.id},
+            "compute": {
+                "kind": NODE_COMPUTE,
+                **{name: {"min": count, "max": count} for name, count in exactly.items() if count},
+                "memory": {"min": memory, "max": memory},
+            },
+            "schedule": {"requested": {"duration": duration_iso(details.lifetime)}} if details.lifetime else {},
+            "platform": details.system,
+            **{name: value for name, value in where.items() if value},
+        }
+
+    async def end_lease(self, lease: Lease, why: str, at: datetime | None = None) -> bool:
+        """It is over, with its pilots; whether that is new."""
+        now = self.now()
+
+        def end(tx: Tx) -> bool:
+            annex = tx.annexes.get(lease.annex)
+            if not tx.leases.end(lease.id, at or now, why):
+                return False
+            for pilot in tx.pilots.list(lease.id):
+                tx.pilots.end(lease.id, pilot.number, at or now, "its lease ended")
+            tx.events.add(now, lease.id, annex.person if annex else "", "lease.ended", why)
+            return True
+
+        ended = await self.store.write(end)
+        if ended:
+            log.info("lease.ended", lease=lease.id, why=why)
+            await self.tell()
+        return ended
+
+    async def cancel_lease(self, name: str, person: Person) -> tuple[Annex, Sequence[Lease]]:
+        """Take back resource requests that still wait: one, or all that a name means."""
+        annex, leases = await self.leases(name, person)
+        live = [(lease, await self.session_of(lease)) for lease in leases if lease.ended is None]
+        waiting = [(lease, session) for lease, session in live if session is None or session.phase in PENDING]
+        if not waiting:
+            if live:
+                raise NotPending(lease=f"{annex.name}#{live[0][0].number}", state="has started")
+            raise NoLease(name=name, wanted="waits")
+        for lease, session in waiting:
+            await self._give_up(lease, session, person)
+        return annex, await self._again([lease for lease, _ in waiting])
+
+    async def shutdown(self, name: str, person: Person) -> tuple[Annex, Sequence[Lease]]:
+        """End leases, whatever they are doing: one, or all that a name means."""
+        annex, leases = await self.leases(name, person)
+        live = [lease for lease in leases if lease.ended is None]
+        if not live:
+            raise NoLease(name=name, wanted="runs or waits")
+        await asyncio.gather(*(self._shut_down(lease, person) for lease in live))
+        return annex, await self._again(live)
+
+    async def _shut_down(self, lease: Lease, person: Person) -> None:
+        session = await self.session_of(lease)
+        await self._give_up(lease, session, person)
+
+    async def _give_up(self, lease: Lease, session: Session | None, person: Person) -> None:
+        """Cancel a lease's session; a lease that has none, or none that is under way, is over at once."""
+        if session and session.phase not in OVER:
+            session = await self.cancel(session.id, person)
+        if session is None:
+            await self.end_lease(lease, f"it was taken back by {person.name}")
+        elif session.phase in OVER:
+            await self.end_lease(lease, end_of(session), session.ended)
+
+    async def session_of(self, lease: Lease) -> Session | None:
+        """The session that a lease is; None before it is sent, and after it was forgotten."""
+        if not lease.session:
+            return None
+        found = await self.store.read(lambda tx: tx.sessions.get(lease.session))
+        return self.shown(found) if found else None
+
+    async def _again(self, leases: Sequence[Lease]) -> Sequence[Lease]:
+        """The same leases, as they are now."""
+        found = await self.store.read(lambda tx: [tx.leases.get(lease.id) for lease in leases])
+        return [lease for lease in found if lease]
+
+
+def end_of(session: Session) -> str:
+    """How a lease's session ended, in words that are kept when the session is forgotten."""
+    if session.phase in (Phase.EXPIRED, Phase.REJECTED) or (session.end is None and session.started is None):
+        return NOTHING_SENT
+    return end_sentence(session.end) if session.end else ""
+
+
+def _sent(tx: Tx, lease: Lease, session: str) -> None:
+    """Write down which session it is, unless it was taken back meanwhile."""
+    now = tx.leases.get(lease.id)
+    if now is None or now.ended:
+        raise LeaseRefused(why="it was taken back before it was sent.")
+    tx.leases.send(lease.id, session)
+
+
+def _last(tx: Tx, name: str, person: Person) -> tuple[list[tuple[str, Details]], int]:
+    """The details of the last time, of this annex or else of any; and the number that its next lease has."""
+    annex = tx.annexes.named(person.name, name)
+    leases = tx.leases.list(annex.id) if annex else []
+    last = leases[-1] if leases else tx.leases.latest(person.name)
+    number = tx.leases.next_number(annex.id) if annex else 1
+    of = tx.annexes.get(last.annex) if last else None
+    return [(f"last time: {of.name}#{last.number}", last.details)] if last and of else [], number
+
+
+def _refusal(made: Plan) -> LeaseRefused:
+    wrong = [row for row in made.rows if row.state == "error"]
+    why = " ".join(row.message or f"{row.field} {row.value} is not possible." for row in wrong)
+    nearest = "; ".join(row.nearest for row in wrong if row.nearest)
+    return LeaseRefused(why=why, hint=f"Possible: {nearest}." if nearest else "")
+
+
+def _no_offers(system: str, found: OfferSet) -> SubletError:
+    """What a system that offers nothing says."""
+    login = next((reason for reason in found.reasons if reason.kind == f"urn:{LoginNeeded().code}"), None)
+    if login:
+        return LoginNeeded(login.message, hint=login.nearest, platform=system)
+    why = " ".join(reason.message for reason in found.reasons) or f"{system} offers nothing."
+    nearest = "; ".join(reason.nearest for reason in found.reasons if reason.nearest)
+    return LeaseRefused(why=why, hint=f"Possible: {nearest}." if nearest else "")

@@ -1,0 +1,74 @@
+"""Services with a cluster that plays, and a pilot that does nothing, for the tests of annexes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from sublet.core.annex import Details, Lease
+from sublet.core.job import Program
+from sublet.core.offer import Reason
+from sublet.core.request import Executable, Request
+from sublet.kinds.port import Kind, Way
+from sublet.service.desk import utc_now
+from sublet.service.leases import Wanted
+from sublet.service.service import Service
+from tests.contract.services import ME, serving
+
+CLUSTER = {"cluster": {"kind": "memory", "terms": "predicted", "nodes": 8, "waits": ["0s", "0s", "1s"], "takes": "1h"}}
+TWO = Details(nodes=2, cores=4, lifetime=timedelta(hours=2))
+
+
+class PlayedPilot(Kind):
+    """A pilot in name."""
+
+    name, uri, ours = "pilot", "urn:sublet:kind:executable:pilot", True
+
+    def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
+        return ()
+
+    def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
+        return [Way("htcondor", contained=False, program=lambda setting: Program(("true",)))]
+
+    def needs(self, executable: Executable) -> str:
+        return "nothing"
+
+
+@contextlib.asynccontextmanager
+async def leasing(home: Path, **settings: Any) -> AsyncIterator[Service]:
+    """A service whose pilots are played."""
+    settings.setdefault("platforms", CLUSTER)
+    async with serving(home, **settings) as service:
+        service.kinds = {**service.kinds, "pilot": PlayedPilot()}
+        yield service
+
+
+async def made(service: Service, name: str = "example", details: Details = TWO, **more: Any) -> Lease:
+    """Make an annex."""
+    _, lease, _ = await service.lease(name, Wanted(details, **more), ME, more=False)
+    return lease
+
+
+async def lease_when(service: Service, id: str, true: Callable[[Lease], bool]) -> Lease:
+    """Wait until something is true of a lease."""
+    async with asyncio.timeout(20):
+        while True:
+            lease = await service.store.read(lambda tx: tx.leases.get(id))
+            assert lease is not None
+            if true(lease):
+                return lease
+            await service.wait_for_news(0.05)
+
+
+def later(service: Service, much: timedelta) -> None:
+    """Put the service's clock forward."""
+    service.now = lambda: utc_now() + much
+
+
+async def ended(service: Service, id: str) -> Lease:
+    """Wait until a lease has ended."""
+    return await lease_when(service, id, lambda lease: lease.ended is not None)

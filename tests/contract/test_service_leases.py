@@ -1,0 +1,204 @@
+"""Leases: recorded before anything is sent, sent once, and never left over."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from sublet.core.annex import Annex, Details, Lease, Pilot
+from sublet.core.session import Phase
+from sublet.errors import AnnexInUse, BadRequest, LeaseRefused, NoLease, NotFound, NotPending, PersonalOnly
+from sublet.service.leases import NOTHING_SENT, Wanted
+from tests.contract.leases import CLUSTER, TWO, ended, later, lease_when, leasing, made
+from tests.contract.services import ME, OTHER, in_phase, reach
+
+pytestmark = pytest.mark.anyio
+NOW_AND_THEN = {**CLUSTER["cluster"], "waits": ["0s", "1h", "2h"]}
+WAITING = {"cluster": NOW_AND_THEN}  # a queue in which everything waits for an hour
+
+
+async def test_a_lease_is_a_session_of_kind_pilot(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        annex, lease, session = await service.lease("example", Wanted(replace(TWO, queue="short")), ME, more=False)
+        assert (session.kind, session.name, session.offer.queue) == ("pilot", "example#1", "short")
+        assert (session.offer.count, session.offer.shape.cores, session.offer.duration) == (2, 4, timedelta(hours=2))
+        running = await reach(service, session.id, in_phase(Phase.RUNNING))
+        stored = await service.store.read(lambda tx: tx.leases.get(lease.id))
+        assert stored is not None
+        assert (stored.session, stored.ended, stored.annex) == (running.id, None, annex.id)
+
+
+async def test_what_is_not_said_comes_from_the_template_else_from_the_last_time(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        await service.save_template("long", Details(lifetime=timedelta(hours=9)), ME)
+        await made(service)
+        plan, number = await service.plan_lease("example", Wanted(Details(nodes=3), template="long"), ME)
+        sources = {row.field: (row.value, row.source) for row in plan.rows}
+        assert number == 2
+        assert sources["nodes"] == ("3", "you")
+        assert sources["lifetime"] == ("9h", "template long")
+        assert sources["cores"] == ("4", "last time: example#1")
+        assert sources["idle"] == ("5m", "last time: example#1")
+        other, number = await service.plan_lease("fresh", Wanted(Details()), ME)
+        assert (number, other.details.cores) == (1, 4)
+
+
+async def test_the_same_details_make_another_annex(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        await made(service)
+        await made(service, "other", Details(nodes=1, cores=1))
+        plan, _ = await service.plan_lease("clone", Wanted(Details(), like="example"), ME)
+        assert (plan.details.nodes, plan.details.cores) == (2, 4)
+        assert {row.source for row in plan.rows if row.field == "nodes"} == {"example#1"}
+
+
+async def test_a_name_that_has_a_lease_is_added_to_and_not_made_again(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        first = await made(service)
+        with pytest.raises(AnnexInUse, match="example#1"):
+            await made(service)
+        annex, second, _ = await service.lease("example", Wanted(Details()), ME, more=True)
+        assert (second.number, second.annex, second.details.nodes) == (2, first.annex, 2)
+        await service.shutdown("example", ME)
+        third = await made(service)
+        assert (third.number, third.annex) == (3, annex.id)
+
+
+async def test_of_two_who_make_one_name_at_once_one_gets_it(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        results = await asyncio.gather(*(made(service) for _ in range(5)), return_exceptions=True)
+        [winner] = [one for one in results if isinstance(one, Lease)]
+        assert sum(isinstance(one, AnnexInUse) for one in results) == 4
+        assert [lease.id for lease in await service.store.read(lambda tx: tx.leases.live())] == [winner.id]
+
+
+async def test_adding_to_a_name_that_there_is_not_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        with pytest.raises(NotFound, match="annex example"):
+            await service.lease("example", Wanted(TWO), ME, more=True)
+        assert await service.annexes(ME) == []
+
+
+async def test_an_annex_is_its_owners_alone(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        await made(service)
+        with pytest.raises(NotFound):
+            await service.shutdown("example", OTHER)
+        assert await service.annexes(OTHER) == []
+
+
+async def test_a_gateway_makes_none(tmp_path: Path) -> None:
+    async with leasing(tmp_path, mode="gateway") as service:
+        with pytest.raises(PersonalOnly):
+            await made(service)
+
+
+async def test_what_a_system_refuses_is_recorded_as_never_sent(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        with pytest.raises(LeaseRefused, match="has 8 nodes"):
+            await made(service, details=replace(TWO, nodes=99))
+        _, [lease] = await service.leases("example", ME)
+        assert lease.ended
+        assert lease.why.startswith("it was not sent")
+        assert (await made(service)).number == 2
+
+
+async def test_what_makes_no_sense_is_refused_before_it_is_recorded(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        with pytest.raises(LeaseRefused) as refused:
+            await made(service, details=Details(nodes=2))
+        assert refused.value.advice == "Possible: --cores N."
+        assert await service.annexes(ME) == []
+
+
+async def test_the_only_system_need_not_be_named_and_of_several_one_must_be(tmp_path: Path) -> None:
+    both = {**CLUSTER, "other": CLUSTER["cluster"]}
+    async with leasing(tmp_path, platforms=both) as service:
+        with pytest.raises(BadRequest, match="on which system"):
+            await made(service)
+        assert (await made(service, details=replace(TWO, system="other"))).details.system == "other"
+        with pytest.raises(NotFound, match="nowhere"):
+            await made(service, "third", details=replace(TWO, system="nowhere"))
+
+
+async def test_what_waits_can_be_taken_back_and_what_runs_only_ended(tmp_path: Path) -> None:
+    async with leasing(tmp_path, platforms={"run": CLUSTER["cluster"], **WAITING}) as service:
+        waits = await made(service, details=replace(TWO, system="cluster"))
+        _, [cancelled] = await service.cancel_lease("example#1", ME)
+        assert (cancelled.id, cancelled.why) == (waits.id, "It was cancelled by me.")
+        with pytest.raises(NoLease):
+            await service.cancel_lease("example", ME)
+        _, _, session = await service.lease("example", Wanted(replace(TWO, system="run")), ME, more=False)
+        await reach(service, session.id, in_phase(Phase.RUNNING))
+        with pytest.raises(NotPending, match="example#2"):
+            await service.cancel_lease("example", ME)
+        _, [over] = await service.shutdown("example#2", ME)
+        assert over.ended
+        with pytest.raises(NoLease):
+            await service.shutdown("example", ME)
+
+
+async def test_a_lease_ends_with_its_session(tmp_path: Path) -> None:
+    short = {"cluster": {**CLUSTER["cluster"], "takes": "1s"}}
+    async with leasing(tmp_path, platforms=short) as service:
+        lease = await made(service)
+        pilot = Pilot(lease.id, 0, service.now(), "c1")
+        await service.store.write(lambda tx: tx.pilots.claim(pilot))
+        over = await ended(service, lease.id)
+        assert over.ended == (await service.session(over.session, ME)).ended
+        assert over.why == "It exited with code 0."
+        [gone] = await service.store.read(lambda tx: tx.pilots.list(lease.id))
+        assert gone.why == "its lease ended"
+
+
+async def test_a_lease_that_was_never_sent_ends_when_the_service_starts_again(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        now = service.now()
+        annex = Annex(str(uuid4()), "me", "left", now)
+        lease = Lease(str(uuid4()), annex.id, 1, TWO, now)
+        await service.store.write(lambda tx: (tx.annexes.add(annex), tx.leases.add(lease)))
+        await asyncio.sleep(0)
+    async with leasing(tmp_path) as service:
+        assert (await ended(service, lease.id)).why == NOTHING_SENT
+
+
+async def test_nodes_whose_pilots_are_all_gone_are_given_back(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        lease = await made(service)
+        session = (await lease_when(service, lease.id, lambda one: bool(one.session))).session
+        await reach(service, session, in_phase(Phase.RUNNING))
+        now = service.now()
+        await service.store.write(
+            lambda tx: [tx.pilots.claim(Pilot(lease.id, number, now, f"c{number}")) for number in (0, 1)]
+        )
+        await service.store.write(lambda tx: tx.pilots.end(lease.id, 0, now, "idle"))
+        later(service, timedelta(minutes=30))
+        await asyncio.sleep(0)
+        assert (await service.session(session, ME)).phase is Phase.RUNNING
+        await service.store.write(lambda tx: tx.pilots.end(lease.id, 1, now, "idle"))
+        over = await ended(service, lease.id)
+        assert over.why == "It was cancelled by sublet, because its pilots were gone."
+
+
+async def test_nodes_on_which_no_pilot_reports_are_given_back(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        lease = await made(service)
+        session = (await lease_when(service, lease.id, lambda one: bool(one.session))).session
+        await reach(service, session, in_phase(Phase.RUNNING))
+        later(service, timedelta(minutes=6))
+        assert (await ended(service, lease.id)).why == "It was cancelled by sublet, because no pilot reported."
+
+
+async def test_a_forgotten_session_leaves_what_is_known_of_its_lease(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        lease = await made(service)
+        await service.shutdown("example", ME)
+        over = await ended(service, lease.id)
+        await service.delete(over.session, ME)
+        assert await service.session_of(over) is None
+        assert over.why == "It was cancelled by me."
