@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,31 @@ def test_one_login_with_a_second_factor_makes_the_cluster_a_platform(
     assert (session.phase, session.exit_code) == ("COMPLETED", 0)
     assert "".join(session.logs()).startswith("c")
     assert session.result("out.txt").text() == "left\n"
+
+
+def test_nothing_stays_there_once_the_results_are_home(
+    researcher: Researcher, client: Client, site: Site, tmp_path: Path
+) -> None:
+    words = ("--platform", site.name, "--time", "2m", "--memory", "64MiB", "--out", str(tmp_path / "out"))
+    done = researcher.types("run", *words, "--json", "--", "sh", "-c", "echo said; echo left > out.txt")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "out.txt").read_text() == "left\n"
+    session = client.session(json.loads(done.stdout)["id"])
+    assert site.on("researcher@login", "ls", f".sublet/sessions/{session.id}", check=False) == ""
+    assert "".join(session.logs()) == "said\n"
+    refused = researcher.types("result", session.id)
+    assert f"no longer on {site.name}" in refused.stderr
+
+
+def test_a_sweep_removes_what_this_service_left_and_nothing_else(researcher: Researcher, site: Site) -> None:
+    owner = (researcher.serving.home / "platforms" / site.name / "owner").read_text()
+    for place, whose in (("sessions/lost", owner), ("incoming/half", owner), ("sessions/others", "another")):
+        script = 'mkdir -p ".sublet/$1" && echo "$2" >".sublet/$1/owner"'
+        site.on("researcher@login", "sh", "-c", script, "sh", place, whose)
+    swept = json.loads(researcher.types("platform", "sweep", site.name, "--json").stdout)
+    assert sorted(swept["sessions"]) == ["half", "lost"]
+    assert "others" in site.on("researcher@login", "ls", ".sublet/sessions", ".sublet/incoming").split()
+    site.on("researcher@login", "rm", "-r", ".sublet/sessions/others")
 
 
 def test_the_end_is_told_as_it_was(client: Client, site: Site) -> None:

@@ -43,8 +43,10 @@ def newer(swept: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clu
 async def slurm(cluster: Cluster) -> AsyncIterator[Slurm]:
     platform = await cluster.open()
     yield platform
-    for key in await platform.sweep(known=()):
+    for key in await platform.left():
+        await platform.clean(key)
         assert await platform.find(key) is None
+    assert await platform.left() == []
     await platform.close()
 
 

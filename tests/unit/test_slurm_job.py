@@ -206,8 +206,11 @@ def test_only_the_services_own_sessions_are_swept(tmp_path: Path) -> None:
         (tmp_path / "sessions" / key).mkdir(parents=True)
         if owner:
             (tmp_path / "sessions" / key / "owner").write_text(f"{owner}\n")
-    done = subprocess.run(script("sweep", str(tmp_path), "me"), capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["one"]
+    (tmp_path / "incoming" / "four").mkdir(parents=True)
+    (tmp_path / "incoming" / "four" / "owner").write_text("me\n")
+    for age, found in (("0", ["one", "four"]), ("600", [])):
+        done = subprocess.run(script("sweep", str(tmp_path), "me", age), capture_output=True, text=True, check=True)
+        assert done.stdout.split() == found
 
 
 def test_the_root_can_be_below_a_variable_of_the_persons(tmp_path: Path) -> None:

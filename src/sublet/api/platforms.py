@@ -11,7 +11,7 @@ from sublet.api.people import person_of, service_of
 from sublet.errors import OperatorsOnly
 from sublet.service.platforms import PlatformState
 from sublet.wire.shown import node_views, quote_views
-from sublet.wire.views import CheckList, CheckView, PlatformList, PlatformView
+from sublet.wire.views import CheckList, CheckView, PlatformList, PlatformView, SweptView
 
 router = APIRouter(prefix="/v1/platforms", tags=["Platforms"])
 
@@ -37,6 +37,15 @@ async def check(request: Request, name: str) -> Response:
         raise OperatorsOnly
     found = await service_of(request).check(name)
     return json_response(CheckList(items=tuple(CheckView(rule=f.rule, ok=f.ok, detail=f.detail) for f in found)))
+
+
+@router.post("/{name}/sweep", response_model=SweptView, responses=described.problems(401, 403, 404, 409, 503))
+async def sweep(request: Request, name: str) -> Response:
+    """Remove what is left on a platform and no session needs; for operators. It is also done by itself, every hour."""
+    if not (await person_of(request)).operator:
+        raise OperatorsOnly
+    swept = await service_of(request).sweep(name)
+    return json_response(SweptView(sessions=swept.sessions, files=swept.files))
 
 
 def _view(state: PlatformState) -> PlatformView:

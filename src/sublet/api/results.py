@@ -49,6 +49,17 @@ async def archive(request: Request, id: Id) -> Response:
     return await archive_response(service_of(request), await person_of(request), id)
 
 
+@router.post("/{id}/fetched", status_code=204, responses=described.problems(401, 403, 404, 409, 503))
+async def fetched(request: Request, id: Id) -> Response:
+    """Its files are home: where it was a guest nothing of it stays. What it printed can still be read.
+
+    On a system that Sublet is a guest on, its files are removed now instead of after their keep time; elsewhere, and
+    while the session is not over, nothing is done.
+    """
+    await service_of(request).fetched(id, await person_of(request))
+    return Response(status_code=204)
+
+
 async def archive_response(service: Service, person: Person, id: str) -> Response:
     """All files of a session, to be saved."""
     session = await service.session(id, person)

@@ -11,11 +11,16 @@ from sublet.client.link import Link
 from sublet.errors import SubletError
 
 
-def fetch_all(out: Output, link: Link, session: str, directory: str) -> list[str]:
-    """Fetch every file into a directory; returns where they are now."""
+def fetch_all(out: Output, link: Link, session: str, directory: str, keep: bool = False) -> list[str]:
+    """Fetch every file into a directory; returns where they are now. Where it was a guest they go, unless kept."""
     files = link.do(results.results(session)).items
     made = [fetch(link, session, file.path, os.path.join(directory, _inside(file.path))) for file in files]
     out.note(f"fetched {counted(len(made), 'file')} ({size(sum(file.size for file in files))}) into {directory}")
+    if not keep:
+        try:
+            link.do(results.fetched(session))
+        except SubletError as error:
+            out.note(f"its files stay on the system for their keep time: {error.message}")
     return made
 
 

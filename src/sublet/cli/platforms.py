@@ -96,6 +96,23 @@ def check(out: Output, name: str) -> int:
     return 0 if all(one.ok for one in view.items) else 1
 
 
+@command("sweep", "sublet platform sweep expanse")
+@click.argument("name")
+def sweep(out: Output, name: str) -> None:
+    """Remove what is left on a system and no session needs any more.
+
+    That is done by itself too, every hour while you are signed in: files of sessions that are forgotten, images that no
+    session has needed for a while, and what was cut off half way.
+    """
+    view = out.link().do(platforms.sweep(name))
+    gone = (*view.sessions, *view.files)
+    out.show(view, lambda: gone, lambda: gone)
+    out.note(
+        f"removed from {name}: {counted(len(view.sessions), 'session')}, {counted(len(view.files), 'shared file')}"
+    )
+
+
 platform.add_command(list_platforms)
+platform.add_command(sweep)
 platform.add_command(show)
 platform.add_command(check)

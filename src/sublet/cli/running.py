@@ -40,6 +40,7 @@ NOT_YET = frozenset({"ACCEPTED", "WAITING", "PREPARING"})
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
 @click.option("--out", "to", metavar="DIR", help="Fetch what it left into this directory.")
+@click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.argument("words", nargs=-1, metavar="[-- COMMAND…]", type=click.UNPROCESSED)
 def run(
@@ -49,12 +50,13 @@ def run(
     detach: bool,
     yes: bool,
     to: str | None,
+    keep: bool,
     **given: Any,
 ) -> int:
     """Ask, take the earliest offer, follow the output, and exit with the job's own exit code.
 
     It runs in a directory of its own, not in this one. Files that the command names by a relative path are brought
-    there; --data brings more, and --out fetches what it left.
+    there; --data brings more, and --out fetches what it left. A cluster is cleaned of it then, unless you say --keep.
 
     Ctrl-C asks whether to cancel it or to let it go on; where nobody can be asked, it goes on. A job that was ended by
     a signal exits with 128 + the signal, one whose time was over with 124, one that could not be started with 127,
@@ -72,7 +74,7 @@ def run(
         out.show(session, lambda: [session.short], lambda: [session.short])
         out.note(f"It goes on by itself. Follow it with: sublet logs -f {session.short}")
         return 0
-    return _attended(out, link, session, to)
+    return _attended(out, link, session, to, keep)
 
 
 def _agree(out: Output, offer: OfferView, yes: bool) -> None:
@@ -86,7 +88,7 @@ def _agree(out: Output, offer: OfferView, yes: bool) -> None:
         raise click.Abort
 
 
-def _attended(out: Output, link: Link, session: SessionView, to: str | None) -> int:
+def _attended(out: Output, link: Link, session: SessionView, to: str | None, keep: bool) -> int:
     now = datetime.now(UTC)
     start = session.start or now
     told = "starts now" if start - now < SOON else f"starts {when(start, now)}; waiting"
@@ -102,7 +104,13 @@ def _attended(out: Output, link: Link, session: SessionView, to: str | None) -> 
     except KeyboardInterrupt:
         progress.end()
         return _interrupted(out, link, session)
-    return _ended(out, link, session, readers, to)
+    _tell_end(out, session)
+    if to is not None:
+        fetch_all(out, link, session.id, to, keep)
+    for reader in readers:
+        if reader.error:
+            raise reader.error
+    return exit_code(session)
 
 
 def _streams(out: Output) -> tuple[tuple[str, IO[bytes]], ...]:
@@ -169,7 +177,7 @@ def _tell(out: Output, session: SessionView) -> None:
         out.detail(f"{session.short}: {session.phase}")
 
 
-def _ended(out: Output, link: Link, session: SessionView, readers: list[Reader], to: str | None) -> int:
+def _tell_end(out: Output, session: SessionView) -> None:
     if out.json:
         out.data(session)
     sentence = session.end.sentence if session.end else ""
@@ -178,12 +186,6 @@ def _ended(out: Output, link: Link, session: SessionView, readers: list[Reader],
         out.note(f"{session.short} {session.phase}{took}: {sentence}")
     else:
         out.detail(f"{session.short} {session.phase}{took}")
-    if to is not None:
-        fetch_all(out, link, session.id, to)
-    for reader in readers:
-        if reader.error:
-            raise reader.error
-    return exit_code(session)
 
 
 def exit_code(session: SessionView) -> int:

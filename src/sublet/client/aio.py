@@ -193,6 +193,10 @@ class AsyncOffer(OfferFacts):
         super().__init__(view)
         self._client = client
 
+    async def fetched(self) -> None:
+        """Those files are home now: where it was a guest, nothing of it need stay."""
+        await self._client.do(results.fetched(self.id))
+
     async def accept(self) -> AsyncSession:
         """Take it; its siblings are given back."""
         return AsyncSession(self._client, await self._client.do(sessions.accept(self.id)))

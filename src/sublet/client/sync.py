@@ -98,6 +98,10 @@ class Offer(OfferFacts):
         super().__init__(view)
         self._client = client
 
+    def fetched(self) -> None:
+        """Those files are home now: where it was a guest, nothing of it need stay."""
+        self._client.do(results.fetched(self.id))
+
     def accept(self) -> Session:
         """Take it; its siblings are given back."""
         return Session(self._client, self._client.do(sessions.accept(self.id)))

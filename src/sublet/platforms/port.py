@@ -194,3 +194,14 @@ class Platform(BaseModel):
     @abstractmethod
     async def clean(self, key: str) -> None:
         """Remove all that the session left here."""
+
+    async def come_home(self, key: str) -> None:
+        """Its results were fetched: where it was a guest nothing of it stays; what it printed can still be read."""
+
+    async def left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
+        """The sessions of this service that have had something there for so long, where it is a guest."""
+        return ()
+
+    async def sweep(self) -> Sequence[str]:
+        """Remove shared files that no session has needed for long, and what was cut off half way; which files."""
+        return ()

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -37,6 +37,7 @@ from sublet.platforms.kept import KeptFiles
 from sublet.platforms.port import Duration, Kept, Progress, ResultFile, Survey, quietly
 from sublet.platforms.remote import Remote
 from sublet.platforms.sessiondir import KEY, remove_tree
+from sublet.platforms.slurm_home import Fetched
 from sublet.platforms.slurm_job import far, inside, packed, program
 from sublet.platforms.slurm_offers import Site
 from sublet.platforms.slurm_options import Account, Wish, comment, flags, wrong
@@ -104,6 +105,9 @@ class Slurm(Remote):
     )
     patience: Duration = Field(
         default=timedelta(seconds=30), description="How long a job's own record is waited for when Slurm says it ended."
+    )
+    unused: Duration = Field(
+        default=timedelta(days=7), description="How long a shared file, such as an image, stays there with no session."
     )
     pulls: bool = Field(
         default=True,
@@ -235,7 +239,9 @@ class Slurm(Remote):
 
     async def send(self, key: str, source: Path, relative: str) -> None:
         """Bring a file or directory to a session that is not submitted yet."""
-        target = f"{await self.root()}/incoming/{self._key(key)}/{inside(relative, self.name)}"
+        root = await self.root()
+        target = f"{root}/incoming/{self._key(key)}/{inside(relative, self.name)}"
+        await self.reach.run(to.to_incoming(self.name, root, key, self._owner))
         await self.reach.send(source, target, lambda done, total: None)
 
     async def keep(self, file: Path, digest: str = "", user: str = "", progress: Progress = quietly) -> str:
@@ -371,6 +377,8 @@ class Slurm(Remote):
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
         """Part of what it printed."""
+        if (fetched := self._fetched(key)).there:
+            return await asyncio.to_thread(fetched.output, stream, offset, limit)
         path = f"{await self.session_directory(key)}/{stream}"
         try:
             return await self.reach.read(path, offset, limit)
@@ -379,10 +387,12 @@ class Slurm(Remote):
 
     async def results(self, key: str) -> Sequence[ResultFile]:
         """The files in its working directory."""
+        self._fetched(key).check()
         return await self.reach.run(to.to_results(await self.root(), self._key(key)))
 
     async def read(self, key: str, path: str) -> AsyncIterator[bytes]:
         """One of those files, in pieces."""
+        self._fetched(key).check()
         relative = inside(path, self.name)
         root = await self.root()
         if not await self.reach.run(to.to_check_result(root, self._key(key), relative)):
@@ -394,22 +404,37 @@ class Slurm(Remote):
 
     async def clean(self, key: str) -> None:
         """Remove the session's directories, there and here; what still runs must be cancelled first."""
+        fetched = self._fetched(key)
+        if not fetched.there:
+            await self._clean_there(key)
+        await asyncio.to_thread(fetched.forget)
+        await asyncio.to_thread(shutil.rmtree, self._home / "sessions" / key, ignore_errors=True)
+
+    async def _clean_there(self, key: str) -> None:
         state = (await self.ask([self._key(key)]))[key]
         if state.state in (State.RUNNING, State.QUEUED):
             raise PlatformRefused(platform=self.name, why="the session still runs", hint="Cancel it first.")
         await self.reach.run(to.to_clean(self.name, await self.root(), key))
         self._watch.cleaned(key)
-        await asyncio.to_thread(shutil.rmtree, self._home / "sessions" / key, ignore_errors=True)
 
-    async def sweep(self, known: Collection[str]) -> list[str]:
-        """Remove what this service left there and no longer knows of; the keys of what was removed."""
-        found = await self.reach.run(to.to_sweep(self.name, await self.root(), self._owner))
-        left = [key for key in found if key not in known and KEY.fullmatch(key)]
-        states = await self.ask(left)
-        gone = [key for key in left if states[key].state not in (State.RUNNING, State.QUEUED)]
-        for key in gone:
-            await self.clean(key)
-        return gone
+    async def come_home(self, key: str) -> None:
+        """Keep what it printed here, and remove the rest there."""
+        fetched = self._fetched(key)
+        if not fetched.there:
+            await fetched.take(self.reach, await self.session_directory(key))
+            await self._clean_there(key)
+
+    async def left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
+        """The sessions that this service left there so long ago."""
+        found = await self.reach.run(to.to_sweep(self.name, await self.root(), self._owner, age))
+        return [key for key in dict.fromkeys(found) if KEY.fullmatch(key)]
+
+    async def sweep(self) -> Sequence[str]:
+        """Let go of shared files that were not needed for long."""
+        return await self.let_go(idle=self.unused)
+
+    def _fetched(self, key: str) -> Fetched:
+        return Fetched(self._home, self.name, self._key(key))
 
 
 def _holds_files(directory: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
@@ -165,6 +166,11 @@ def to_clean(platform: str, root: str, key: str) -> Command[str]:
     return Command(script("clean", root, key), reading(platform, str), seconds=600)
 
 
-def to_sweep(platform: str, root: str, owner: str) -> Command[list[str]]:
-    """The sessions that this service left there."""
-    return Command(script("sweep", root, owner), reading(platform, str.split))
+def to_sweep(platform: str, root: str, owner: str, age: timedelta) -> Command[list[str]]:
+    """The sessions that this service left there so long ago."""
+    return Command(script("sweep", root, owner, str(round(age.total_seconds()))), reading(platform, str.split))
+
+
+def to_incoming(platform: str, root: str, key: str, owner: str) -> Command[str]:
+    """Make the place that a session's data is sent to."""
+    return Command(script("incoming", root, key, owner), reading(platform, str))

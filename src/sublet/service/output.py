@@ -12,7 +12,7 @@ from typing import Literal
 from sublet.core.session import OVER, Session
 from sublet.errors import NotFound
 from sublet.platforms.port import Platform, ResultFile
-from sublet.service.desk import Person
+from sublet.service.desk import Person, log
 from sublet.service.sessions import Sessions
 
 Stream = Literal["stdout", "stderr"]
@@ -70,6 +70,13 @@ class Output(Sessions):
             if file.path == wanted:
                 return file, self._platform(session).read(session.id, file.path)
         raise NotFound(f"The session left no file {path}.", hint="`sublet result SESSION` lists the files.")
+
+    async def fetched(self, name: str, person: Person) -> None:
+        """Its files are home: they need not stay where it was a guest."""
+        session = await self.session(name, person)
+        if session.phase in OVER and session.job:
+            await self._platform(session).come_home(session.id)
+            log.info("session.fetched", session=session.id, platform=session.offer.platform)
 
     async def archive(self, name: str, person: Person) -> AsyncIterator[bytes]:
         """All the files as one .tar.gz, made while it is sent."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sublet.core.offer import Node, Take
 from sublet.errors import NotFound, SubletError
 from sublet.platforms.conformance import Finding, check_platform
 from sublet.platforms.port import Platform, Survey
 from sublet.service.events import Events
+from sublet.service.sweeping import Swept, sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,11 @@ class Platforms(Events):
     async def check(self, name: str) -> Sequence[Finding]:
         """Run the contract suite on the live platform."""
         return await check_platform(self._named(name))
+
+    async def sweep(self, name: str) -> Swept:
+        """Remove what is left there and no session needs."""
+        self._named(name)
+        return await sweep(self, name, timedelta(0))
 
     async def busy(self, name: str, start: datetime, end: datetime) -> Busy:
         """What is booked and held there, node by node; nothing says by whom."""

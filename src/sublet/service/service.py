@@ -21,6 +21,7 @@ from sublet.service import metrics
 from sublet.service.desk import log, utc_now
 from sublet.service.lease_watch import LeaseWatch
 from sublet.service.reconcile import Loop
+from sublet.service.sweeping import Sweeper
 from sublet.service.systems import Stamp, directory_of, stamp_of, systems_of
 from sublet.settings import Settings
 from sublet.store.store import Store
@@ -59,15 +60,17 @@ class Service(LeaseWatch):
                 await service._begin(platform)
             await service.refresh()
             carrier = Loop(service)
-            task = asyncio.create_task(carrier.run(), name="loop") if loop else None
+            workers = {"loop": carrier.run, "sweeper": Sweeper(service).run} if loop else {}
+            tasks = [asyncio.create_task(work(), name=name) for name, work in workers.items()]
             log.info("service.started", mode=settings.mode, platforms=list(platforms))
             try:
                 yield service
             finally:
                 await service.give_up_all()
-                if task:
+                for task in tasks:
                     task.cancel()
-                    await asyncio.gather(task, return_exceptions=True)
+                await asyncio.gather(*tasks, return_exceptions=True)
+                if tasks:
                     await carrier.stop()
         finally:
             for platform in service.platforms_by_name.values():

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BindParameter, Select, Update, delete, func, insert, null, select, tuple_, update
+from sqlalchemy import BindParameter, Select, Update, delete, func, insert, null, or_, select, tuple_, update
 
 from sublet.core.session import ACTIVE, MOVES, OVER, Phase, Session
 from sublet.core.timeline import micros
@@ -154,6 +154,11 @@ class Sessions(Claims):
     def active(self, platform: str) -> dict[str, str]:
         """The sessions that are being worked on and have a job on the platform: id → job."""
         return dict(self._sql.rows(RUNNING_JOBS, {"on_platform": platform}))
+
+    def with_files(self, ids: Collection[str]) -> set[str]:
+        """Those of them that are being worked on, or over with their files still kept."""
+        query = select(S.id).where(S.id.in_(list(ids)), or_(WORKED_ON, S.due.is_not(None)))
+        return {row[0] for row in self._sql.select(query)}
 
     def by_job(self, platform: str, jobs: Collection[str]) -> Sequence[Session]:
         """The sessions that are being worked on and whose jobs on the platform these are."""

@@ -18,6 +18,7 @@ from sublet.wire.v1.platforms import (
     NodeView,
     PlatformList,
     PlatformView,
+    SweptView,
 )
 from sublet.wire.v1.quotes import QuoteView, TermsView
 from sublet.wire.v1.results import ResultFileView, ResultList
@@ -54,6 +55,7 @@ __all__ = [
     "ResultList",
     "SessionPage",
     "SessionView",
+    "SweptView",
     "TermsView",
     "TokenAsk",
     "TokenList",

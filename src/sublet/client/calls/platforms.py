@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sublet.client.call import Call, as_view, path_of
 from sublet.wire.reader import instant_text
-from sublet.wire.v1.platforms import CalendarView, CheckList, PlatformList, PlatformView
+from sublet.wire.v1.platforms import CalendarView, CheckList, PlatformList, PlatformView, SweptView
 
 
 def platforms() -> Call[PlatformList]:
@@ -22,6 +22,11 @@ def platform(name: str) -> Call[PlatformView]:
 def check(name: str) -> Call[CheckList]:
     """Try the platform's contract on the live thing."""
     return Call("POST", path_of("platforms", name, "check"), as_view(CheckList))
+
+
+def sweep(name: str) -> Call[SweptView]:
+    """Remove what is left there and no session needs."""
+    return Call("POST", path_of("platforms", name, "sweep"), as_view(SweptView))
 
 
 def calendar(platform: str, start: datetime, end: datetime) -> Call[CalendarView]:

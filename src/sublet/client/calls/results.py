@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sublet.client.call import Call, as_bytes, as_view, path_of
+from sublet.client.call import Call, as_bytes, as_view, nothing, path_of
 from sublet.wire.v1.results import ResultList
 
 
@@ -19,3 +19,8 @@ def result(id: str, path: str) -> Call[bytes]:
 def archive(id: str) -> Call[bytes]:
     """All of them, as one tar.gz."""
     return Call("GET", path_of("sessions", id, "archive"), as_bytes, accept="*/*")
+
+
+def fetched(id: str) -> Call[None]:
+    """All of them are home: none need stay where the session was a guest."""
+    return Call("POST", path_of("sessions", id, "fetched"), nothing)

@@ -17,7 +17,7 @@ fi
 cd "$dir" || exit 73
 
 back() { # nothing was submitted: as if it had never been tried, but what was sent needn't be sent again
-    mkdir -p "$sent" && for part in data storage; do [ -d "$part" ] && mv "$part" "$sent/"; done
+    mkdir -p "$sent" && for part in data storage owner; do [ -e "$part" ] && mv "$part" "$sent/"; done
     cd "$root" && rm -rf "$dir"
     exit "$1"
 }

@@ -1,8 +1,14 @@
-# The keys of all sessions that one service left here, one a line. Arguments: the root directory and the service's own name.
-cd "$1/sessions" 2>/dev/null || exit 0
-for dir in *; do
-    owner=
-    [ -r "$dir/owner" ] && IFS= read -r owner <"$dir/owner"
-    [ "$owner" = "$2" ] && printf '%s\n' "$dir"
+# The keys of all sessions that one service left here, one a line. Arguments: the root directory, the service's own name, and
+# for how many seconds they must have been here. What was being removed when something cut it off is removed now.
+owner=$2 least=$3
+cd "$1" 2>/dev/null || exit 0
+now=$(date +%s)
+for dir in sessions/* incoming/*; do
+    said=
+    [ -r "$dir/owner" ] && IFS= read -r said <"$dir/owner"
+    [ "$said" = "$owner" ] && [ $((now - $(stat -c %Y "$dir/owner"))) -ge "$least" ] && printf '%s\n' "${dir#*/}"
+done
+for left in trash/*; do
+    [ -e "$left" ] && [ $((now - $(stat -c %Z "$left"))) -ge 3600 ] && chmod -R u+rwX "$left" && rm -rf "$left"
 done
 exit 0

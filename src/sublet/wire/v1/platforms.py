@@ -60,6 +60,14 @@ class CheckList:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SweptView:
+    """What was removed from a platform, because no session needs it."""
+
+    sessions: tuple[str, ...]  # whose directories were left there
+    files: tuple[str, ...]  # that sessions shared, by their digests
+
+
+@dataclass(frozen=True, kw_only=True)
 class BusyView:
     """A part of a node or pool that is taken, for a half-open time."""
 

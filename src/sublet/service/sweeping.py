@@ -1,0 +1,72 @@
+"""Leave nothing behind: what is on a system where this service is a guest, and no session needs, is removed."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, SubletError
+from sublet.service.desk import Desk, log
+
+OFTEN = timedelta(hours=1)  # how often each platform is swept
+AGAIN = timedelta(minutes=2)  # after a try that found no open login
+PAUSE = 5.0  # seconds between two looks whether one is due
+SETTLED = timedelta(hours=1)  # something younger may belong to what is being done just now
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What was removed."""
+
+    sessions: tuple[str, ...]
+    files: tuple[str, ...]  # shared ones, by their digests
+
+
+async def sweep(desk: Desk, name: str, age: timedelta = SETTLED) -> Swept:
+    """Remove what sessions left that are not known any more, or were cleaned; and shared files long unused."""
+    platform = desk.platforms_by_name[name]
+    left = await platform.left(age)
+    known = await desk.store.read(lambda tx: tx.sessions.with_files(left)) if left else set()
+    gone = []
+    for key in left:
+        if key in known:
+            continue
+        try:
+            await platform.clean(key)
+        except PlatformRefused as error:  # what still runs is let run
+            log.warning("sweep.refused", platform=name, session=key, why=error.message)
+        else:
+            gone.append(key)
+    swept = Swept(tuple(gone), tuple(await platform.sweep()))
+    if gone or swept.files:
+        log.info("platform.swept", platform=name, sessions=gone, files=swept.files)
+    return swept
+
+
+class Sweeper:
+    """Sweeps every platform once in a while, beside the loop; without a login it waits for one."""
+
+    def __init__(self, desk: Desk, pause: float = PAUSE, again: timedelta = AGAIN) -> None:
+        """Nothing was swept yet."""
+        self._desk, self._pause, self._again = desk, pause, again
+
+    async def run(self) -> None:
+        """Until it is stopped."""
+        due: dict[str, float] = {}
+        clock = asyncio.get_running_loop().time
+        while True:
+            for name in list(self._desk.platforms_by_name):
+                if due.get(name, 0) <= clock():
+                    due[name] = clock() + (await self._sweep(name)).total_seconds()
+            await asyncio.sleep(self._pause)
+
+    async def _sweep(self, name: str) -> timedelta:
+        """Sweep one; when it is to be swept again."""
+        try:
+            await sweep(self._desk, name)
+        except (LoginNeeded, PlatformUnreachable):
+            return self._again
+        except (SubletError, OSError) as error:
+            log.warning("sweep.failed", platform=name, why=str(error))
+        return OFTEN
