@@ -360,3 +360,16 @@ class NotConfigurable(SubletError):
 
     hint = "Write it on one line."
     status = 400
+
+
+class NotListening(PlatformRefused):
+    """Pilots can't ask this service: {why}"""
+
+    hint = "Set `address` and `endpoint` in the section [annex] of sublet.toml; `sublet doctor` says what is missing."
+
+
+class PilotRefused(SubletError):
+    """{why}"""
+
+    hint = "A pilot claims its place in a lease once, with the token that its job came with."
+    status = 403

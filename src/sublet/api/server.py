@@ -11,15 +11,14 @@ import pwd
 import signal
 import socket
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import structlog
-import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sublet.api.app import make_app
+from sublet.api.listening import PilotListener, Server, make_server
 from sublet.api.people import ON_SOCKET
 from sublet.errors import NotHere
 from sublet.home import Home, sublet_home
@@ -31,7 +30,6 @@ from sublet.settings import Settings
 log = structlog.get_logger()
 
 LONGEST_PATH = 107  # bytes of a Unix socket's address on Linux
-LAST_WORDS = 3  # seconds that open answers have to end; streams are cut, and can be taken up again
 EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - these are recognised, not bound
 
 
@@ -52,18 +50,31 @@ async def _serve(options: ServeOptions, home: Home, path: str) -> None:
         async with Service.open(settings) as service:
             service.base_url = settings.url or _url(settings.host, tcp.getsockname()[1])
             app = make_app(service, _owner())
-            servers = (_server(app), _server(_ForItsOwner(app), proxy_headers=False))
+            servers = (make_server(app), make_server(_ForItsOwner(app), proxy_headers=False))
             _stop_on_signals(servers)
             for listener in (tcp, unix):
                 listener.listen(2048)
             if path == home.socket:
                 record_serving(home, service.base_url, path)
             log.info("service.listening", url=service.base_url, socket=path)
-            await asyncio.gather(servers[0].serve([tcp]), servers[1].serve([unix]))
+            async with _pilots(service):
+                await asyncio.gather(servers[0].serve([tcp]), servers[1].serve([unix]))
             await app.state.connect.close()
     with contextlib.suppress(FileNotFoundError):
         if path == home.socket:
             os.unlink(home.state)
+
+
+@contextlib.asynccontextmanager
+async def _pilots(service: Service) -> AsyncIterator[None]:
+    """Listen for pilots while there are leases."""
+    service.listener = PilotListener(service)
+    task = asyncio.create_task(service.listener.run(), name="pilots' listener")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def load_settings(options: ServeOptions, home: Home) -> Settings:
@@ -91,28 +102,7 @@ class _ForItsOwner:
         await self.app(scope, receive, send)
 
 
-class _Server(uvicorn.Server):
-    """One of several servers in a process: signals are not its business."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
-
-
-def _server(app: ASGIApp, **more: Any) -> _Server:
-    config = uvicorn.Config(
-        app,
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=LAST_WORDS,
-        **more,
-    )
-    return _Server(config)
-
-
-def _stop_on_signals(servers: tuple[_Server, ...]) -> None:
+def _stop_on_signals(servers: tuple[Server, ...]) -> None:
     def stop() -> None:
         for server in servers:
             server.should_exit = True

@@ -51,11 +51,15 @@ class Signer:
 
 
 def new_key() -> bytes:
-    """A new signing key. HTCondor reads some keys as text that a zero byte would end, so it has none."""
-    while True:
-        key = secrets.token_bytes(_KEY_LENGTH)
-        if 0 not in key and 0 not in _masked(key):
-            return key
+    """A new signing key."""
+    while not usable_key(key := secrets.token_bytes(_KEY_LENGTH)):
+        pass
+    return key
+
+
+def usable_key(key: bytes) -> bool:
+    """Whether HTCondor reads all of a key: a zero byte, also behind its mask, would end it."""
+    return 0 not in key and 0 not in _masked(key)
 
 
 def expiry(token: str) -> datetime:

@@ -17,7 +17,7 @@ import structlog
 from sublet.core.offer import Reason
 from sublet.core.request import Data, Executable
 from sublet.core.session import ACTIVE, Phase, Session
-from sublet.errors import NotFound, NotYours, PlatformRefused
+from sublet.errors import NotFound, NotListening, NotYours
 from sublet.kinds.port import Callback, Kind, Way
 from sublet.movers.port import Mover
 from sublet.platforms.port import Platform, Survey
@@ -84,9 +84,9 @@ class Desk:
         async with self.happened:
             self.happened.notify_all()
 
-    async def callback(self) -> Callback:
-        """Where programs ask this service; who listens for them knows."""
-        raise PlatformRefused("Nothing listens for pilots here.", hint="Serve with `sublet up` or `sublet serve`.")
+    async def callback(self, platform: str) -> Callback:
+        """Where programs on a platform ask this service; who listens for them knows."""
+        raise NotListening(why="nothing listens for them")
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> list[Way]:
         """The ways to run it with these tools; a gateway runs nothing uncontained."""

@@ -126,7 +126,7 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
         tools=(await desk.survey(session.offer.platform)).tools,
         secret=desk.secret(session.id) if way.interactive or way.asks else "",
         base_url=f"/connect/{session.id}/",
-        callback=await desk.callback() if way.asks else None,
+        callback=await desk.callback(session.offer.platform) if way.asks else None,
     )
     return Job(
         program=way.program(setting),

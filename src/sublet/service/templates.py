@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from sublet.core.annex import Details, Template, check_name
 from sublet.errors import NotFound, PersonalOnly
 from sublet.service.desk import Person
-from sublet.service.logins import Logins
+from sublet.service.pilots import Pilots
 
 
-class Templates(Logins):
+class Templates(Pilots):
     """Save, show, list and remove templates."""
 
     def own(self) -> None:

@@ -10,9 +10,11 @@ ask() {
         for client in curl wget openssl; do
             command -v "$client" >/dev/null 2>&1 || continue
             status=
+            rm -f "$3"
             "ask_$client" "$url$1" "$2" "$3" || { [ "$?" = 3 ] && continue; }
             case $status in
                 2??) return 0 ;;
+                429) words="$url has too much to do" ;;
                 4??) words=$(head -n 1 "$3" | cut -c 1-300); return 2 ;;
                 5??) words="$url answered with an error of its own ($status)" ;;
                 *) words="$url: $(tr -d '\r' <"$3.err" 2>/dev/null | tail -n 1 | cut -c 1-300)" ;;
@@ -35,7 +37,7 @@ ask_curl() {
 }
 
 ask_wget() {
-    wget --config=/dev/null --no-check-certificate --pinnedpubkey="sha256//$pin" --tries=1 --timeout=15 --no-verbose \
+    wget --no-config --no-check-certificate --pinnedpubkey="sha256//$pin" --tries=1 --timeout=15 --no-verbose \
         --server-response --content-on-error --header='Content-Type: text/plain' --post-file="$2" --output-document="$3" "$1" \
         2>"$3.err"
     [ "$?" = 2 ] && return 3

@@ -16,7 +16,7 @@ fail() { # exit code, words
 
 places() { # where a node's own disk may be, best first
     printf '%s\n' "${SLURM_TMPDIR:-}"
-    case ${TMPDIR:-} in "${here%%/work/*}"/*) ;; */*) printf '%s\n' "${TMPDIR%/*}" "$TMPDIR" ;; esac
+    case ${SUBLET_SCRATCH:-} in "${here%%/work/*}"/*) ;; */*) printf '%s\n' "${SUBLET_SCRATCH%/*}" ;; esac
     printf '%s\n' /tmp /var/tmp
 }
 

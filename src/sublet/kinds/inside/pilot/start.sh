@@ -10,6 +10,8 @@ count=${SLURM_JOB_NUM_NODES:-1}
 home=$(cd && pwd)
 [ -e "$home/.apptainer" ] || fresh=1
 
+export SUBLET_SCRATCH="${TMPDIR:-}"
+unset TMPDIR # Slurm would make a directory of this name on every node
 if [ "$count" -gt 1 ]; then
     unset SLURM_CPUS_PER_TASK SLURM_TRES_PER_TASK # of the job's own tasks; a pilot has its node's cores
     srun --nodes="$count" --ntasks="$count" --ntasks-per-node=1 --cpu-bind=none --no-kill --wait=0 --kill-on-bad-exit=0 \

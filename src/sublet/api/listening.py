@@ -1,0 +1,162 @@
+"""The servers of a process, and the one that pilots ask: over TLS, while there are leases, always on one port."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+import uvicorn
+from starlette.types import ASGIApp
+
+from sublet.api.pilots import pilots_app
+from sublet.errors import NotListening, SubletError
+from sublet.service.service import Service
+
+log = structlog.get_logger()
+LAST_WORDS = 3  # seconds that open answers have to end; streams are cut, and can be taken up again
+FIRST, LAST = 9718, 9817  # the ports that are tried when one is chosen
+LOOK = 5.0  # seconds between two looks whether it is still needed
+MOST = 2000  # connections at a time
+
+
+class Server(uvicorn.Server):
+    """One of several servers in a process: signals are not its business."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Nothing is captured."""
+        yield
+
+
+def make_server(app: ASGIApp, **more: Any) -> Server:
+    """A server for an application."""
+    config = uvicorn.Config(
+        app,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=LAST_WORDS,
+        **more,
+    )
+    return Server(config)
+
+
+@dataclass
+class _Open:
+    """What listens now."""
+
+    address: str
+    port: int
+    server: Server
+    task: asyncio.Task[None]
+    stamp: int = 0  # when the certificate was made that it uses
+
+
+class PilotListener:
+    """Listens for pilots. It is opened when a lease is about to be sent, and closed when there is none."""
+
+    def __init__(self, service: Service) -> None:
+        """Not yet."""
+        self._service = service
+        self._open: _Open | None = None
+        self._turn = asyncio.Lock()
+
+    async def open(self, address: str, port: int, key: Path, certificate: Path) -> int:
+        """Listen on this address and port (0: a free one), if that isn't so already; the port."""
+        async with self._turn:
+            if self._open and (self._open.address != address or self._open.task.done()):
+                await self._close()
+            if self._open is None:
+                listener = _bound(address, port)
+                server = make_server(
+                    pilots_app(self._service),
+                    ssl_keyfile=str(key),
+                    ssl_certfile=str(certificate),
+                    limit_concurrency=MOST,
+                    proxy_headers=False,
+                )
+                server.config.load()
+                task = asyncio.create_task(server.serve([listener]), name="pilots")
+                port = listener.getsockname()[1]
+                self._open = _Open(address, port, server, task)
+                log.info("pilots.listening", address=address, port=port)
+            self._take_new(self._open, key, certificate)
+            return self._open.port
+
+    def _take_new(self, open: _Open, key: Path, certificate: Path) -> None:
+        """Use a certificate that was renewed."""
+        stamp = certificate.stat().st_mtime_ns
+        if stamp != open.stamp and open.server.config.ssl:
+            open.server.config.ssl.load_cert_chain(certificate, key)
+            open.stamp = stamp
+
+    async def run(self) -> None:
+        """Keep it as it should be, until this is cancelled."""
+        trouble = ""
+        try:
+            while True:
+                if not await self._service.pilots_may_ask():
+                    await self.close()
+                else:
+                    trouble = await self._tried(trouble)
+                await asyncio.sleep(LOOK)
+        finally:
+            await self.close()
+
+    async def _tried(self, before: str) -> str:
+        """Listen, if that is possible; else why not, said once."""
+        try:
+            await self._service.callback()
+        except SubletError as error:
+            if error.message != before:
+                log.warning("pilots.not-listening", why=error.message)
+            return error.message
+        return ""
+
+    async def close(self) -> None:
+        """Listen no longer."""
+        async with self._turn:
+            await self._close()
+
+    async def _close(self) -> None:
+        if self._open:
+            self._open.server.should_exit = True
+            await asyncio.gather(self._open.task, return_exceptions=True)
+            log.info("pilots.closed", address=self._open.address, port=self._open.port)
+            self._open = None
+
+
+def _bound(address: str, port: int) -> socket.socket:
+    """A socket that listens on an address: on this port, or on the first that is free."""
+    failure: OSError | None = None
+    for one in [port] if port else _ports():
+        try:
+            return _listening(address, one)
+        except OSError as error:
+            failure = error
+    why = f"it can't listen on {address}, port {port or f'{FIRST} to {LAST}'}: {failure.strerror if failure else ''}"
+    raise NotListening(why=why)
+
+
+def _ports() -> Iterator[int]:
+    yield from range(FIRST, LAST + 1)
+
+
+def _listening(address: str, port: int) -> socket.socket:
+    family, kind, protocol, _, place = socket.getaddrinfo(address, port, proto=socket.IPPROTO_TCP)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        listener.listen(2048)
+    except OSError:
+        listener.close()
+        raise
+    return listener

@@ -1,0 +1,103 @@
+"""What pilots ask, over HTTPS, on a port of its own: nothing else of the service is there.
+
+    POST /pilots/LEASE/NUMBER/claim     a node takes its place, once: `token`, `nonce` and facts → a tar
+    POST /pilots/LEASE/NUMBER/renew     what has changed: `secret`, `have` → a tar, or nothing
+    POST /pilots/LEASE/NUMBER/end       it is gone: `secret`, `why`
+
+Bodies are lines of `name=value`, so that a shell can write them; refusals are one line of text. Secrets are in bodies
+alone, and never in a log.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+
+import structlog
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from sublet.errors import SubletError
+from sublet.service.service import Service
+
+log = structlog.get_logger()
+BODY = 16 * 1024  # bytes
+AT_ONCE, A_SECOND = 1000, 50  # requests of one address: a site's nodes may all come from one, and all at once
+MOST_KNOWN = 10_000  # addresses
+
+Told = dict[str, str]
+Answer = Callable[[Service, str, int, Told], Awaitable[bytes]]
+
+
+def pilots_app(service: Service) -> Starlette:
+    """The application that pilots ask."""
+    return Starlette(routes=[_route(service, Rate(), what, answer) for what, answer in ANSWERS.items()])
+
+
+async def _claim(service: Service, lease: str, number: int, told: Told) -> bytes:
+    return await service.claim_pilot(lease, number, told)
+
+
+async def _renew(service: Service, lease: str, number: int, told: Told) -> bytes:
+    return await service.renew_pilot(lease, number, told)
+
+
+async def _end(service: Service, lease: str, number: int, told: Told) -> bytes:
+    await service.end_pilot(lease, number, told)
+    return b""
+
+
+ANSWERS: dict[str, Answer] = {"claim": _claim, "renew": _renew, "end": _end}
+
+
+def _route(service: Service, rate: Rate, what: str, answer: Answer) -> Route:
+    async def endpoint(request: Request) -> Response:
+        address = request.client.host if request.client else ""
+        if not rate.allows(address, time.monotonic()):
+            return PlainTextResponse("Too many requests.\n", 429, {"retry-after": "1"})
+        lease, number = str(request.path_params["lease"]), int(request.path_params["number"])
+        try:
+            told = await said(request)
+            made = await answer(service, lease, number, told)
+        except SubletError as error:
+            log.info("pilot.refused", what=what, lease=lease, number=number, address=address, why=error.message)
+            return PlainTextResponse(f"{' '.join(error.message.split())}\n", error.status)
+        except ValueError as error:
+            return PlainTextResponse(f"{error}\n", 400)
+        return Response(made, media_type="application/x-tar")
+
+    return Route(f"/pilots/{{lease}}/{{number:int}}/{what}", endpoint, methods=["POST"])
+
+
+async def said(request: Request) -> Told:
+    """What a pilot said; ValueError if it is too long or no such thing."""
+    body = b""
+    try:
+        async for piece in request.stream():
+            body += piece
+            if len(body) > BODY:
+                raise ValueError("This is too long.")
+    except ClientDisconnect:
+        raise ValueError("This broke off.") from None
+    lines = body.decode("utf-8", "replace").splitlines()
+    pairs = (line.partition("=") for line in lines if "=" in line)
+    return {name: "".join(filter(str.isprintable, value)) for name, _, value in pairs}
+
+
+class Rate:
+    """How often an address may ask: so many at once, and so many a second in the long run."""
+
+    def __init__(self) -> None:
+        """Nobody has asked yet."""
+        self._left: dict[str, tuple[float, float]] = {}  # address → how many it may still ask, as of when
+
+    def allows(self, address: str, now: float) -> bool:
+        """Whether it may ask now."""
+        if len(self._left) > MOST_KNOWN:
+            self._left.clear()
+        left, then = self._left.get(address, (float(AT_ONCE), now))
+        left = min(float(AT_ONCE), left + (now - then) * A_SECOND)
+        self._left[address] = (max(0.0, left - 1), now)
+        return left >= 1

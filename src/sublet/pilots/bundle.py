@@ -1,0 +1,215 @@
+"""What a pilot fetches when it starts, and while it runs: scripts, configuration, tokens, its own key; as one tar."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from ipaddress import ip_address
+
+from sublet.core.annex import JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_TOOLS
+from sublet.kinds.pilot import assigned, script
+from sublet.pilots.configuration import STRICT, attribute, places, written
+from sublet.pilots.own import Contact
+
+OLDEST = 23  # HTCondor's version from which on a node attaches directly to an access point
+SHORTEST = 10  # seconds that a job which says nothing of its length is given at least
+ADVERTISED = (SLOT_ANNEX, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_END, SLOT_TOOLS)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is decided for one pilot, as of now."""
+
+    annex: str
+    lease: str
+    number: int
+    open: bool
+    idle: timedelta
+    lifetime: timedelta
+    to: Contact
+
+    @property
+    def name(self) -> str:
+        """What it is called, everywhere."""
+        return pilot_name(self.lease, self.number)
+
+    @property
+    def margin(self) -> timedelta:
+        """How long before its time is over it lets go of its jobs, so that none is lost."""
+        return min(timedelta(minutes=1), self.lifetime / 8)
+
+
+@dataclass(frozen=True)
+class Calling:
+    """How a pilot asks the service, how often, and with which secret."""
+
+    urls: tuple[str, ...]
+    pin: str
+    secret: str
+    every: timedelta
+
+
+def pilot_name(lease: str, number: int) -> str:
+    """A pilot's name."""
+    return f"{lease}-{number}"
+
+
+def trust_domain(lease: str, number: int) -> str:
+    """In whose name orders to one pilot are signed: nobody else's tokens count there."""
+    return f"ep.{pilot_name(lease, number)}"
+
+
+def owner_of(lease: str, number: int) -> str:
+    """Whose orders one pilot follows."""
+    return f"owner@{trust_domain(lease, number)}"
+
+
+def master_name(lease: str, number: int) -> str:
+    """How its master is called at the access point."""
+    return f"{pilot_name(lease, number)}@annex"
+
+
+def bundle(
+    plan: Plan, calling: Calling, tokens: Mapping[str, str], key: bytes, release: str, stamp: str, tools: Sequence[str]
+) -> bytes:
+    """All that a pilot needs: tokens by name, the key for orders to it, and the digest of a release if there is one.
+
+    `tools` are what kinds can use, and are looked for there.
+    """
+    values = {
+        "lease": plan.lease,
+        "number": plan.number,
+        "secret": calling.secret,
+        "urls": " ".join(calling.urls),
+        "pin": calling.pin,
+        "every": seconds(calling.every),
+        "lifetime": seconds(plan.lifetime),
+        "margin": seconds(plan.margin),
+        "collector": plan.to.collector,
+        "oldest": OLDEST,
+        "release": release.removeprefix("sha256:"),
+        "tools": " ".join(tools),
+    }
+    return _tar(
+        {
+            "values": assigned(values),
+            "ask.sh": script("ask"),
+            "pilot.sh": far("pilot"),
+            "condor_config": configuration(plan).encode(),
+            "passwords.d/POOL": key,
+            **_changing(plan, tokens, stamp),
+        }
+    )
+
+
+def renewal(plan: Plan, tokens: Mapping[str, str], stamp: str) -> bytes:
+    """What has changed since: tokens, and whom the annex is open to."""
+    return _tar(_changing(plan, tokens, stamp))
+
+
+def stamp_of(plan: Plan, now: datetime, often: timedelta) -> str:
+    """A short text that is another one as soon as a pilot needs something new: at the latest after so long."""
+    digest = hashlib.sha256(changeable(plan).encode()).hexdigest()[:12]
+    return f"{digest}.{int(now.timestamp() // seconds(often))}"
+
+
+def _changing(plan: Plan, tokens: Mapping[str, str], stamp: str) -> dict[str, bytes]:
+    texts = {f"tokens.d/{name}": f"{token}\n".encode() for name, token in tokens.items()}
+    return {**texts, "annex.conf": changeable(plan).encode(), "stamp": f"{stamp}\n".encode()}
+
+
+def changeable(plan: Plan) -> str:
+    """The part of its configuration that may change while it runs."""
+    return written({SLOT_OPEN: str(plan.open), "STARTD_NOCLAIM_SHUTDOWN": str(seconds(plan.idle))})
+
+
+def configuration(plan: Plan) -> str:
+    """Its configuration: attached to one access point, for one annex, under nobody's orders but its owner's."""
+    host = plan.to.collector.rpartition(":")[0].strip("[]")
+    version = ip_address(host).version
+    domain = plan.to.owner.partition("@")[2]
+    owner = owner_of(plan.lease, plan.number)
+    chosen = f"TARGET.{JOB_TARGET} =?= MY.{SLOT_ANNEX}"
+    opened = f"(MY.{SLOT_OPEN} && TARGET.{JOB_TARGET} =?= undefined)"
+    values = {
+        **places(""),
+        "LOCAL_DIR": "$ENV(SUBLET_PILOT)",
+        **STRICT,
+        "DAEMON_LIST": "MASTER STARTD",
+        "USE_SHARED_PORT": "True",
+        "SHARED_PORT_PORT": "0",
+        "WANT_UDP_COMMAND_SOCKET": "False",
+        "ENABLE_IPV4": str(version == 4),
+        "ENABLE_IPV6": str(version == 6),
+        "CONDOR_HOST": host,
+        "COLLECTOR_HOST": plan.to.collector,
+        # Nobody can connect to a node: whoever wants to talk to it has the collector tell it to call.
+        "CCB_ADDRESS": "$(COLLECTOR_HOST)",
+        "CCB_RECONNECT_TIME": "5",
+        "UID_DOMAIN": domain,
+        "DEFAULT_DOMAIN_NAME": domain,
+        "TRUST_DOMAIN": trust_domain(plan.lease, plan.number),
+        "MASTER_NAME": master_name(plan.lease, plan.number),
+        "STARTD_NAME": master_name(plan.lease, plan.number),
+        "ALLOW_ADMINISTRATOR": owner,
+        "ALLOW_READ": owner,
+        "ALLOW_DAEMON": "condor@family",
+        "ALLOW_WRITE": "",
+        "STARTD_DIRECT_ATTACH_SCHEDD_NAME": plan.to.schedd,
+        "STARTD_DIRECT_ATTACH_SCHEDD_POOL": plan.to.collector,
+        "STARTD_DIRECT_ATTACH_INTERVAL": "1",
+        "UPDATE_INTERVAL": "1",  # a job waits for the next one, so this is how soon jobs start
+        "MASTER_UPDATE_INTERVAL": "5",
+        "STARTER_ALLOW_RUNAS_OWNER": "False",
+        "RUNBENCHMARKS": "False",
+        "STARTD_COMPUTE_AVAIL_STATS": "False",
+        "MOUNT_UNDER_SCRATCH": "",  # the sandbox may itself be below /tmp, which this would hide from containers
+        "SINGULARITY_IS_SETUID": "False",
+        "SHUTDOWN_FAST_TIMEOUT": "20",
+        "MAX_DEFAULT_LOG": "5 Mb",
+        "MAX_NUM_DEFAULT_LOG": "1",
+        "NUM_SLOTS_TYPE_1": "1",
+        "SLOT_TYPE_1": "100%",
+        "SLOT_TYPE_1_PARTITIONABLE": "True",
+        SLOT_ANNEX: attribute(plan.annex),
+        SLOT_LEASE: attribute(plan.lease),
+        SLOT_NODE: str(plan.number),
+        "STARTD_ATTRS": f"$(STARTD_ATTRS) {' '.join(ADVERTISED)}",
+        "MASTER_ATTRS": f"$(MASTER_ATTRS) {' '.join(ADVERTISED)}",
+        "ENOUGH": f"time() + (TARGET.{JOB_TIME} ?: TARGET.AllowedExecuteDuration ?: {SHORTEST}) <= MY.{SLOT_END}",
+        "START": f"({chosen} || {opened}) && $(ENOUGH)",
+        "MASTER.DAEMON_SHUTDOWN_FAST": f"time() > $({SLOT_END})",
+    }
+    parts = "".join(f"include : $ENV(SUBLET_PILOT)/{name}.conf\n" for name in ("annex", "node"))
+    return written(values, ["SECURITY:strong"]) + parts
+
+
+@cache
+def far(name: str) -> bytes:
+    """A script for the nodes."""
+    return files("sublet.pilots").joinpath("far", f"{name}.sh").read_bytes()
+
+
+def seconds(duration: timedelta) -> int:
+    """Whole ones, at least one."""
+    return max(1, round(duration.total_seconds()))
+
+
+def _tar(contents: Mapping[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for place in sorted({name.rpartition("/")[0] for name in contents} - {""}):
+            directory = tarfile.TarInfo(place)
+            directory.type, directory.mode = tarfile.DIRTYPE, 0o700
+            archive.addfile(directory)
+        for name, content in contents.items():
+            file = tarfile.TarInfo(name)
+            file.size, file.mode = len(content), 0o600
+            archive.addfile(file, io.BytesIO(content))
+    return made.getvalue()

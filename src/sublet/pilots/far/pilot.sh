@@ -1,0 +1,234 @@
+# One node's pilot: an HTCondor that takes jobs for its lease, until its time is over, it is idle for too long, or somebody who
+# may do so stops it. Runs in a directory of its own on the node's disk, which came with everything below from the service:
+#
+#   values            what was decided for this node;  ask.sh: how the service is asked
+#   condor_config     the configuration;  annex.conf: the part of it that may change;  node.conf: what is found out here
+#   tokens.d/         what lets it attach to the access point, for a while;  passwords.d/: the key that its owner's orders need
+#
+# Nothing is written anywhere else.
+
+dir=${SUBLET_PILOT:?} node=$SUBLET_NODE
+cd "$dir" || exit 85
+umask 077
+. ./values
+. ./ask.sh
+unset SUBLET_SESSION # who looks for the session's processes finds this shell, which ends the others in order
+PATH=$PATH:/usr/sbin:/usr/local/sbin:/opt/condor/sbin CONDOR_CONFIG=$dir/condor_config
+export PATH CONDOR_CONFIG
+master= renewing= napping= why=
+
+# Ends
+
+say() { printf 'pilot: %s on %s: %s\n' "$number" "$node" "$1" >&2; }
+
+clean() {
+    [ -n "$renewing" ] && kill "$renewing" 2>/dev/null
+    cd /
+    chmod -R u+rwX "$dir" 2>/dev/null
+    rm -rf "$dir"
+}
+
+tell() { # what to do, then more to say; the answer is in the file `answer`
+    printf 'secret=%s\nhave=%s\n%s\n' "$secret" "$(cat stamp)" "$2" >"said.$1"
+    ask "/pilots/$lease/$number/$1" "said.$1" "answer.$1"
+}
+
+fail() { # exit code, words
+    say "$2"
+    tell end "why=$2" || :
+    exit "$1"
+}
+
+stop() { # why; HTCondor lets go of its jobs at once
+    [ -n "$why" ] || why=$1
+    [ -z "$master" ] && exit 143
+    kill -s QUIT "$master" 2>/dev/null
+}
+
+trap clean EXIT
+trap 'stop "the site stopped it"' TERM INT HUP
+
+# HTCondor
+
+usable() { # the programs in this directory, if they are new enough; sets where they are
+    sbin=$1 root=${1%/*}
+    [ -x "$sbin/condor_master" ] && [ -x "$sbin/condor_startd" ] || return 1
+    libexec=
+    for place in libexec/condor libexec lib/condor/libexec; do
+        [ -x "$root/$place/condor_shared_port" ] && libexec=$root/$place && break
+    done
+    [ -n "$libexec" ] || return 1
+    for place in lib/condor lib64/condor lib; do [ -d "$root/$place" ] && lib=$root/$place && break; done
+    version=$("$sbin/condor_master" -version 2>/dev/null | sed -n 's/^\$CondorVersion: \([0-9.]*\).*/\1/p')
+    [ "${version%%.*}" -ge "$oldest" ] 2>/dev/null
+}
+
+installed() { # on the PATH
+    for sbin in $(printf '%s' "$PATH" | tr ':' ' '); do usable "$sbin" && return 0; done
+    return 1
+}
+
+module_of() { # as a module, where the system has them
+    if ! command -v module >/dev/null 2>&1; then
+        for file in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh /usr/share/lmod/lmod/init/sh /usr/share/modules/init/sh; do
+            [ -r "$file" ] && . "$file" && break
+        done
+    fi
+    command -v module >/dev/null 2>&1 || return 1
+    for name in htcondor condor HTCondor; do module load "$name" >/dev/null 2>&1 && installed && return 0; done
+    return 1
+}
+
+unpacked() { # from the release that was chosen for this node: kept on the system, else sent by the service
+    [ -n "$release" ] || { words="the service has no release for it"; return 1; }
+    file=$SUBLET_KEPT/sha256-$release/content
+    if [ ! -r "$file" ]; then
+        file=$dir/release.tar
+        tell release "" || return 1
+        mv answer.release "$file"
+    fi
+    [ "$(sha256sum <"$file" | cut -d ' ' -f 1)" = "$release" ] || { words="the release is not the one that was meant"; return 1; }
+    mkdir -p condor
+    (cd condor && tar xf "$file") || { words="the release can't be unpacked"; return 1; }
+    rm -f release.tar
+    for sbin in condor/sbin condor/usr/sbin condor/*/sbin; do
+        LD_LIBRARY_PATH=$dir/${sbin%/sbin}/lib:$dir/${sbin%/sbin}/lib/condor${before:+:$before}
+        export LD_LIBRARY_PATH
+        usable "$dir/$sbin" && return 0
+    done
+    words="the release can't be run here"
+    return 1
+}
+
+find_condor() {
+    before=${LD_LIBRARY_PATH:-}
+    installed && from=installed && return 0
+    module_of && from="module $name" && return 0
+    unpacked && from=release && return 0
+    fail 84 "no HTCondor of version $oldest or newer was found, and none could be brought: $words"
+}
+
+# What the node has
+
+minimum() { # of two numbers, of which the second may be missing
+    if [ "${2:-0}" -gt 0 ] 2>/dev/null && [ "$2" -lt "$1" ]; then printf '%s' "$2"; else printf '%s' "$1"; fi
+}
+
+measure() {
+    cores=${SLURM_CPUS_ON_NODE:-${SUBLET_CORES:-1}}
+    memory=${SLURM_MEM_PER_NODE:-0}
+    [ "$memory" -gt 0 ] || memory=$((${SLURM_MEM_PER_CPU:-0} * cores))
+    [ "$memory" -gt 0 ] || [ -n "${SLURM_JOB_ID:-}" ] || memory=$((${SUBLET_MEMORY:-0} / 1048576))
+    [ "$memory" -gt 0 ] || memory=$(($(sed -n 's/^MemTotal: *\([0-9]*\).*/\1/p' /proc/meminfo) / 1024))
+    end=$(($(date +%s) + lifetime))
+    [ -n "${SUBLET_UNTIL:-}" ] && end=$(minimum "$end" "$(date -u -d "$SUBLET_UNTIL" +%s)")
+    end=$(($(minimum "$end" "${SLURM_JOB_END_TIME:-0}") - margin))
+}
+
+gpus() { # the lines for them: as HTCondor finds them, else as Slurm names them
+    seen=${CUDA_VISIBLE_DEVICES:-${ROCR_VISIBLE_DEVICES:-${GPU_DEVICE_ORDINAL:-}}}
+    case ${SLURM_JOB_ID:+slurm}:$seen in slurm: | *:NoDevFiles) return ;; esac
+    case $("$libexec/condor_gpu_discovery" 2>/dev/null) in
+        *=0* | '') ;;
+        *) printf 'use FEATURE : GPUs\n'; return ;;
+    esac
+    [ -n "$seen" ] || return
+    printf 'MACHINE_RESOURCE_GPUs ='
+    for gpu in $(printf '%s' "$seen" | tr ',' ' '); do
+        case $gpu in [0-9]*) printf ' CUDA%s' "$gpu" ;; *) printf ' %s' "$gpu" ;; esac
+    done
+    printf '\n'
+}
+
+containers() { # the lines for them; what Apptainer writes of its own stays here
+    tool=$(command -v apptainer || command -v singularity) || return
+    mkdir -p apptainer
+    for name in CONFIGDIR CACHEDIR TMPDIR; do
+        printf 'export APPTAINER_%s=%s SINGULARITY_%s=%s\n' "$name" "$dir/apptainer" "$name" "$dir/apptainer"
+    done >container.part
+    { printf '#!/bin/sh\n'; cat container.part; printf 'exec %s "$@"\n' "$tool"; } >container
+    chmod 700 container
+    rm -f container.part
+    printf 'SINGULARITY = %s\n' "$dir/container"
+    # Whether an image in one file can be run is tried with one that has nothing but directories.
+    mkdir -p probe/bin probe/dev probe/etc probe/home probe/lib probe/lib64 probe/proc probe/sys probe/tmp probe/usr probe/var
+    binds=/usr
+    for place in /bin /lib /lib64; do [ -e "$place" ] && binds=$binds,$place; done
+    ./container build probe.sif probe >/dev/null 2>&1 &&
+        ./container exec --contain --no-home --bind "$binds" probe.sif /usr/bin/true >/dev/null 2>&1 &&
+        printf 'HasSIF = True\nSTARTD_ATTRS = $(STARTD_ATTRS) HasSIF\n'
+    chmod -R u+rwX probe && rm -rf probe probe.sif
+}
+
+configure() {
+    printf 'RELEASE_DIR = %s\nBIN = %s\nSBIN = %s\nLIB = %s\nLIBEXEC = %s\n' "$root" "$root/bin" "$sbin" "$lib" "$libexec"
+    printf 'SHARE = %s\nNUM_CPUS = %s\nMEMORY = %s\nSubletEnd = %s\n' "$root/share/condor" "$cores" "$memory" "$end"
+    printf 'SubletTools = "'
+    for tool in $tools; do
+        path=$(command -v "$tool") || continue
+        [ "$tool" = python3 ] && ! "$path" -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null && continue
+        printf '%s=%s ' "$tool" "$path"
+    done
+    printf '"\n'
+    gpus
+    containers
+}
+
+# Work
+
+renew() { # ask from time to time what has changed; without an answer everything goes on as it is
+    trap 'kill "$napping" 2>/dev/null; exit 0' TERM
+    trap '' HUP INT
+    while :; do
+        sleep "$every" &
+        napping=$!
+        wait "$napping"
+        tell renew "htcondor=$version ($from)"
+        case $? in
+            0)
+                [ -s answer.renew ] || continue
+                rm -rf new && mkdir new && (cd new && tar xf ../answer.renew) || continue
+                for file in new/tokens.d/* new/annex.conf new/stamp; do [ -f "$file" ] && mv "$file" "${file#new/}"; done
+                kill -s HUP "$master" 2>/dev/null
+                ;;
+            2)
+                printf '%s\n' "$words" >ending
+                kill -s QUIT "$master" 2>/dev/null
+                ;;
+        esac
+    done
+}
+
+ended() { # why HTCondor ended, in words
+    [ -s ending ] && { cat ending; return; }
+    [ -n "$why" ] && { printf '%s' "$why"; return; }
+    [ "$(date +%s)" -ge "$end" ] && { printf 'its lifetime was over'; return; }
+    grep -q 'No resources have been claimed for' log/StartLog 2>/dev/null && { printf 'it was idle for too long'; return; }
+    grep -qi 'OFF_FAST\|OFF_GRACEFUL\|DAEMONS_OFF' log/MasterLog 2>/dev/null && { printf 'its owner shut it down'; return; }
+    return 1
+}
+
+find_condor
+measure
+mkdir -p log spool execute lock run etc credentials
+chmod 755 execute
+configure >node.conf
+said=$("$root/bin/condor_ping" -address "<$collector>" -quiet ADVERTISE_STARTD 2>&1) ||
+    fail 83 "the access point at $collector can't be reached: $(printf '%s' "$said" | tr '\n' ' ' | cut -c 1-300)"
+"$sbin/condor_master" -f </dev/null >log/start 2>&1 &
+master=$!
+renew &
+renewing=$!
+while :; do
+    wait "$master"
+    code=$?
+    kill -0 "$master" 2>/dev/null || break
+done
+words=$(ended) || {
+    tail -n 20 log/start log/MasterLog log/StartLog >&2
+    fail 86 "HTCondor ended by itself ($code)"
+}
+say "$words"
+rm -rf execute spool
+tell end "why=$words" || :
+exit 0

@@ -1,0 +1,254 @@
+"""Pilots: each claims its place in a lease once, is told what has changed, and is stopped by its owner alone.
+
+What they ask comes over HTTPS (`api/pilots.py`). The token that came with a lease's job lets each of its nodes claim
+once; from then on a pilot has a secret of its own. Both are derived, and stored nowhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+
+from sublet.core.annex import Annex, Lease, Pilot
+from sublet.core.session import ACTIVE, Session
+from sublet.errors import NotListening, PilotRefused, SubletError
+from sublet.kinds.port import Callback
+from sublet.pilots.access_point import AccessPoint, Wanted, find_access_point
+from sublet.pilots.bundle import Calling, Plan, bundle, master_name, pilot_name, renewal, stamp_of
+from sublet.pilots.certificate import certificate
+from sublet.pilots.keeping import keep
+from sublet.pilots.keys import order_token, pilot_key
+from sublet.pilots.slots import to_stop
+from sublet.platforms.slurm_commands import WANTED as TOOLS
+from sublet.reach.local import LocalReach
+from sublet.service.desk import log
+from sublet.service.logins import Logins
+from sublet.store.tx import Tx
+
+EVERY = timedelta(seconds=10)  # how often a pilot asks what has changed
+TOKEN_LIFE = timedelta(hours=2)  # of what lets it attach; renewed when half of it is over
+AGAIN = timedelta(minutes=10)  # for so long a claim whose answer was lost may be repeated, by who made it
+MENDED = timedelta(seconds=30)  # how often it is looked whether the access point is well
+PATIENCE = timedelta(seconds=15)  # for pilots to end when their owner stops them
+FACTS = ("node", "job", "arch", "libc")
+NONCE = re.compile(r"[0-9a-f]{32}")
+NO_SUCH = "There is no such lease, or this token is not for it."
+
+
+class Listener(Protocol):
+    """Who listens for pilots."""
+
+    async def open(self, address: str, port: int, key: Path, certificate: Path) -> int:
+        """Listen on this address and port (0: a free one), if that isn't so already; the port."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One node's place in a lease."""
+
+    lease: Lease
+    annex: Annex
+    session: Session
+
+
+@dataclass
+class Pilots(Logins):
+    """What pilots ask, and how they are stopped."""
+
+    listener: Listener | None = None
+    point: AccessPoint | None = None  # once it was looked for
+    _looked_at_point: datetime | None = None
+    _pointing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    # The access point
+
+    async def access_point(self, platform: str = "") -> AccessPoint:
+        """The access point, which runs; a platform is one whose nodes must reach it."""
+        async with self._pointing:
+            now = self.now()
+            if self.point is None:
+                host = getattr(self.platforms_by_name.get(platform), "host", "")
+                self.point = await find_access_point(self.settings.home, Wanted(), host)
+            if self._looked_at_point is None or now - self._looked_at_point >= MENDED:
+                await self.point.start(now)
+                self._looked_at_point = now
+            return self.point
+
+    async def callback(self, platform: str = "") -> Callback:
+        """Where pilots ask this service: it listens from now on."""
+        if self.listener is None:
+            raise NotListening(why="nothing listens for them")
+        point = await self.access_point(platform)
+        directory = self.settings.home / "pilots"
+        made = await asyncio.to_thread(certificate, directory)
+        host = point.contact.collector.rpartition(":")[0]
+        kept = directory / "port"
+        port = await self.listener.open(host.strip("[]"), _read_port(kept), made.key, made.file)
+        keep(kept, f"{port}\n".encode())  # what was sent to a queue may ask there days later
+        return Callback((f"https://{host}:{port}",), made.pin)
+
+    async def pilots_may_ask(self) -> bool:
+        """Whether there is a lease that has not ended."""
+        return bool(await self.store.read(lambda tx: tx.leases.live()))
+
+    # What pilots ask
+
+    async def claim_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> bytes:
+        """Take a node's place, once, and give it all that it needs. Who lost the answer may ask again."""
+        place = await self._place(lease)
+        expected = self.secret(place.session.id) if place else ""
+        if not _same(told.get("token", ""), expected) or place is None:
+            raise PilotRefused(why=NO_SUCH)
+        self._check_open(place)
+        if not 0 <= number < (place.lease.details.nodes or 1):
+            raise PilotRefused(why=f"This lease has no node {number}.")
+        nonce = told.get("nonce", "")
+        if not NONCE.fullmatch(nonce):
+            raise PilotRefused(why="A claim needs a nonce.")
+        facts = {name: told[name][:200] for name in FACTS if told.get(name)}
+        facts["claim"] = hashlib.sha256(nonce.encode()).hexdigest()
+        now = self.now()
+        pilot = Pilot(place.lease.id, number, now, facts.get("node", ""), facts=facts)
+        if not await self.store.write(lambda tx: _claimed(tx, place, pilot)):
+            raise PilotRefused(why=f"Node {number} of this lease was claimed already.")
+        log.info("pilot.claimed", lease=lease, number=number, node=pilot.node)
+        await self.tell()
+        return await self._bundle(place, number, now)
+
+    async def _bundle(self, place: Place, number: int, now: datetime) -> bytes:
+        point = await self.access_point(place.session.offer.platform)
+        callback = await self.callback(place.session.offer.platform)
+        plan = _plan(place, number, point)
+        calling = Calling(callback.urls, callback.pin, self._pilot_secret(place.lease.id, number), EVERY)
+        tokens = await point.pilot_tokens(TOKEN_LIFE, now)
+        key = pilot_key(self._key(), place.lease.id, number)
+        return bundle(plan, calling, tokens, key, "", stamp_of(plan, now, TOKEN_LIFE / 2), TOOLS)
+
+    async def renew_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> bytes:
+        """What has changed since a pilot last asked; nothing, most of the time. PilotRefused: it is to end."""
+        place = await self._own_place(lease, number, told)
+        now = self.now()
+        await self.store.write(lambda tx: tx.pilots.see(lease, number, now))
+        self._check_open(place)
+        point = await self.access_point(place.session.offer.platform)
+        plan = _plan(place, number, point)
+        stamp = stamp_of(plan, now, TOKEN_LIFE / 2)
+        if told.get("have") == stamp:
+            return b""
+        return renewal(plan, await point.pilot_tokens(TOKEN_LIFE, now), stamp)
+
+    async def end_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> None:
+        """A pilot is gone, and says why."""
+        await self._own_place(lease, number, told)
+        why = told.get("why", "")[:500]
+        now = self.now()
+        if await self.store.write(lambda tx: _ended(tx, lease, number, now, why)):
+            log.info("pilot.ended", lease=lease, number=number, why=why)
+            await self.tell()
+
+    async def _place(self, lease: str) -> Place | None:
+        def find(tx: Tx) -> Place | None:
+            found = tx.leases.get(lease)
+            annex = tx.annexes.get(found.annex) if found else None
+            session = tx.sessions.get(found.session) if found and found.session else None
+            return Place(found, annex, session) if found and annex and session else None
+
+        return await self.store.read(find)
+
+    async def _own_place(self, lease: str, number: int, told: Mapping[str, str]) -> Place:
+        place = await self._place(lease)
+        if not _same(told.get("secret", ""), self._pilot_secret(lease, number)) or place is None:
+            raise PilotRefused(why=NO_SUCH)
+        return place
+
+    def _pilot_secret(self, lease: str, number: int) -> str:
+        return self.secret(f"pilot {pilot_name(lease, number)}")
+
+    def _check_open(self, place: Place) -> None:
+        """PilotRefused, with the reason that a pilot then ends for, when its lease is over."""
+        if place.session.cancel_by:
+            raise PilotRefused(why=f"It was shut down by {place.session.cancel_by}.")
+        if place.lease.ended or place.session.phase not in ACTIVE:
+            raise PilotRefused(why=f"Its lease has ended{': ' + place.lease.why if place.lease.why else ''}.")
+
+    # Orders
+
+    async def stop_pilots(self, lease: str) -> bool:
+        """Have a lease's pilots end at once, by orders that only they follow; whether all have ended.
+
+        A pilot's master is known to the access point some seconds after its slots, so this is repeated.
+        """
+        deadline = self.now() + PATIENCE
+        while left := await self.store.read(lambda tx: [one for one in tx.pilots.list(lease) if one.ended is None]):
+            await asyncio.gather(*(self._stop(one) for one in left))
+            if self.now() >= deadline:
+                return False
+            await self.wait_for_news(1.0)
+        return True
+
+    async def _stop(self, pilot: Pilot) -> None:
+        name = pilot_name(pilot.lease, pilot.number)
+        try:
+            point = await self.access_point()
+            point.keep_token(name, order_token(self._key(), pilot.lease, pilot.number, self.now()))
+            try:
+                order = to_stop(point.gathering, master_name(pilot.lease, pilot.number))
+                await LocalReach("access point").run(order)
+            finally:
+                point.drop_token(name)
+        except SubletError as error:
+            log.info("pilot.not-stopped", lease=pilot.lease, number=pilot.number, why=error.message)
+
+
+def _read_port(file: Path) -> int:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def _plan(place: Place, number: int, point: AccessPoint) -> Plan:
+    details = place.lease.details
+    return Plan(
+        annex=place.annex.id,
+        lease=place.lease.id,
+        number=number,
+        open=place.annex.open,
+        idle=details.idle or timedelta(minutes=5),
+        lifetime=details.lifetime or place.session.offer.duration,
+        to=point.contact,
+    )
+
+
+def _claimed(tx: Tx, place: Place, pilot: Pilot) -> bool:
+    """Whether the place was free, or is claimed again by the one who has it and lost the answer."""
+    if tx.pilots.claim(pilot):
+        person = place.session.person
+        tx.events.add(pilot.claimed, place.lease.id, person, "pilot.claimed", f"{pilot.number} on {pilot.node}")
+        return True
+    before = tx.pilots.get(pilot.lease, pilot.number)
+    if before is None or before.ended or pilot.claimed - before.claimed > AGAIN:
+        return False
+    return _same(str(before.facts.get("claim", "")), str(pilot.facts["claim"]))
+
+
+def _ended(tx: Tx, lease: str, number: int, now: datetime, why: str) -> bool:
+    pilot, found = tx.pilots.get(lease, number), tx.leases.get(lease)
+    if pilot is None or found is None or not tx.pilots.end(lease, number, now, why):
+        return False
+    annex = tx.annexes.get(found.annex)
+    tx.events.add(now, lease, annex.person if annex else "", "pilot.ended", f"{number} on {pilot.node}: {why}")
+    return True
+
+
+def _same(given: str, expected: str) -> bool:
+    """Compare in a time that does not tell where they differ; nothing is the same as nothing."""
+    return hmac.compare_digest(given.encode(), expected.encode()) and bool(expected)

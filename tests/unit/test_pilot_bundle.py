@@ -1,0 +1,88 @@
+"""What a pilot is given: for one node of one lease, under its owner's orders alone."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sublet.pilots.bundle import Calling, Plan, bundle, configuration, far, renewal, stamp_of
+from sublet.pilots.keys import order_token, pilot_key
+from sublet.pilots.own import Contact
+from sublet.pilots.tokens import identity, issuer, usable_key
+
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+LIFE = timedelta(hours=1)
+TO = Contact("192.0.2.7:9618", "sublet@ab.sublet", "ann@ab.sublet")
+PLAN = Plan("an-annex", "a-lease", 1, False, timedelta(minutes=5), timedelta(hours=2), TO)
+CALLING = Calling(("https://192.0.2.7:9718",), "pin=", "its secret", timedelta(seconds=10))
+
+
+def unpacked(made: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(made)) as archive:
+        assert {entry.mode for entry in archive} <= {0o600, 0o700}
+        files = [entry for entry in archive if entry.isfile()]
+        return {entry.name: archive.extractfile(entry).read() for entry in files}  # type: ignore[union-attr]
+
+
+def lines(text: str) -> dict[str, str]:
+    return {name: value for name, _, value in (line.partition(" = ") for line in text.splitlines())}
+
+
+def test_a_bundle_has_all_that_a_pilot_needs_and_its_secrets_only_where_they_belong() -> None:
+    files = unpacked(bundle(PLAN, CALLING, {"pilot": "a-token"}, b"k" * 64, "sha256:ab", "stamp", ("sh", "git")))
+    assert {"pilot.sh", "ask.sh", "values", "condor_config", "annex.conf", "stamp"} <= set(files)
+    assert [name for name, content in files.items() if b"a-token" in content] == ["tokens.d/pilot"]
+    assert [name for name, content in files.items() if b"k" * 64 in content] == ["passwords.d/POOL"]
+    assert [name for name, content in files.items() if b"its secret" in content] == ["values"]
+
+
+def test_a_pilot_takes_jobs_of_its_annex_alone_unless_it_is_open() -> None:
+    values = lines(configuration(PLAN))
+    assert "TARGET.SubletTarget =?= MY.SubletAnnex" in values["START"]
+    assert values["SubletAnnex"] == '"an-annex"'
+    assert values["STARTD_DIRECT_ATTACH_SCHEDD_NAME"] == TO.schedd
+    assert values["CCB_ADDRESS"] == "$(COLLECTOR_HOST)"
+
+
+def test_a_pilot_follows_the_orders_of_who_has_its_own_key() -> None:
+    values = lines(configuration(PLAN))
+    token = order_token(b"the service's secret", PLAN.lease, PLAN.number, NOW)
+    assert values["ALLOW_ADMINISTRATOR"] == identity(token)
+    assert values["TRUST_DOMAIN"] == issuer(token)
+    other = lines(configuration(replace(PLAN, number=0)))
+    assert other["TRUST_DOMAIN"] != values["TRUST_DOMAIN"]
+
+
+def test_a_pilots_key_is_its_own_and_always_the_same() -> None:
+    keys = {pilot_key(b"secret", "a-lease", number) for number in range(50)}
+    assert len(keys) == 50
+    assert all(usable_key(key) and len(key) == 64 for key in keys)
+    assert pilot_key(b"secret", "a-lease", 7) in keys
+    assert pilot_key(b"another", "a-lease", 7) not in keys
+
+
+def test_a_pilot_is_told_anew_when_something_changed_or_its_tokens_age() -> None:
+    before = stamp_of(PLAN, NOW, LIFE)
+    assert stamp_of(PLAN, NOW + timedelta(minutes=5), LIFE) == before
+    assert stamp_of(PLAN, NOW + LIFE, LIFE) != before
+    opened = replace(PLAN, open=True)
+    assert stamp_of(opened, NOW, LIFE) != before
+    files = unpacked(renewal(opened, {"pilot": "new"}, "s"))
+    assert set(files) == {"tokens.d/pilot", "annex.conf", "stamp"}
+    assert b"SubletOpen = True" in files["annex.conf"]
+
+
+@pytest.mark.parametrize(("lifetime", "margin"), [(timedelta(hours=2), 60), (timedelta(minutes=2), 15)])
+def test_jobs_are_let_go_of_before_the_time_is_over(lifetime: timedelta, margin: int) -> None:
+    assert replace(PLAN, lifetime=lifetime).margin.total_seconds() == margin
+
+
+@pytest.mark.parametrize("sh", ["dash", "bash"])
+def test_the_script_can_be_read_by_every_shell(sh: str, tmp_path: Path) -> None:
+    assert subprocess.run([sh, "-n"], input=far("pilot"), capture_output=True).stderr == b""
