@@ -12,7 +12,8 @@ import pytest
 
 from sublet.core.session import EndKind, Phase
 from sublet.service.reconcile import asked_meanwhile
-from sublet.service.steps import STEPS, Step
+from sublet.service.step import Step
+from sublet.service.steps import STEPS
 from tests.contract.services import ME, ask, in_phase, over, reach, serving
 
 pytestmark = pytest.mark.anyio

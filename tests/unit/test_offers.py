@@ -74,6 +74,16 @@ def test_without_a_window_the_offer_starts_now_and_slides_while_it_is_held() -> 
     assert hold_of(answer.offers) == (Take("a", NOW, NOW + HOLD + 2 * HOUR, 1, GIB),)
 
 
+def test_what_waits_for_others_starts_no_sooner_than_they_are_planned_to_end() -> None:
+    end = NOW + 3 * HOUR
+    (offer,) = find(asking(not_before=end)).offers
+    assert (offer.start, offer.latest_start) == (end, end)
+    (soon,) = find(asking(not_before=NOW + MINUTE)).offers
+    assert (soon.start, soon.latest_start) == (NOW + MINUTE, NOW + HOLD)
+    reason = the_reason(find(asking(not_before=end, windows=(Window(NOW, NOW + HOUR),))))
+    assert "What it waits for is planned to end at 2026-11-15T23:00:00Z" in reason.message
+
+
 def test_a_start_is_on_a_whole_second() -> None:
     now = NOW + timedelta(microseconds=300)
     (offer,) = find(asking(), now=now).offers

@@ -197,3 +197,14 @@ def test_a_mistake_in_the_short_form_is_named(text: str, field: str, hint: str) 
 def test_every_example_is_a_request(file: Path) -> None:
     request = read(file.read_text())
     assert request.executable is not None
+
+
+def test_sessions_that_come_first_are_named_one_or_several_in_both_forms() -> None:
+    assert read("run: 'true'\nafter: 3f2a91c0\n").after == ("3f2a91c0",)
+    assert read("run: 'true'\nafter: [3f2a91c0, 77b1, 3f2a91c0]\n").after == ("3f2a91c0", "77b1")
+    full = full_document(parse_document(b"run: 'true'\nafter: [3f2a91c0]\n"))
+    assert full["after"] == ["3f2a91c0"]
+    assert read_request(full, NOW).after == ("3f2a91c0",)
+    for wrong in ("after: 7", "after: [[]]", "after: ['']", f"after: [{', '.join(f'a{i}' for i in range(101))}]"):
+        with pytest.raises(BadRequest, match="after"):
+            read(f"run: 'true'\n{wrong}\n")

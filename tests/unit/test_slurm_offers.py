@@ -91,6 +91,19 @@ def test_a_plan_without_windows_is_an_offer_at_that_time() -> None:
     assert (offer.start, offer.latest_start, offer.begin) == (NOW + HOUR, NOW + HOUR, None)
 
 
+def test_what_waits_for_others_is_planned_after_their_end_and_has_no_begin_of_its_own() -> None:
+    wanted = request(not_before=NOW + 3 * HOUR)
+    assert offering.beginning(wanted, NOW) == NOW + 3 * HOUR
+    offer = made(NOW + HOUR, wanted)
+    assert isinstance(offer, Offer)
+    assert (offer.start, offer.latest_start, offer.begin) == (NOW + 3 * HOUR, NOW + 3 * HOUR, None)
+
+
+def test_jobs_that_must_end_well_first_are_one_option() -> None:
+    said = flags(Wish("q", 1, 1, GIB, 0, HOUR, after=("7", "12")), Account())
+    assert said[-2:] == ("--dependency=afterok:7:12", "--kill-on-invalid-dep=yes")
+
+
 def test_a_plan_that_has_passed_is_now() -> None:
     offer = made(NOW - HOUR, request())
     assert isinstance(offer, Offer)

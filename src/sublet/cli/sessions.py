@@ -128,6 +128,7 @@ def described(view: SessionView, now: datetime) -> list[str]:
             ("where", ", ".join([view.platform, *view.nodes])),
             ("has", _has(view)),
             ("terms", view.terms.kind),
+            ("after", ", ".join(id[:8] for id in view.after)),
             ("costs", costs(view)),
             ("expires", when(view.expires, now) if view.phase == "OFFERED" else ""),
             ("start", when(view.start, now) if not view.started else ""),

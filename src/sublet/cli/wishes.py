@@ -39,6 +39,7 @@ OPTIONS = (
     click.option("--platform", metavar="NAME", help="Only on this platform."),
     click.option("--queue", metavar="NAME", help="On a cluster: only in this queue."),
     click.option("--project", metavar="NAME", help="On a cluster: who pays."),
+    click.option("--after", metavar="SESSION", multiple=True, help="Only once this session has completed well."),
     click.option("--max-cost", metavar="AMOUNT", type=float, help="At most this price."),
     click.option("--stay", is_flag=True, help="Don't bring the files that the command names."),
 )
@@ -82,6 +83,8 @@ def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
         said["env"] = dict(_variable(item) for item in given["env"])
     if given["param"]:
         said["parameters"] = dict(_parameter(item) for item in given["param"])
+    if given["after"]:
+        said["after"] = list(given["after"])
     if given["max_cost"] is not None:
         said["max_cost"] = given["max_cost"]
     return said

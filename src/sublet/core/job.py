@@ -55,6 +55,7 @@ class Job:
     count: int = 1  # how many nodes, where the platform chooses which
     begin: datetime | None = None  # of a shared queue: not before this
     parts: int = 1
+    after: tuple[str, ...] = ()  # jobs of the same platform that must end well first, where it can wait for them
 
 
 class State(StrEnum):

@@ -109,6 +109,7 @@ class Offer:
     count: int = 1  # how many nodes, where the platform chooses which
     begin: datetime | None = None  # of a shared queue: not before this
     parts: int = 1  # of how many jobs with this shape and duration it is made
+    after: tuple[str, ...] = ()  # sessions that must have completed first
 
     @property
     def end(self) -> datetime:

@@ -140,8 +140,10 @@ class _Search:
     _storage: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.soonest = _whole_second(self.terms.now) + self.prepare
-        self.settled = self.soonest + _whole(self.terms.hold)
+        ready = _whole_second(self.terms.now) + self.prepare
+        first = self.terms.request.not_before
+        self.soonest = max(ready, _whole_second(first)) if first else ready
+        self.settled = ready + _whole(self.terms.hold)
         total = sum(self.terms.storage.values())
         self._storage = {self.terms.pool: total} if total else {}
 
@@ -368,6 +370,9 @@ class _Search:
                 return LIMIT, f"{terms.platform} takes bookings that start within {ahead}", ahead
             return "urn:invalid-value", f"The time asked for is over: it is {_instant(terms.now)}", _instant(terms.now)
         if not self._openings(terms.horizon):
+            first = request.not_before
+            if first and self.soonest == _whole_second(first):
+                return LIMIT, f"What it waits for is planned to end at {_instant(first)}: too late", _instant(first)
             ready = duration_text(self.prepare)
             why = f"{terms.platform} can be ready at {_instant(self.soonest)}, after {ready} of preparing: too late"
             return LIMIT, why, _instant(self.soonest)

@@ -72,6 +72,7 @@ class EndKind(StrEnum):
     PREEMPTED = "preempted"
     WINDOW_PASSED = "window-passed"  # it could not start in time
     DISK_FULL = "disk-full"
+    DEPENDENCY_FAILED = "dependency-failed"  # a session that it waited for did not complete
     UNKNOWN = "unknown"  # there is no record of how it ended
 
 
@@ -153,6 +154,25 @@ class Session:
     def paused(self) -> bool:
         """Whether someone paused it, as far as its platform has told."""
         return self.condition.startswith(PAUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A session that another one waits for, and what has become of it."""
+
+    id: str
+    phase: Phase | None = None  # once it is over
+    words: str = ""  # how it ended, where that wasn't well
+
+    @property
+    def open(self) -> bool:
+        """Whether it may still complete."""
+        return self.phase is None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it will never complete."""
+        return self.phase not in (None, Phase.COMPLETED)
 
 
 @dataclass(frozen=True, slots=True)

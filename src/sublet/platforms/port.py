@@ -92,6 +92,11 @@ class Platform(BaseModel):
         """Whether a person must sign in to it, by what its settings say."""
         return False
 
+    @property
+    def chains(self) -> bool:
+        """Whether a job can wait in its queue until other jobs of the platform have ended well: `Job.after`."""
+        return False
+
     async def open(self, home: Path) -> None:
         """Get ready; `home` is a directory of the service's own, for this platform."""
 

@@ -17,6 +17,7 @@ import asyncio
 import re
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -28,7 +29,7 @@ from sublet.core.job import Job, JobState, State
 from sublet.core.offer import Answer, Offer, Reason
 from sublet.core.probe import Live
 from sublet.core.request import Compute, Range, Request
-from sublet.core.session import CONTINUED, HELD, RELEASED, STOPPED
+from sublet.core.session import CONTINUED, HELD, RELEASED, STOPPED, Phase
 from sublet.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable
 from sublet.platforms import slurm_commands as to
 from sublet.platforms import slurm_offers as offering
@@ -226,6 +227,21 @@ class Slurm(Remote):
 
     # Jobs
 
+    @property
+    def chains(self) -> bool:
+        """Slurm waits by itself, and what waits there grows old in the queue; unless the site refuses that."""
+        return "dependency" not in self.refuses
+
+    async def _ids(self, keys: Sequence[str]) -> tuple[str, ...]:
+        """Slurm's own ids of jobs that have not ended well yet."""
+        states = await self.ask(keys) if keys else {}
+        ends = {key: states[key].end for key in keys}
+        left = [key for key, end in ends.items() if end is None or end.phase is not Phase.COMPLETED]
+        ids = {key: self._watch.look(key).id for key in left}
+        for key in (key for key, id in ids.items() if not id):
+            raise PlatformUnreachable(platform=self.name, why=f"the number of the Slurm job {key} is not known yet")
+        return tuple(ids.values())
+
     async def place(self, key: str) -> Path | None:
         """The session's directory here: what is brought to it is sent at submit."""
         place = self._home / "sessions" / self._key(key)
@@ -287,7 +303,7 @@ class Slurm(Remote):
         outcome = await self.reach.run(to.to_submit(root, key, (*words, "--open-mode=append"), packed(contents)))
         self._check_submitted(outcome)
         if outcome.text.split()[:1] != ["known"] or not self._watch.knows(key):
-            self._watch.submitted(key)  # what was claimed and seen before is what it was before
+            self._watch.submitted(key, outcome.text.split()[-1])  # what was seen before is what it was before
         await asyncio.to_thread(remove_tree, spool)
         return key
 
@@ -316,7 +332,8 @@ class Slurm(Remote):
         if not wishes and not job.queue:
             raise PlatformRefused(platform=self.name, why=reasons[0].message)
         best = wishes[0] if wishes else offering.wish_for(request, queues[0], site.nodes, job.begin)
-        return best.named(job.nodes, comment(job.person, job.name))
+        after = await self._ids(job.after)
+        return replace(best.named(job.nodes, comment(job.person, job.name)), after=after)
 
     def _files(self, job: Job, key: str, wish: Wish) -> dict[str, bytes]:
         """What is written into the session's directory."""

@@ -130,16 +130,18 @@ def _holds(node: SiteNode, request: Request) -> bool:
 
 
 def beginning(request: Request, now: datetime) -> datetime | None:
-    """Before when it must not start: the first window's own start, if that is still to come."""
+    """Before when it will not start: the first window's own start, or the planned end of what it waits for."""
     windows = windows_of(request, now, HORIZON)
-    return windows[0].start if windows and windows[0].start > now else None
+    first = [windows[0].start] if windows else []
+    first += [request.not_before] if request.not_before else []
+    return max(first) if first and max(first) > now else None
 
 
 def offer_for(
     request: Request, wish: Wish, planned: datetime, way: str, platform: str, now: datetime, note: str = ""
 ) -> Offer | Reason:
     """The offer that Slurm's plan makes; or the reason, if that is after all windows."""
-    planned = max(planned, now)
+    planned = max(planned, now, request.not_before or now)
     window: Window | None = None
     if request.windows or request.recurring:
         windows = windows_of(request, now, HORIZON)

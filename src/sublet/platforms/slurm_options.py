@@ -39,6 +39,7 @@ class Wish:
     begin: datetime | None = None
     names: tuple[str, ...] = ()  # exact nodes
     comment: str = ""
+    after: tuple[str, ...] = ()  # Slurm's ids of jobs that must end well first
 
     @property
     def seconds(self) -> int:
@@ -90,6 +91,8 @@ def _said(wish: Wish, account: Account) -> Iterator[tuple[str, object]]:
     yield "begin", f"{wish.begin.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if wish.begin else ""
     yield "nodelist", ",".join(wish.names)
     yield "comment", wish.comment
+    yield "dependency", ":".join(["afterok", *wish.after]) if wish.after else ""
+    yield "kill-on-invalid-dep", "yes" if wish.after else ""
 
 
 def _name(word: str) -> str:

@@ -44,11 +44,11 @@ class Watch:
         self._recalled: dict[str, float] = {}
         self._cleaned: dict[str, float] = {}
 
-    def submitted(self, key: str) -> None:
+    def submitted(self, key: str, id: str = "") -> None:
         """A job was submitted just now: it waits, whatever an older view of the queue shows."""
         self.forget(key)
         self._submitted[key] = time.monotonic()
-        self._looks[key] = Look(claimed=True)
+        self._looks[key] = Look(claimed=True, id=id if id.isdigit() else "")
         self._states[key] = JobState(State.QUEUED, condition="submitted")
 
     def stir(self) -> None:

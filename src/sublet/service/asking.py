@@ -13,9 +13,10 @@ from sublet.core.offers import WayFacts, expiry_of, find_offers, hold_of
 from sublet.core.request import Executable, Request
 from sublet.core.rules import apply_rules
 from sublet.core.session import OfferSet, Phase, Session
-from sublet.errors import LoginNeeded, NotFound, NotYours, PlatformUnreachable, SubletError
+from sublet.errors import Ambiguous, LoginNeeded, NotFound, NotYours, PlatformUnreachable, SubletError
 from sublet.platforms.port import Survey
 from sublet.service import metrics
+from sublet.service.dependencies import end_of_all, hopeless, later, latest_end, own, planned_end
 from sublet.service.desk import Desk, Person, log
 from sublet.service.staging import bringing
 from sublet.service.track import corrected, recall
@@ -33,6 +34,9 @@ LEASED = Reason(
 )
 
 
+SHORTEST = 4  # letters of an id that may name a session
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A request as it was received, read, and with the operator's rules applied."""
@@ -42,6 +46,7 @@ class Asked:
     content_type: str
     reasons: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
+    booked_from: datetime | None = None  # what it waits for is sure to have ended then, as far as that is planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +80,27 @@ class Asking(Desk):
 
     async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
         """Offers, each held until the set expires; or a NO with every reason."""
+        asked = await self._after(person, asked)
         candidates, reasons = await self._candidates(asked)
         shared = await self._shared(asked.request, candidates)
         found = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
         metrics.offersets.labels(found.result).inc()
         return found
+
+    async def _after(self, person: Person, asked: Asked) -> Asked:
+        """The request with the whole ids of what it waits for, and no start before those are planned to end."""
+        names = asked.request.after
+        if not names:
+            return asked
+        found = await self.store.read(lambda tx: [own(named(tx, name, person), person) for name in names])
+        why = [reason for name, one in zip(names, found, strict=True) if (reason := hopeless(name, one))]
+        others = [one for one in found if one]
+        request = replace(
+            asked.request, after=tuple(one.id for one in others), not_before=end_of_all(others, planned_end)
+        )
+        latest = end_of_all(others, latest_end)
+        booked = latest + self.settings.release if latest else None
+        return replace(asked, request=request, reasons=(*asked.reasons, *why), booked_from=booked)
 
     async def offerset(self, name: str, person: Person) -> OfferSet:
         """An offer set that this person asked for, with its offers as they are now."""
@@ -166,7 +187,8 @@ class Asking(Desk):
             try:
                 ways = [way.name for way in candidate.ways]
                 answer = await platform.offers(request, ways, self.now())
-                answers[candidate.platform] = await self._as_likely(candidate.platform, answer)
+                likely = await self._as_likely(candidate.platform, answer)
+                answers[candidate.platform] = later(likely, request.not_before)
             except SubletError as error:
                 log.warning("platform.failed", platform=candidate.platform, code=error.code, why=error.message)
                 metrics.platform_errors.labels(candidate.platform, error.code).inc()
@@ -198,19 +220,20 @@ class Asking(Desk):
         now = self.now()
         offers: list[Offer] = []
         no = [*reasons, *(Reason("urn:capped-by-rule", "request", note) for note in asked.notes)]
-        booked: dict[str, list[Offer]] = {}
+        booked = replace(asked.request, not_before=asked.booked_from)
+        held: dict[str, list[Offer]] = {}
         for candidate in sorted(candidates, key=lambda c: c.platform):  # always in one order: no deadlocks
-            answer = shared.get(candidate.platform) or self._look(tx, candidate, asked.request, now)
-            found = [_marked(offer, candidate.interactive) for offer in answer.offers]
+            answer = shared.get(candidate.platform) or self._look(tx, candidate, booked, now)
+            found = [_marked(offer, candidate.interactive, asked.request.after) for offer in answer.offers]
             offers += found
             no += answer.reasons
             if candidate.platform not in shared and found:
-                booked[candidate.platform] = found
+                held[candidate.platform] = found
         offers.sort(key=_rank)
         expires = expiry_of(offers, now, self.settings.hold) if offers else now + self.settings.hold
         id = str(uuid4())
-        for name, held in booked.items():
-            tx.books.take(name, id, hold_of(held))
+        for name, found in held.items():
+            tx.books.take(name, id, hold_of(found))
         sessions = tuple(self._offered(id, person, asked.request, offer, now, expires) for offer in offers)
         made = OfferSet(
             id=id,
@@ -274,6 +297,18 @@ class Asking(Desk):
         )
 
 
+def named(tx: Tx, name: str, person: Person) -> Session | None:
+    """By its whole id, else by the beginning of one of the person's own."""
+    if whole := tx.sessions.get(name):
+        return whole
+    if len(name) < SHORTEST:
+        return None
+    found = tx.sessions.find(name, None if person.operator else person.name)
+    if len(found) > 1:
+        raise Ambiguous(name=name, matches=", ".join(session.id[:13] for session in found))
+    return found[0] if found else None
+
+
 def _whole(tx: Tx, found: OfferSet | None) -> OfferSet | None:
     """An offer set with its offers as they are now, in the order in which they were made."""
     if found is None:
@@ -282,8 +317,8 @@ def _whole(tx: Tx, found: OfferSet | None) -> OfferSet | None:
     return replace(found, offers=tuple(offers))
 
 
-def _marked(offer: Offer, interactive: frozenset[str]) -> Offer:
-    return replace(offer, interactive=True) if offer.way in interactive else offer
+def _marked(offer: Offer, interactive: frozenset[str], after: tuple[str, ...]) -> Offer:
+    return replace(offer, interactive=offer.way in interactive, after=after)
 
 
 def _rank(offer: Offer) -> tuple[datetime, float, int, int]:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from sublet.core.offers import takes_of
 from sublet.core.request import Window
 from sublet.core.session import Phase, Session
+from sublet.service.dependencies import latest_end
 from sublet.store.tx import Tx
 
 AT_ONCE = 50  # sessions that are looked at, those that would start first
@@ -30,6 +31,10 @@ def _moved(tx: Tx, session: Session, now: datetime) -> bool:
         return False
     asked = tx.offersets.get(session.offerset)
     if asked is None or asked.request.windows or asked.request.recurring:
+        return False
+    others = [tx.sessions.get(one.id) for one in tx.dependencies.of(session.id) if one.open] if offer.after else []
+    soonest = max([soonest, *(latest_end(one) + offer.release for one in others if one)])
+    if session.start - soonest < WORTH:
         return False
     size = sum(offer.storage.values())
     taken = tx.books.release(offer.platform, session.id)

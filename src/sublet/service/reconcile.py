@@ -23,10 +23,12 @@ from sublet.core.job import JobState, State
 from sublet.core.session import ACTIVE, OVER, Phase, Session
 from sublet.errors import BrokenStore, LoginNeeded, PlatformUnreachable, SubletError
 from sublet.service import metrics
+from sublet.service.dependencies import settle
 from sublet.service.desk import Desk
 from sublet.service.faults import point
 from sublet.service.moving_up import move_up
-from sublet.service.steps import STEPS, Step
+from sublet.service.step import Step
+from sublet.service.steps import STEPS
 from sublet.service.track import record as record_start
 from sublet.store.claims import Claim
 from sublet.store.tx import Tx
@@ -339,6 +341,8 @@ def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: b
         record_start(tx, new)
     if step.release and old.offer.terms.kind == "booked":
         tx.books.release(old.offer.platform, old.id)
+    if step.to in OVER:
+        settle(tx, new, now)
     if step.event:
         tx.events.add(now, old.id, old.person, step.event, step.detail, new.phase)
     return new

@@ -12,15 +12,15 @@ from sublet.core.amounts import parse_duration
 from sublet.core.offer import Offer
 from sublet.core.offers import hold_of, takes_of
 from sublet.core.session import ACTIVE, OVER, OfferSet, Phase, Session
-from sublet.errors import Ambiguous, BadRequest, NoOffers, NotAllowedNow, NotFound, OfferExpired, PlatformRefused
+from sublet.errors import BadRequest, NoOffers, NotAllowedNow, NotFound, OfferExpired, PlatformRefused
 from sublet.service import metrics
-from sublet.service.asking import Asked, Asking
+from sublet.service.asking import Asked, Asking, named
+from sublet.service.dependencies import begin
 from sublet.service.desk import Person, log
 from sublet.service.faults import point
 from sublet.store.sessions import Page
 from sublet.store.tx import Tx
 
-SHORTEST = 4  # letters of an id that may name a session
 PATIENCE = timedelta(seconds=20)  # how long `cancel` waits for the work to have stopped
 
 
@@ -29,7 +29,7 @@ class Sessions(Asking):
 
     async def session(self, name: str, person: Person) -> Session:
         """The session of this id, or of an id that begins so."""
-        found = await self.store.read(lambda tx: _named(tx, name, person))
+        found = await self.store.read(lambda tx: named(tx, name, person))
         return self.shown(self.mine(found, person, name))
 
     async def offerset_of(self, session: Session) -> OfferSet:
@@ -100,6 +100,7 @@ class Sessions(Asking):
             self.freed.add(platform)
         if session.offer.terms.kind == "booked":
             tx.books.take(session.offer.platform, id, takes_of(session.offer, start))
+        begin(tx, session)
         for other in siblings:
             tx.events.add(now, other.id, other.person, "session.rejected", "a sibling was accepted", Phase.REJECTED)
         tx.events.add(now, id, session.person, "session.accepted", "", Phase.ACCEPTED)
@@ -214,18 +215,6 @@ def start_of(offer: Offer, now: datetime) -> datetime:
     """When an offer that is accepted now will start: as offered, or as soon after as it can still be prepared."""
     soonest = now.replace(microsecond=0) + timedelta(seconds=1 if now.microsecond else 0) + offer.prepare
     return min(max(offer.start, soonest), max(offer.latest_start, offer.start))
-
-
-def _named(tx: Tx, name: str, person: Person) -> Session | None:
-    """By its whole id, else by the beginning of one of the person's own."""
-    if whole := tx.sessions.get(name):
-        return whole
-    if len(name) < SHORTEST:
-        return None
-    found = tx.sessions.find(name, None if person.operator else person.name)
-    if len(found) > 1:
-        raise Ambiguous(name=name, matches=", ".join(session.id[:13] for session in found))
-    return found[0] if found else None
 
 
 def _moved(session: Session | None, id: str) -> Session:

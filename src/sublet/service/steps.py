@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from sublet.core.job import Job, JobState, State
 from sublet.core.request import Executable, Request
@@ -15,41 +14,33 @@ from sublet.core.session import PAUSED, STOPPED, Connector, End, EndKind, Phase,
 from sublet.errors import DataNotThere, DiskFull, NotFound, PlatformRefused
 from sublet.kinds.port import Setting, Way
 from sublet.platforms.port import Platform
+from sublet.service.dependencies import doomed, ended_with, jobs_before, must_wait, waited_for
 from sublet.service.desk import Desk
 from sublet.service.faults import point
 from sublet.service.staging import kept_in, mounts_of, stage
+from sublet.service.step import GRACE, RETRY, Step, deadline_of, failed
 
 P = Phase
-GRACE = timedelta(seconds=30)  # after its time a job has this long to be gone by itself
-RETRY = timedelta(seconds=5)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Where a step leads: to a phase (or none: it stays), and when to look again."""
-
-    to: Phase | None = None
-    due: datetime | None = None
-    event: str = ""
-    detail: str = ""
-    release: bool = False  # give the booking back
-    changes: dict[str, Any] = field(default_factory=dict)
 
 
 async def accepted(desk: Desk, session: Session) -> Step:
     """Recorded: now it waits until it must be prepared."""
     if session.cancel_by:
         return _stopped(desk, session)
-    return Step(P.WAITING, _prepare_at(session), "session.waiting", changes={"condition": ""})
+    at = desk.now() if session.offer.after else _prepare_at(session)
+    return Step(P.WAITING, at, "session.waiting", changes={"condition": ""})
 
 
 async def waiting(desk: Desk, session: Session) -> Step:
     """For the time to prepare it."""
     if session.cancel_by:
         return _stopped(desk, session)
+    if step := await must_wait(desk, session, _platform(desk, session)):
+        return step
     at = _prepare_at(session)
     if desk.now() < at:
-        return Step(due=at)
+        desk.freed.update({session.offer.platform} if session.offer.after else ())  # it may move up now
+        return Step(due=at, changes={"condition": await waited_for(desk, session)})
     return Step(P.PREPARING, desk.now(), "session.preparing", changes={"condition": ""})
 
 
@@ -58,8 +49,8 @@ async def preparing(desk: Desk, session: Session) -> Step:
     platform = _platform(desk, session)
     if session.job:
         return await _queued(desk, session, platform)
-    if session.cancel_by:
-        return _stopped(desk, session)
+    if step := _stopped(desk, session) if session.cancel_by else await doomed(desk, session):
+        return step
     found = await platform.find(session.id)  # an earlier try may have been cut off after it submitted
     if found:
         return Step(due=desk.now(), event="session.submitted", detail="found again", changes={"job": found})
@@ -69,17 +60,18 @@ async def preparing(desk: Desk, session: Session) -> Step:
     try:
         place = await platform.place(session.id)
     except DiskFull as error:
-        return _failed(desk, EndKind.DISK_FULL, error.message)
-    failed = await _staged(desk, offerset.request, platform, place, session) if place else None
-    if failed:
-        return failed
+        return failed(desk, EndKind.DISK_FULL, error.message)
+    if place and (step := await _staged(desk, offerset.request, platform, place, session)):
+        return step
     point("stage.after")
     now = desk.now()
-    deadline = _deadline(session) or session.until
+    deadline = deadline_of(session) or session.until
     if deadline and now >= deadline:
-        return _failed(desk, EndKind.WINDOW_PASSED, "It could not be started in time.")
+        return failed(desk, EndKind.WINDOW_PASSED, "It could not be started in time.")
     if session.offer.terms.kind == "booked" and session.start and now < session.start:
         return Step(due=session.start, changes={"condition": "ready; waits for its start"})
+    if step := await must_wait(desk, session, platform):
+        return step
     return await _submitted(desk, session, platform, offerset.request, place)
 
 
@@ -89,10 +81,10 @@ async def _staged(desk: Desk, request: Request, platform: Platform, place: Path,
         await stage(desk, request, platform, session.offer.way, place, session.id)
     except (DataNotThere, PlatformRefused) as error:
         kind = EndKind.DISK_FULL if isinstance(error, DiskFull) else EndKind.STAGING_FAILED
-        return _failed(desk, kind, error.message)
+        return failed(desk, kind, error.message)
     except OSError as error:
         kind = EndKind.DISK_FULL if error.errno == errno.ENOSPC else EndKind.STAGING_FAILED
-        return _failed(desk, kind, str(error))
+        return failed(desk, kind, str(error))
     return None
 
 
@@ -106,7 +98,7 @@ async def _submitted(desk: Desk, session: Session, platform: Platform, request: 
         id = await platform.submit(job, session.id)
     except PlatformRefused as error:
         kind = EndKind.DISK_FULL if isinstance(error, DiskFull) else EndKind.NOT_STARTED
-        return _failed(desk, kind, error.message)
+        return failed(desk, kind, error.message)
     point("submit.after")
     started = now if session.offer.terms.kind == "booked" else None
     changes = {"job": id, "condition": "", "started": started}
@@ -143,24 +135,29 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
         project=session.offer.project,
         count=session.offer.count,
         begin=session.offer.begin,
+        after=await jobs_before(desk, session, platform),
     )
 
 
 async def _queued(desk: Desk, session: Session, platform: Platform) -> Step:
     """Submitted: it runs at once, or waits in the platform's queue, or is not yet listening."""
     state = await _state(platform, session)
+    if session.offer.after and (step := await ended_with(desk, session, platform, state)):
+        return step
     if state.state is State.ENDED:
         return _ended(desk, session, state)
     if session.cancel_by:
         return await _being_cancelled(desk, session, platform, state)
     if state.state is State.UNKNOWN:
         return _unknown(desk, session)
-    deadline = _deadline(session)
+    deadline = deadline_of(session)
     if deadline and state.state is State.QUEUED and desk.now() > deadline + GRACE:
         await platform.cancel([session.job], "sublet, because its window had passed")
-        return _failed(desk, EndKind.WINDOW_PASSED, "It was still in the queue when the asked window ended.")
+        return failed(desk, EndKind.WINDOW_PASSED, "It was still in the queue when the asked window ended.")
     if state.state is State.QUEUED:
         words = state.condition or f"in the queue of {session.offer.platform}"
+        if (others := await waited_for(desk, session)) and not words.startswith(PAUSED):
+            words = f"{others}; {words}"
         return Step(due=desk.now() + RETRY, changes={"condition": words})
     if session.offer.interactive and state.connector is None:
         return Step(due=desk.now() + timedelta(milliseconds=300), changes={"condition": "starting to listen"})
@@ -260,12 +257,6 @@ def _prepare_at(session: Session) -> datetime:
     return session.start - session.offer.prepare
 
 
-def _deadline(session: Session) -> datetime | None:
-    """Until when a queue that others share must have started it: the end of the window that was asked for, if any."""
-    offer = session.offer
-    return offer.latest_start if offer.terms.kind == "predicted" and offer.latest_start > offer.start else None
-
-
 def _warning(desk: Desk, session: Session) -> timedelta:
     """How long before the end it is warned: a short session not for most of its time."""
     return min(desk.settings.warn, session.offer.duration / 4)
@@ -327,10 +318,3 @@ def _stopped(desk: Desk, session: Session) -> Step:
     end = End(EndKind.CANCELLED, by=session.cancel_by)
     changes = {"end": end, "ended": now, "condition": ""}
     return Step(P.CANCELLED, now + desk.settings.keep, "session.cancelled", f"by {session.cancel_by}", True, changes)
-
-
-def _failed(desk: Desk, kind: EndKind, why: str) -> Step:
-    """Failed before it ran."""
-    now = desk.now()
-    changes = {"end": End(kind, detail=why), "ended": now, "condition": ""}
-    return Step(P.FAILED, now + desk.settings.keep, "session.failed", f"{kind.value}: {why}", True, changes)

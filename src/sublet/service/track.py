@@ -46,6 +46,6 @@ def recall(tx: Tx, platform: str, now: datetime) -> list[Sample]:
 def record(tx: Tx, session: Session) -> None:
     """Remember when a session of a shared queue started, beside when that was planned."""
     offer, terms = session.offer, session.offer.terms
-    if isinstance(terms, Predicted) and terms.planned and session.started and offer.queue:
+    if isinstance(terms, Predicted) and terms.planned and session.started and offer.queue and not offer.after:
         sample = Sample(offer.queue, offer.count, offer.shape.cores, terms.planned, session.started, session.created)
         tx.starts.add(session.id, offer.platform, sample)

@@ -132,6 +132,16 @@ starts = Table(
     Index(None, "platform", "at"),
 )
 
+dependencies = Table(
+    "dependencies",
+    metadata,
+    Column("session", Id, primary_key=True),  # it waits
+    Column("after", Id, primary_key=True),  # for this one, which may be deleted meanwhile
+    Column("phase", Text),  # in which that one is over
+    Column("words", Text, nullable=False),  # how it ended
+    Index(None, "after"),
+)
+
 tokens = Table(
     "tokens",
     metadata,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sublet.store.annexes import Annexes
 from sublet.store.bookings import Books, Memory
+from sublet.store.dependencies import Dependencies
 from sublet.store.events import Events
 from sublet.store.leases import Leases
 from sublet.store.offersets import OfferSets
@@ -22,6 +23,7 @@ class Tx:
         """`memory` holds the calendars that earlier transactions left."""
         self.annexes = Annexes(sql)
         self.books = Books(sql, memory, locking)
+        self.dependencies = Dependencies(sql)
         self.events = Events(sql)
         self.leases = Leases(sql)
         self.offersets = OfferSets(sql)

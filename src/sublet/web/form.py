@@ -162,7 +162,7 @@ def values_of(request: Request) -> Values | None:
     """What to type to ask for this again; None if the form can't say it all."""
     executable = request.executable
     starts: tuple[Window | Recurring, ...] = (*request.windows, *request.recurring)
-    if executable is None or request.storage or request.costs or request.metrics or len(starts) > 1:
+    if executable is None or request.storage or request.costs or request.metrics or request.after or len(starts) > 1:
         return None
     said = _executable(executable)
     data = [_line(item) for item in request.data]

@@ -18,6 +18,7 @@ SENTENCES: dict[EndKind, tuple[str, str]] = {  # what happened; the details come
     EndKind.PREEMPTED: ("The platform took its nodes for something else", ""),
     EndKind.WINDOW_PASSED: ("It could not start before its time was over", ""),
     EndKind.DISK_FULL: ("The disk was full", ""),
+    EndKind.DEPENDENCY_FAILED: ("What it waited for did not complete", ""),
     EndKind.UNKNOWN: ("There is no record of how it ended", ""),
 }
 

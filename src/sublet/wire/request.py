@@ -26,13 +26,14 @@ from sublet.core.windows import parse_start
 from sublet.errors import BadAmount
 from sublet.wire.fields import a_list, a_map, a_name, a_number, a_text, at, known_only, refuse
 from sublet.wire.kinds import IVOA, KINDS, NODE_COMPUTE, short_name, uri_of
-from sublet.wire.shapes import COMMON, WHERE, Document
+from sublet.wire.shapes import AFTER, COMMON, WHERE, Document
 from sublet.wire.short import full_document
 
 __all__ = ["IVOA", "KINDS", "NODE_COMPUTE", "read_request", "short_name", "uri_of"]
 
 MOST_WINDOWS = 100
 MOST_LINE = 4096
+MOST_AFTER = 100
 _COMPUTE = COMMON | {"nodes", "cores", "memory", "gpus", "volumes", "starts"}
 _STORAGE = COMMON | {"size", "data"}
 _VOLUME = COMMON | {"path", "mode", "resource"}
@@ -75,8 +76,16 @@ def read_request(document: Mapping[str, Any], now: datetime) -> Request:
         recurring=recurring,
         costs=_limits(shape, "costs"),
         metrics=_limits(shape, "metrics"),
+        after=_after(shape.get(AFTER, ())),
         **where,
     )
+
+
+def _after(value: Any) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else a_list(value, AFTER)
+    if len(names) > MOST_AFTER:
+        refuse(AFTER, f"there are {len(names)} sessions", f"At most {MOST_AFTER} are read.")
+    return tuple(dict.fromkeys(a_name(name, f"{AFTER}[{i}]") for i, name in enumerate(names)))
 
 
 class _Names:

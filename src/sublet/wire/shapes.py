@@ -11,8 +11,9 @@ from sublet.wire.kinds import SIMPLE_COMPUTE
 Document = dict[str, Any]
 
 WHERE = ("platform", "queue", "qos", "project")  # only there, and who pays
+AFTER = "after"  # the sessions that must have completed first
 TOP = frozenset(
-    {"executable", "compute", "storage", "data", "schedule", "costs", "metrics", *WHERE}
+    {"executable", "compute", "storage", "data", "schedule", "costs", "metrics", AFTER, *WHERE}
     | {"resources", "volumes", "kind", "type", "meta", "name", "description"}  # of older shapes
 )
 # What schemas put on every component, and a request may carry although only a service fills it in.
@@ -32,7 +33,7 @@ def one_shape(document: Mapping[str, Any]) -> Document:
     """The same request as version 1.0.7 writes it, with compute and duration filled in: one place to apply rules to."""
     parts = _parts(document)
     known_only(parts, TOP, "")
-    shape: Document = {name: parts[name] for name in (*WHERE, "costs", "metrics") if name in parts}
+    shape: Document = {name: parts[name] for name in (*WHERE, AFTER, "costs", "metrics") if name in parts}
     if "executable" in parts:
         shape["executable"] = _executable(component(parts["executable"], "executable"))
     shape["compute"] = _compute(parts)

@@ -24,7 +24,7 @@ from sublet.wire.kinds import (
     SIMPLE_VOLUME,
     uri_of,
 )
-from sublet.wire.shapes import DEFAULT_DURATION, WHERE, Document, one_shape, without_nulls
+from sublet.wire.shapes import AFTER, DEFAULT_DURATION, WHERE, Document, one_shape, without_nulls
 
 # What is to run: the field, and the kind that it makes.
 EXECUTABLES = {
@@ -48,7 +48,7 @@ _ONLY_SHORT = frozenset(
     {*EXECUTABLES, "env", "cores", "memory", "nodes", "gpus", "time", "start", "max_cost"}
     | {"parameters", "requirements", "entrypoint"}
 )
-_SHARED = frozenset({"name", "description", "data", "storage", "volumes", *WHERE})
+_SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, *WHERE})
 _ONLY_FULL = frozenset({"executable", "compute", "schedule", "resources", "request", "costs", "metrics"})
 _DATA = ("name", "location", "checksum", "size", "path", "writable", "storage")
 _STORAGE = ("name", "size", "path", "writable")
@@ -96,7 +96,7 @@ def _expanded(short: Document) -> Document:
     if "max_cost" in short:
         most = a_number(short["max_cost"], "max_cost")
         full["costs"] = [{"kind": SIMPLE_COST, "type": MONETARY, "max": most}]
-    return full | {name: short[name] for name in WHERE if name in short}
+    return full | {name: short[name] for name in (*WHERE, AFTER) if name in short}
 
 
 def _executable(short: Document) -> tuple[str, Document | None]:

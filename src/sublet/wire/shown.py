@@ -111,6 +111,7 @@ def session_view(session: Session, base: str) -> SessionView:
         metrics=quote_views(offer.metrics),
         terms=terms_view(offer),
         why=offer.why,
+        after=offer.after,
         options=tuple(move.value for move in CLIENT_MOVES.get(Phase(session.phase), ())),
         page=f"{base}/web/sessions/{session.id}" if base else "",
     )

@@ -74,6 +74,7 @@ class SessionView:
     metrics: tuple[QuoteView, ...] = ()
     terms: TermsView
     why: str = ""
+    after: tuple[str, ...] = ()  # the sessions that must have completed first
     options: tuple[str, ...] = ()  # the phases that it can be moved to, by who sees this
     page: str = ""  # where a person can look at it
 

@@ -1,0 +1,38 @@
+"""Where one step of a session leads, and the ends that come before anything ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sublet.core.session import End, EndKind, Phase, Session
+from sublet.service.desk import Desk
+
+GRACE = timedelta(seconds=30)  # after its time a job has this long to be gone by itself
+RETRY = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where a step leads: to a phase (or none: it stays), and when to look again."""
+
+    to: Phase | None = None
+    due: datetime | None = None
+    event: str = ""
+    detail: str = ""
+    release: bool = False  # give the booking back
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+def failed(desk: Desk, kind: EndKind, why: str) -> Step:
+    """Failed before it ran."""
+    now = desk.now()
+    changes = {"end": End(kind, detail=why), "ended": now, "condition": ""}
+    return Step(Phase.FAILED, now + desk.settings.keep, "session.failed", f"{kind.value}: {why}", True, changes)
+
+
+def deadline_of(session: Session) -> datetime | None:
+    """Until when a queue that others share must have started it: the end of the window that was asked for, if any."""
+    offer = session.offer
+    return offer.latest_start if offer.terms.kind == "predicted" and offer.latest_start > offer.start else None

@@ -1,0 +1,97 @@
+"""Sessions on a real Slurm site, carried by a service: paused where they are, and one after another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.core.session import OVER, EndKind, Phase, Session
+from sublet.service.service import Service
+from sublet.settings import Settings
+from tests.contract.services import ME, ask, reach
+from tests.real.clusters import SOON, logged_in, ssh_options
+from tests.sites import Site
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def home(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The home of a service, with an open login to the site."""
+    place = tmp_path_factory.mktemp("h")
+    with logged_in(site, place):
+        yield place
+
+
+@pytest.fixture
+async def service(site: Site, home: Path) -> AsyncIterator[Service]:
+    quick = {"poll": 0.3, "look": 0.1, "patience": 1, "grace": 1, "calls": 100, "queue": "debug"}
+    far = {"kind": "slurm", "host": site.host, "user": "researcher", "ssh": ssh_options(site), **quick}
+    here = {"kind": "local"}
+    async with Service.open(Settings.load(home, platforms={"far": far, "here": here}, poll="PT0.2S")) as opened:
+        yield opened
+
+
+async def begin(service: Service, **short: Any) -> Session:
+    """Ask, and take the first offer."""
+    made = await ask(service, **({"platform": "far", "time": "1m", "memory": "64MiB"} | short))
+    assert made.result == "YES", made.reasons
+    return await service.accept(made.offers[0].id, ME)
+
+
+async def over(service: Service, id: str) -> Session:
+    """A session once it is over."""
+    async with asyncio.timeout(SOON):
+        while (session := await service.session(id, ME)).phase not in OVER:
+            await service.wait_for_news(0.1)
+        return session
+
+
+async def test_a_session_after_another_waits_in_slurms_own_queue(service: Service, site: Site) -> None:
+    first = await begin(service, run=["sh", "-c", "until [ -e go ]; do sleep 0.1; done"])
+    running = await reach(service, first.id, lambda session: session.phase is Phase.RUNNING)
+    second = await begin(service, run=["true"], after=[first.id[:8]])
+    here = await begin(service, run=["true"], after=[first.id], platform="here")
+    queued = await reach(service, second.id, lambda session: "Slurm job" in session.condition)
+    assert queued.condition.startswith(f"waits for {first.id[:8]} to complete; Slurm job ")
+    assert "(Dependency)" in queued.condition
+    held = await reach(service, here.id, lambda session: bool(session.condition))
+    assert (held.phase, held.condition) == (Phase.WAITING, f"waits for {first.id[:8]} to complete")
+    site.on("researcher@login", "touch", f".sublet/sessions/{running.id}/work/go")
+    ends = [await over(service, one.id) for one in (first, second, here)]
+    assert [one.phase for one in ends] == [Phase.COMPLETED] * 3
+
+
+async def test_a_session_after_one_that_fails_says_so_though_slurm_only_cancels_it(service: Service) -> None:
+    first = await begin(service, run=["sh", "-c", "sleep 2; exit 3"])
+    await reach(service, first.id, lambda session: bool(session.job))
+    second = await begin(service, run=["true"], after=[first.id])
+    await reach(service, second.id, lambda session: bool(session.job))
+    ended = await over(service, second.id)
+    assert ended.end
+    assert ended.end.kind is EndKind.DEPENDENCY_FAILED
+    assert "exited with code 3" in ended.end.detail
+
+
+async def test_a_session_is_paused_where_it_is_and_goes_on(service: Service) -> None:
+    running = await begin(service, run=["sleep", "60"])
+    await reach(service, running.id, lambda session: session.phase is Phase.RUNNING)
+    session, how = await service.pause(running.id, ME)
+    assert (session.paused, how) == (True, "stopped on its node; its time runs on")
+    queued = await begin(service, run=["true"], after=[running.id])
+    await reach(service, queued.id, lambda session: "Slurm job" in session.condition)
+    assert (await service.pause(queued.id, ME))[1] == "held in the queue"
+    await reach(service, queued.id, lambda session: session.condition.startswith("paused: held in the queue"))
+    assert (await service.resume(queued.id, ME))[1] == "released in the queue"
+    await reach(service, running.id, lambda session: session.paused)
+    assert (await service.resume(running.id, ME))[1] == "continued on its node"
+    await reach(service, running.id, lambda session: not session.paused)
+    await service.cancel(running.id, ME)
+    ended = await over(service, queued.id)
+    assert ended.end
+    assert ended.end.kind is EndKind.DEPENDENCY_FAILED
+    assert "was cancelled by me" in ended.end.detail
