@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from pydantic import PrivateAttr
 
+from sublet.core.job import JobState
 from sublet.core.session import EndKind, Phase
+from sublet.platforms.memory import MemoryPlatform
 from sublet.service.reconcile import asked_meanwhile
 from sublet.service.step import Step
 from sublet.service.steps import STEPS
@@ -207,3 +212,34 @@ async def test_what_is_asked_for_while_a_step_is_under_way_is_seen(tmp_path: Pat
         assert asked_meanwhile(seen, replace(seen, cancel_by="me"), Step())
         assert not asked_meanwhile(seen, seen, Step())
         assert not asked_meanwhile(seen, later, Step(changes={"until": later.until}))
+
+
+class Silent(MemoryPlatform):
+    """A platform that doesn't answer, and doesn't say so."""
+
+    _count: int = PrivateAttr(default=0)
+    _asked: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
+
+    async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
+        self._count += 1
+        if self._count > 1:
+            self._asked.set()
+        await asyncio.Event().wait()
+        return {}
+
+    async def news(self) -> None:
+        return None
+
+
+async def test_a_platform_that_falls_silent_keeps_no_other_waiting(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=memory(takes="0.1s"), poll="0.05s") as service:
+        quiet = Silent(name="quiet")
+        await quiet.open(tmp_path / "quiet")
+        service.platforms_by_name["quiet"] = quiet
+        stuck = await ask(service, platform="quiet")
+        await service.accept(stuck.offers[0].id, ME)
+        await reach(service, stuck.offers[0].id, lambda session: bool(session.job))
+        await asyncio.wait_for(quiet._asked.wait(), 20)  # twice: by the session's own step, and for all
+        mine = await ask(service, platform="trial")
+        await service.accept(mine.offers[0].id, ME)
+        assert (await over(service, mine.offers[0].id)).phase is Phase.COMPLETED

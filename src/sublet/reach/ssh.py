@@ -24,7 +24,8 @@ from sublet.reach.visit import Visit, through_door
 CHANNELS = 4  # sshd allows 10 by default; the person's own terminals may share the connection
 _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)  # between tries, while the far side has no channel free
 _ALONE = re.compile(r"exchange_identification|banner exchange|UNKNOWN port")  # it tried to connect: nothing was shared
-_FRESH = 30.0  # seconds for which it is remembered whether a host answers
+_FRESH = 30.0  # seconds for which it is remembered that a host answers
+_AWAY = 5.0  # and for which, that it doesn't
 
 
 class SshReach(ShellReach):
@@ -105,7 +106,7 @@ class SshReach(ShellReach):
     async def _answers(self) -> bool:
         """Whether the host is there at all; a host behind a jump host or a proxy is taken to be."""
         when, answered = self._answered
-        if time.monotonic() - when >= _FRESH:
+        if time.monotonic() - when >= (_FRESH if answered else _AWAY):
             answered = await _greets(self.target)
             self._answered = (time.monotonic(), answered)
         return answered

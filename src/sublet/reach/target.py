@@ -24,11 +24,9 @@ _ALWAYS = {
     "ClearAllForwardings": "yes",
     "ForwardX11": "no",
     "ForwardAgent": "no",
-    "ServerAliveInterval": "15",
-    "ServerAliveCountMax": "3",
-    "ConnectTimeout": "20",
     "LogLevel": "INFO",  # what ssh says of a refusal is read
 }
+_UNLESS_SAID = {"ServerAliveInterval": "15", "ServerAliveCountMax": "3", "ConnectTimeout": "20"}
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class Target:
         return ("ssh", "-T", *own, *self._settings(), "--", self.host)
 
     def _settings(self) -> Iterator[str]:
-        for key, value in (*_ALWAYS.items(), *self.options.items()):
+        for key, value in (*_ALWAYS.items(), *self.options.items(), *_UNLESS_SAID.items()):
             yield from ("-o", f"{key}={value}")
         if self.user:
             yield from ("-l", self.user)

@@ -41,6 +41,7 @@ LISTEN = 0.1  # seconds between two looks at what platforms have to tell, while 
 IDLE = 1.0  # seconds between two looks at the database: another process may have written there
 AGAIN = timedelta(seconds=10)  # after a step that failed for the moment
 FORGET = timedelta(hours=1)  # how long an answer that led to nothing is kept, and how often that is looked at
+RUNS = (Phase.RUNNING, Phase.AVAILABLE)
 SWEEP = timedelta(minutes=1)  # how often all running jobs are asked after, whatever the news say
 
 
@@ -89,6 +90,7 @@ class Loop:
         self.running: set[str] = set()  # sessions with a job that this process listens for
         self.dropped: list[tuple[str, str]] = []  # sessions whose task broke, and the claims that it had
         self.swept: dict[str, datetime] = {}
+        self.sweeps: dict[str, asyncio.Task[None]] = {}  # under way: one platform's silence keeps no other waiting
         self.seen: dict[str, dict[str, str]] = {}  # platform → job → its condition at the last sweep
         self.renewed = self.forgot = desk.now()
 
@@ -122,7 +124,7 @@ class Loop:
 
     async def stop(self) -> None:
         """Let go of what is being worked on; platforms go on running it."""
-        tasks = [task for task, _ in self.tasks.values()]
+        tasks = [*(task for task, _ in self.tasks.values()), *self.sweeps.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -241,9 +243,11 @@ class Loop:
                 await self._wake(name, news, now)
                 heard = True
             last = self.swept.get(name)
-            if last is None or now - last >= (self.desk.settings.poll if news is None else SWEEP):
+            due = last is None or now - last >= (self.desk.settings.poll if news is None else SWEEP)
+            if due and name not in self.sweeps:
                 self.swept[name] = now
-                await self._sweep(name, now)
+                self.sweeps[name] = asyncio.create_task(self._sweep(name, now), name=f"sweep {name}")
+                self.sweeps[name].add_done_callback(partial(self._swept, name))
         return heard
 
     async def _sweep(self, name: str, now: datetime) -> None:
@@ -258,10 +262,30 @@ class Loop:
                 states = await self.desk.platforms_by_name[name].ask(some)
             except SubletError as error:
                 metrics.platform_errors.labels(name, error.code).inc()
+                words = f"{error.message} {error.advice}".strip()
+                await self._tell_all(name, [job for job in wanted if seen.get(job) != words], words, now)
+                self.seen[name] = dict.fromkeys(wanted, words)
                 return
             await self._wake(name, [job for job in some if self._changed(states.get(job), seen.get(job, ""))], now)
             new |= {job: state.condition for job, state in states.items()}
         self.seen[name] = new
+
+    def _swept(self, name: str, task: asyncio.Task[None]) -> None:
+        self.sweeps.pop(name, None)
+        if not task.cancelled() and (error := task.exception()):
+            log.error("sweep.failed", platform=name, why=repr(error))
+        self.desk.nudged.set()
+
+    async def _tell_all(self, platform: str, jobs: Sequence[str], words: str, now: datetime) -> None:
+        """Say of sessions that run why nothing is heard of them; when it is again, their condition is another."""
+
+        def tell(tx: Tx) -> None:
+            for session in tx.sessions.by_job(platform, jobs):
+                tx.sessions.change(session.id, when=RUNS, now=now, condition=words)
+
+        if jobs:
+            await self.desk.store.write(tell)
+            await self.desk.tell()
 
     @staticmethod
     def _changed(state: JobState | None, condition: str) -> bool:
