@@ -373,3 +373,10 @@ class PilotRefused(SubletError):
 
     hint = "A pilot claims its place in a lease once, with the token that its job came with."
     status = 403
+
+
+class ReleaseRefused(SubletError):
+    """That release of HTCondor can't be used: {why}"""
+
+    hint = "Set `release` and `release_sha256` in the section [annex] of sublet.toml, or install HTCondor's package."
+    status = 409

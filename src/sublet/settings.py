@@ -28,6 +28,40 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 
 ENVIRONMENT = "SUBLET_"
 FILE = "sublet.toml"
+_NOT_PLAIN = {"home", "prices", "rules", "annex", "platforms", "url"}
+
+
+class AnnexSettings(BaseModel):
+    """Where HTCondor jobs wait, and where pilots come to run them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    use: Literal["any", "own", "machine"] = Field(
+        default="any",
+        description="Whose access point: the `machine`'s, your `own`, or `any`: the machine's if it takes your jobs.",
+    )
+    address: str = Field(
+        default="", description="Where nodes connect to; empty: this machine's own address on the way to the system."
+    )
+    bind: str = Field(
+        default="", description="This machine's own address, where `address` is another's that passes connections on."
+    )
+    port: int = Field(default=0, ge=0, le=65535, description="Its port; 0 takes the first that is free from 9618 on.")
+    job_lease: Duration | None = Field(
+        default=None,
+        description="How long a job outlives a lost connection to its node; unset: 20 min on a laptop, else 2 min.",
+    )
+    release: str = Field(
+        default="https://htcss-downloads.chtc.wisc.edu/tarball/25.x/25.14.1/release/"
+        "condor-25.14.1-{arch}_{system}-stripped.tar.gz",
+        description="The release of HTCondor that `sublet annex setup --fetch` brings; `{arch}` and `{system}` are "
+        "this machine's, as in `x86_64` and `AlmaLinux9`.",
+    )
+    release_sha256: str = Field(
+        default="",
+        pattern="^([0-9a-fA-F]{64})?$",
+        description="Its checksum; empty: the one in `sha256sum.txt` beside it, which then has to come by https.",
+    )
 
 
 class Settings(BaseModel):
@@ -64,6 +98,9 @@ class Settings(BaseModel):
     )
     prices: Prices = Field(default_factory=Prices, description="The operator's price list.")
     rules: tuple[Rule, ...] = Field(default=(), description="What is refused or capped, by pattern on any field.")
+    annex: AnnexSettings = Field(
+        default_factory=AnnexSettings, description="The access point that annexes have, and HTCondor itself."
+    )
     platforms: dict[str, dict[str, Any]] = Field(
         default_factory=lambda: {"here": {"kind": "local"}},
         description="Name → kind and the settings of that kind of platform.",
@@ -98,7 +135,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """`SUBLET_HOLD=10m` sets `hold`; only the plain ones can be set so."""
-    plain = {name for name in Settings.model_fields if name not in {"home", "prices", "rules", "platforms", "url"}}
+    plain = {name for name in Settings.model_fields if name not in _NOT_PLAIN}
     named = {f"{ENVIRONMENT}{name.upper()}": name for name in plain}
     return {named[key]: value for key, value in environment.items() if key in named}
 

@@ -13,7 +13,7 @@ import click
 from pydantic import BaseModel
 
 from sublet import errors
-from sublet.settings import Settings
+from sublet.settings import AnnexSettings, Settings
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
 NOTE = "<!-- Written by `make reference` out of the code; edit there. -->\n"
@@ -87,6 +87,8 @@ def settings_page() -> str:
         *_settings(Settings),
         "",
     ]
+    lines += ["## Annexes (`[annex]`)\n", (inspect.getdoc(AnnexSettings) or "") + "\n", head]
+    lines += [*_settings(AnnexSettings), ""]
     from dataclasses import fields, is_dataclass
 
     from sublet.core.prices import Prices

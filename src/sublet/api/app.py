@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from starlette.routing import Mount
 
 from sublet.api import (
+    access_point,
     broker,
     calendar,
     described,
@@ -38,7 +39,7 @@ The IVOA Execution Broker 1.0.7 is at the root, in JSON and YAML: `Accept` decid
 answer has the type of the body that was sent, else it is JSON. Sublet's own resources are under `/v1`, in JSON.
 Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise none of these addresses."""
 
-NOUNS = (offersets, sessions, logs, results, events, platforms, systems, calendar, tokens, health)
+NOUNS = (offersets, sessions, logs, results, events, platforms, systems, calendar, access_point, tokens, health)
 
 
 def make_app(service: Service, owner: str = "") -> FastAPI:

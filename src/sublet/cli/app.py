@@ -36,6 +36,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "events": ("events", "Show what happened."),
         "delete": ("sessions", "Remove sessions that are over, with their files."),
     },
+    "Annexes": {
+        "annex": ("annexes", "Lease nodes under a name, and run HTCondor jobs on them."),
+    },
     "Service": {
         "up": ("service", "Start your own service in the background."),
         "down": ("service", "Stop your own service."),

@@ -16,6 +16,7 @@ from sublet.cli.command import command
 from sublet.cli.output import Output, table
 from sublet.cli.texts import size
 from sublet.client.address import find_address
+from sublet.client.calls.access_point import access_point
 from sublet.client.calls.health import health
 from sublet.client.calls.people import whoami
 from sublet.client.calls.platforms import platforms
@@ -147,4 +148,21 @@ def tools(_: Home) -> Iterator[Finding]:
         yield Finding("ok", "notebooks", ", ".join(NOTEBOOKS))
 
 
-CHECKS: tuple[Callable[[Home], Iterator[Finding]], ...] = (python, place, settings, database, service, tools)
+def htcondor(home: Home) -> Iterator[Finding]:
+    """What annexes need: HTCondor, and an access point that runs if there is one."""
+    fetched = os.path.join(home.root, "htcondor", "sbin")
+    places = (os.environ.get("PATH", os.defpath), "/usr/sbin", fetched)
+    master = shutil.which("condor_master", path=os.pathsep.join(places))
+    if master is None:
+        yield Finding("warn", "HTCondor", "not here", "For annexes: sublet annex setup")
+        return
+    yield Finding("ok", "HTCondor", os.path.dirname(os.path.dirname(master)))
+    try:
+        view = Link(replace(find_address(), home=None)).do(access_point())
+    except SubletError:
+        return  # no service runs, or it is for many
+    state = {"ready": "ok", "failed": "bad"}.get(view.stage, "ok")
+    yield Finding(state, "access point", view.problem or f"{view.stage} {view.collector}".strip(), view.hint)
+
+
+CHECKS: tuple[Callable[[Home], Iterator[Finding]], ...] = (python, place, settings, database, service, tools, htcondor)

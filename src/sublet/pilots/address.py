@@ -9,21 +9,24 @@ from pathlib import Path
 from sublet.errors import AccessPointFailed
 
 FIRST_PORT, LAST_PORT = 9618, 9717  # HTCondor's own, and as many as there may be people on one machine
+_ANYWHERE = "192.0.2.1"  # an address of nobody's (RFC 5737)
 _PORTABLE = {"8", "9", "10", "14", "30", "31", "32"}  # laptops, notebooks, tablets: SMBIOS's types of chassis
 
 
 def towards(host: str) -> str:
-    """This machine's address on the way to another one; nothing is sent."""
-    try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.connect(place)
-            return str(probe.getsockname()[0])
-    except OSError as error:
-        raise AccessPointFailed(
-            why=f"this machine knows no way to {host}: {error.strerror or error}",
-            hint="Set `address` in the section [annex] of sublet.toml to the one that nodes can connect to.",
-        ) from error
+    """This machine's address on the way to another one, or to anywhere if that has no address; nothing is sent."""
+    for far in (host, _ANYWHERE):
+        try:
+            family, kind, protocol, _, place = socket.getaddrinfo(far, 9, type=socket.SOCK_DGRAM)[0]
+            with socket.socket(family, kind, protocol) as probe:
+                probe.connect(place)
+                return str(probe.getsockname()[0])
+        except (OSError, UnicodeError):
+            continue  # a name of ~/.ssh/config's, or no way there
+    raise AccessPointFailed(
+        why=f"this machine knows no way to {host}",
+        hint="Set `address` in the section [annex] of sublet.toml to the one that nodes can connect to.",
+    )
 
 
 def is_here(address: str) -> bool:

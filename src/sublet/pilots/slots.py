@@ -25,7 +25,7 @@ def to_schedds(tools: Tools) -> Command[list[Ad]]:
 
 
 def to_stop(tools: Tools, master: str) -> Command[None]:
-    """Stop a pilot at once, by the name of its master; its jobs are idle again in a second."""
+    """Stop a pilot at once, by the name of its master (with an @ in it); its jobs are idle again in a second."""
     return tools.command(("condor_off", "-fast", "-master", "-name", master), nothing, seconds=30)
 
 

@@ -25,6 +25,7 @@ class LeaseWatch(Leases):
 
     async def look_after(self, now: datetime) -> None:
         """Look at all leases, if it is time for that."""
+        await super().look_after(now)
         if self._looked and now - self._looked < EVERY:
             return
         first, self._looked = self._looked is None, now

@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
@@ -20,7 +20,7 @@ from sublet.core.annex import Annex, Lease, Pilot
 from sublet.core.session import ACTIVE, Session
 from sublet.errors import NotListening, PilotRefused, SubletError
 from sublet.kinds.port import Callback
-from sublet.pilots.access_point import AccessPoint, Wanted, find_access_point
+from sublet.pilots.access_point import AccessPoint
 from sublet.pilots.bundle import Calling, Plan, bundle, master_name, pilot_name, renewal, stamp_of
 from sublet.pilots.certificate import certificate
 from sublet.pilots.keeping import keep
@@ -28,14 +28,13 @@ from sublet.pilots.keys import order_token, pilot_key
 from sublet.pilots.slots import to_stop
 from sublet.platforms.slurm_commands import WANTED as TOOLS
 from sublet.reach.local import LocalReach
+from sublet.service.access_points import AccessPoints
 from sublet.service.desk import log
-from sublet.service.logins import Logins
 from sublet.store.tx import Tx
 
 EVERY = timedelta(seconds=10)  # how often a pilot asks what has changed
 TOKEN_LIFE = timedelta(hours=2)  # of what lets it attach; renewed when half of it is over
 AGAIN = timedelta(minutes=10)  # for so long a claim whose answer was lost may be repeated, by who made it
-MENDED = timedelta(seconds=30)  # how often it is looked whether the access point is well
 PATIENCE = timedelta(seconds=15)  # for pilots to end when their owner stops them
 FACTS = ("node", "job", "arch", "libc")
 NONCE = re.compile(r"[0-9a-f]{32}")
@@ -60,27 +59,10 @@ class Place:
 
 
 @dataclass
-class Pilots(Logins):
+class Pilots(AccessPoints):
     """What pilots ask, and how they are stopped."""
 
     listener: Listener | None = None
-    point: AccessPoint | None = None  # once it was looked for
-    _looked_at_point: datetime | None = None
-    _pointing: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    # The access point
-
-    async def access_point(self, platform: str = "") -> AccessPoint:
-        """The access point, which runs; a platform is one whose nodes must reach it."""
-        async with self._pointing:
-            now = self.now()
-            if self.point is None:
-                host = getattr(self.platforms_by_name.get(platform), "host", "")
-                self.point = await find_access_point(self.settings.home, Wanted(), host)
-            if self._looked_at_point is None or now - self._looked_at_point >= MENDED:
-                await self.point.start(now)
-                self._looked_at_point = now
-            return self.point
 
     async def callback(self, platform: str = "") -> Callback:
         """Where pilots ask this service: it listens from now on."""

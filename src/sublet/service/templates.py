@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sublet.core.annex import Details, Template, check_name
-from sublet.errors import NotFound, PersonalOnly
+from sublet.errors import NotFound
 from sublet.service.desk import Person
 from sublet.service.pilots import Pilots
 
 
 class Templates(Pilots):
     """Save, show, list and remove templates."""
-
-    def own(self) -> None:
-        """PersonalOnly on a gateway: leases are made over a person's own login."""
-        if self.settings.mode != "personal":
-            raise PersonalOnly
 
     async def save_template(self, name: str, details: Details, person: Person) -> Template:
         """Keep details under a name, in place of what was there."""

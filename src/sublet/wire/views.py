@@ -4,6 +4,7 @@ Plain dataclasses, because the command line must not wait for pydantic. In JSON 
 a duration is ISO 8601 (`PT1H30M`), and memory, sizes and storage are bytes.
 """
 
+from sublet.wire.v1.access_point import AccessPointView, SetUpAsk
 from sublet.wire.v1.events import EventPage, EventView
 from sublet.wire.v1.health import HealthView
 from sublet.wire.v1.moves import Explanation, ExtendAsk, PauseView
@@ -26,6 +27,7 @@ from sublet.wire.v1.sessions import ConnectorView, EndView, SessionPage, Session
 from sublet.wire.v1.systems import DifferenceView, LiveNodeView, LiveQueueView, ProbeView, RecordView, TrackView
 
 __all__ = [
+    "AccessPointView",
     "BusyView",
     "CalendarView",
     "CheckList",
@@ -55,6 +57,7 @@ __all__ = [
     "ResultList",
     "SessionPage",
     "SessionView",
+    "SetUpAsk",
     "SweptView",
     "TermsView",
     "TokenAsk",
