@@ -153,6 +153,12 @@ class PlatformRefused(SubletError):
     status = 409
 
 
+class QueueFull(PlatformUnreachable):
+    """{platform} takes no more than {limit} of one person's sessions at a time."""
+
+    hint = "This one goes on by itself when another has ended."
+
+
 class LoginNeeded(SubletError):
     """A person must sign in to {platform} first."""
 

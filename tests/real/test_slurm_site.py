@@ -13,7 +13,7 @@ from sublet.core.job import Mount, State
 from sublet.core.offer import Predicted, Shape
 from sublet.core.request import Compute, Executable, Range, Request, Window
 from sublet.core.session import EndKind
-from sublet.errors import LoginNeeded, NotFound, PlatformRefused
+from sublet.errors import LoginNeeded, NotFound, PlatformRefused, QueueFull
 from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Rule, try_rule
 from sublet.platforms.slurm import Slurm
 from tests.real.clusters import Cluster, ended, logged_in, running, small, until
@@ -251,6 +251,47 @@ async def test_a_reservation_of_our_own_is_booked_on_its_exact_nodes(cluster: Cl
     await slurm.clean(job)
     await slurm.close()
     cluster.site.on("ctl", "scontrol", "delete", "ReservationName=ours")
+
+
+async def test_a_site_can_ask_its_guests_to_be_modest(cluster: Cluster) -> None:
+    lines = ["poll 1s", "sessions 1", "interactive no"]
+    cluster.site.on("login", "sh", "-c", 'mkdir -p /etc/sublet && printf "%s\n" "$@" >/etc/sublet/site', "sh", *lines)
+    try:
+        slurm = await cluster.open("modest", fresh=0)
+        notes = (await slurm.survey()).notes
+        assert "the site's settings: the queue is asked for at most every 1s" in notes
+        assert "the site's settings: at most 1 of your sessions wait or run at once" in notes
+        lab = Request(Executable("interactive"), duration=timedelta(minutes=2))
+        assert "own settings" in (await slurm.offers(lab, ["shell"], datetime.now(UTC))).reasons[0].message
+        first = await slurm.submit(small("sleep", "60"), str(uuid4()))
+        with pytest.raises(QueueFull, match="no more than 1"):
+            await slurm.submit(small("true"), str(uuid4()))
+        await slurm.cancel([first], "ann")
+        await ended(slurm, first)
+        second = await slurm.submit(small("true"), str(uuid4()))
+        await ended(slurm, second)
+        for key in (first, second):
+            await slurm.clean(key)
+        await slurm.close()
+    finally:
+        cluster.site.on("login", "rm", "-r", "/etc/sublet")
+
+
+async def test_tools_are_found_where_the_settings_say(cluster: Cluster) -> None:
+    script = (
+        "mkdir -p 'my tools' && cd 'my tools' && printf '#!/bin/sh\\necho found\\n' >papermill && chmod +x papermill"
+    )
+    cluster.site.on("researcher@login", "sh", "-c", script)
+    slurm = await cluster.open("tools", path=["~/my tools"], tool_modules={"apptainer": "not/here"})
+    tools = (await slurm.survey()).tools
+    assert tools["papermill"] == "/home/researcher/my tools/papermill"
+    assert tools["apptainer"] == "module:not/here"
+    job = await slurm.submit(small("papermill"), key())
+    await ended(slurm, job)
+    assert await output(slurm, job) == "found\n"
+    await slurm.clean(job)
+    await slurm.close()
+    cluster.site.on("researcher@login", "rm", "-r", "my tools")
 
 
 async def test_without_a_login_the_last_survey_answers_and_says_how_old_it_is(

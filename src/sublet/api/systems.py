@@ -37,7 +37,8 @@ async def record(request: Request, name: str) -> Response:
         TrackView(queue=one.queue, size=one.size, samples=one.samples, p10=one.p10, p50=one.p50, p90=one.p90)
         for one in found
     )
-    return json_response(RecordView(system=name, days=RECENT.days, enough=ENOUGH, items=items))
+    notes = tuple(service_of(request).notes(name))
+    return json_response(RecordView(system=name, days=RECENT.days, enough=ENOUGH, items=items, notes=notes))
 
 
 def _probed(probe: Probe) -> ProbeView:

@@ -134,7 +134,8 @@ def recorded(record: RecordView | None) -> list[str]:
     ]
     none = [f"no track record: no start was seen in {record.days} days"]
     title = f"Predicted starts, and how much later jobs started in {record.days} days"
-    return ["", title, *(f"  {line}" for line in (table(head, rows) if rows else none))]
+    notes = ["", "Notes of the last survey", *(f"  {note}" for note in record.notes)] if record.notes else []
+    return ["", title, *(f"  {line}" for line in (table(head, rows) if rows else none)), *notes]
 
 
 def late(time: timedelta | None) -> str:

@@ -27,6 +27,7 @@ def described(system: System, today: date) -> list[str]:
         *_group("Scheduler", _scheduler(system)),
         *_group("Compute nodes and the internet", _network(system)),
         *_group("Tools", ((tool.name, _tool(tool)) for tool in system.tools)),
+        *_group("Where things are", _places(system)),
         *_group("Files", (*system.files.items(), _said_by(system, "files"))),
         *_queues(system.queues),
         *_nodes(system.queues),
@@ -90,6 +91,14 @@ def _network(system: System) -> Iterator[tuple[str, str]]:
     yield "proxy", system.proxy
     yield "note", system.notes.get("network", "")
     yield _said_by(system, "network")
+
+
+def _places(system: System) -> Iterator[tuple[str, str]]:
+    yield "sessions", system.directory
+    yield "scratch", system.scratch
+    yield "modules", ", ".join(system.modules)
+    yield "tools", ", ".join(system.path)
+    yield "site's file", system.site_file
 
 
 def _said_by(system: System, group: str) -> tuple[str, str]:

@@ -130,6 +130,13 @@ def show(out: Output, name: str) -> None:
 @click.option("--project", metavar="NAME", help="The project that is charged, if none is said.")
 @click.option("--queue", metavar="NAME", help="The queue to use, if none is said.")
 @click.option("--constraint", metavar="NAME", help="The sort of node to use, if none is said.")
+@click.option(
+    "--directory", metavar="DIR", help="Where sessions are kept there: $SCRATCH/sublet; .sublet if none is said."
+)
+@click.option(
+    "--module", "modules", metavar="NAME", multiple=True, help="A module to load in every job. Can be repeated."
+)
+@click.option("--path", metavar="DIR", multiple=True, help="Where tools are there: ~/venv/bin. Can be repeated.")
 @click.option("--ssh", metavar="OPTION=VALUE", multiple=True, help="More for ssh: IdentityFile=~/.ssh/id_work.")
 @click.option("--scheduler", type=click.Choice(["slurm", "pbs"]), help="What runs jobs there; slurm if none is said.")
 def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine: Any) -> None:
@@ -143,7 +150,9 @@ def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine:
     if not (like or host):
         raise click.UsageError(f"{name} is not in the catalogue: give --host, or --like and a system that it is like.")
     document: dict[str, Any] = {"like": like} if like else {"title": name}
+    lists = {field: list(mine.pop(field)) for field in ("modules", "path")}
     document |= {field: value for field, value in mine.items() if value is not None}
+    document |= {field: values for field, values in lists.items() if values}
     document |= {"login": {"hosts": list(host)}} if host else {}
     if ssh:
         document["ssh"] = _options(ssh)

@@ -27,6 +27,7 @@ class Program:
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)  # written below the working directory first
+    tools: tuple[str, ...] = ()  # what it calls that a system may have in a module
     connects: str = ""  # the connector's kind, when it serves one: "uri:jupyter-lab"
     join: tuple[str, ...] = ()  # run once after the last part has ended: puts together what the parts left
     outlives_nodes: bool = False  # of several nodes: it goes on when one of them is lost

@@ -170,6 +170,11 @@ class System:
     project: str = ""
     queue: str = ""
     constraint: str = ""
+    directory: str = ""  # where sessions are kept there
+    scratch: str = ""  # a node's own disk
+    modules: tuple[str, ...] = ()  # to load, for finding tools and in every job
+    path: tuple[str, ...] = ()  # where tools are looked for first
+    site_file: str = ""  # the site's own file that lowers polling and limits
     ssh: Mapping[str, str] = field(default_factory=dict)  # more options for ssh, as in ssh_config(5)
     own: tuple[str, ...] = ()  # the facts that come from the person's own file: "login.hosts"
 

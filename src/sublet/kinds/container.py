@@ -257,7 +257,8 @@ def program(
     }
     travels = {PROGRAM: packed("container_runner", *PARTS), ".sublet/container.json": json.dumps(plan).encode()}
     environment = {"SUBLET_SECRET": setting.secret} if ports else {}
-    return Program((setting.tool("python3"), PROGRAM), environment, travels, connects="uri:http" if ports else "")
+    connects = "uri:http" if ports else ""
+    return Program((setting.tool("python3"), PROGRAM), environment, travels, tools=(tool,), connects=connects)
 
 
 DOCKER = DockerContainer()

@@ -99,7 +99,8 @@ def program(executable: Executable, setting: Setting) -> Program:
         "own": f"{setting.directory}/jupyter",
     }
     travels = {PROGRAM: packed("notebook_runner"), ".sublet/notebook.json": json.dumps(plan).encode()}
-    return Program((setting.tool("python3"), PROGRAM), f.environment_of(fields), travels)
+    words = (setting.tool("python3"), PROGRAM)
+    return Program(words, f.environment_of(fields), travels, tools=("papermill",))
 
 
 NOTEBOOK = Notebook()

@@ -30,7 +30,7 @@ from sublet.core.offer import Answer, Offer, Reason
 from sublet.core.probe import Live
 from sublet.core.request import Compute, Range, Request
 from sublet.core.session import CONTINUED, HELD, RELEASED, STOPPED, Phase
-from sublet.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable
+from sublet.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable, QueueFull
 from sublet.platforms import slurm_commands as to
 from sublet.platforms import slurm_offers as offering
 from sublet.platforms import slurm_readers as read
@@ -40,6 +40,7 @@ from sublet.platforms.remote import Remote
 from sublet.platforms.sessiondir import KEY, remove_tree
 from sublet.platforms.slurm_home import Fetched
 from sublet.platforms.slurm_job import far, inside, packed, program
+from sublet.platforms.slurm_manners import Manners
 from sublet.platforms.slurm_offers import Site
 from sublet.platforms.slurm_options import Account, Wish, comment, flags, wrong
 from sublet.platforms.slurm_pace import Pace
@@ -87,6 +88,15 @@ class Slurm(Remote):
         default=(), description="More options for sbatch, as `--licenses=matlab:1`; what Sublet says itself is refused."
     )
     refuses: tuple[str, ...] = Field(default=(), description="Options that the site refuses, such as `mem`.")
+    path: tuple[str, ...] = Field(
+        default=(), description="Directories that tools are looked for in first, also by jobs; `~/` is the home there."
+    )
+    tool_modules: dict[str, str] = Field(
+        default_factory=dict, description="Tools that are in a module, loaded by jobs that use them: name → module."
+    )
+    site_file: str = Field(
+        default="/etc/sublet/site", description="The site's own file that lowers polling and limits; plain text."
+    )
     modules: tuple[str, ...] = Field(default=(), description="Modules to load, for finding tools and in every job.")
     directory: str = Field(
         default=".sublet", description="Where sessions are kept there: below the home directory, or `$SCRATCH/sublet`."
@@ -122,6 +132,7 @@ class Slurm(Remote):
     _owner: str = PrivateAttr(default="")
     _surveyor: Surveyor = PrivateAttr()
     _kept: KeptFiles = PrivateAttr()
+    _manners: Manners = PrivateAttr()
 
     async def open(self, home: Path) -> None:
         """Read what an earlier service knew; nobody is asked yet, so no login is needed."""
@@ -133,6 +144,7 @@ class Slurm(Remote):
         self._owner = await asyncio.to_thread(self._own_name)
         self._kept = KeptFiles(self.name, self._owner)
         self._surveyor = await asyncio.to_thread(Surveyor, self.name, self._home / "survey.json", self.fresh)
+        self._heed()
         if self._reach is None:
             self._reach = self.way(self._home.parent.parent / "run" / "ssh")
 
@@ -165,7 +177,8 @@ class Slurm(Remote):
         await self._look_around()
         site = self._surveyor.site()
         names = {one.name for one in offering.open_to(site, self.queue, self.project, self.reservation)}
-        return self._surveyor.survey(site, names, self.reservation)
+        survey = self._surveyor.survey(site, names, self.reservation)
+        return replace(survey, notes=(*survey.notes, *self._manners.notes))
 
     async def _look_around(self) -> None:
         try:
@@ -173,7 +186,17 @@ class Slurm(Remote):
         except (LoginNeeded, PlatformUnreachable) as error:
             self._surveyor.doubt(error)
         else:
-            await self._surveyor.look(self.reach, to.to_survey(root, self.modules))
+            tools = to.where_tools_are(self.path, self.modules, self.tool_modules)
+            await self._surveyor.look(self.reach, to.to_survey(root, tools, self.site_file))
+            self._heed()
+
+    def _heed(self) -> None:
+        """Behave as the settings say, and as the site's own file asks."""
+        own = Manners(self.poll, self.look, self.fresh, self.calls, pull=self.pulls)
+        self._manners = own.lowered(self._surveyor.site_file)
+        self._watch.heed(self._manners.poll.total_seconds(), self._manners.look.total_seconds())
+        self._pace.heed(self._manners.calls)
+        self._surveyor.heed(self._manners.survey)
 
     async def probe(self, tools: Mapping[str, str]) -> Live:
         """Its queues, limits, nodes, accounts and tools, asked now: a login is needed."""
@@ -183,6 +206,9 @@ class Slurm(Remote):
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
         """One offer for each queue that fits, at the time that Slurm plans; or each queue's reason."""
+        if offering.listens(request) and not self._manners.interactive:
+            said = f"{self.name}: the site's own settings allow no interactive sessions."
+            return Answer(reasons=(Reason("urn:not-supported", "executable.kind", said, platform=self.name),))
         if offering.listens(request):
             no = Reason("urn:not-supported", "executable.kind", f"{self.name}: {UNREACHED}.", platform=self.name)
             return Answer(reasons=(no,))
@@ -267,7 +293,7 @@ class Slurm(Remote):
     async def pull(self, image: str, tool: str, user: str) -> str | None:
         """Have the login host fetch an image, where it may, and where there is Apptainer."""
         path = (await self.survey()).tools.get(tool)
-        if not self.pulls or not path or tool not in SIF_TOOLS:
+        if not self._manners.pull or not path or not path.startswith("/") or tool not in SIF_TOOLS:
             return None
         return await self._kept.pull(self.reach, await self.root(), image, path, self._key(user))
 
@@ -289,6 +315,7 @@ class Slurm(Remote):
             raise PlatformRefused(platform=self.name, why=UNREACHED)
         root = await self.root()
         wish = await self._wish(job)
+        self._check_room(key)
         contents = self._files(job, self._key(key), wish)
         spool = self._home / "sessions" / key
         for part in ("data", "storage"):
@@ -306,6 +333,11 @@ class Slurm(Remote):
             self._watch.submitted(key, outcome.text.split()[-1])  # what was seen before is what it was before
         await asyncio.to_thread(remove_tree, spool)
         return key
+
+    def _check_room(self, key: str) -> None:
+        most = self._manners.sessions
+        if most is not None and not self._watch.knows(key) and self._watch.under_way() >= most:
+            raise QueueFull(platform=self.name, limit=most)
 
     def _check_submitted(self, outcome: Any) -> None:
         if outcome.code == 76:
@@ -338,7 +370,9 @@ class Slurm(Remote):
     def _files(self, job: Job, key: str, wish: Wish) -> dict[str, bytes]:
         """What is written into the session's directory."""
         try:
-            text = program(job, key, wish, grace=self.grace, modules=self.modules, scratch=self.scratch)
+            loaded = [self.tool_modules[tool] for tool in job.program.tools if tool in self.tool_modules]
+            modules = (*self.modules, *loaded)
+            text = program(job, key, wish, grace=self.grace, path=self.path, modules=modules, scratch=self.scratch)
         except ValueError as error:
             raise PlatformRefused(platform=self.name, why=str(error)) from error
         for path in (*(mount.source for mount in job.mounts), *job.kept):

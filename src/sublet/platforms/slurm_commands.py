@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TypeVar
@@ -67,7 +67,7 @@ def to_root(platform: str, directory: str) -> Command[str]:
     return Command(script("root", directory), reading(platform, lambda text: text.rstrip("\n")))
 
 
-def to_survey(root: str, modules: Sequence[str]) -> dict[str, Command[Outcome]]:
+def to_survey(root: str, tools: Sequence[str] = (), site_file: str = "/dev/null") -> dict[str, Command[Outcome]]:
     """All that a survey asks, in one exec; what a site doesn't have fails for itself."""
     return {
         "nodes": Command(("sinfo", "--Node", "--noheader", "--all", f"--format={read.NODE_FORMAT}"), as_is),
@@ -75,9 +75,16 @@ def to_survey(root: str, modules: Sequence[str]) -> dict[str, Command[Outcome]]:
         "reservations": Command(("scontrol", "show", "reservation", "--oneliner"), as_is),
         "config": Command(("scontrol", "show", "config"), as_is),
         "accounts": Command(("sh", "-c", ACCOUNTS), as_is, seconds=20),
-        "tools": Command(script("tools", str(len(modules)), *modules, *WANTED), as_is),
+        "tools": Command(script("tools", *tools), as_is),
+        "site": Command(("head", "-c", "10000", "--", site_file), as_is),
         "room": Command(("df", "-Pk", root), as_is),
     }
+
+
+def where_tools_are(path: Sequence[str], modules: Sequence[str], in_modules: Mapping[str, str]) -> tuple[str, ...]:
+    """The words of `tools.sh`: where to look, and for what."""
+    wanted = [f"{tool}={in_modules[tool]}" if tool in in_modules else tool for tool in WANTED]
+    return (str(len(path)), *path, str(len(modules)), *modules, *wanted)
 
 
 def to_plan(flags: Sequence[str]) -> Command[Outcome]:

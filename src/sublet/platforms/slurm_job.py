@@ -26,7 +26,16 @@ def far(name: str) -> str:
     return files("sublet.platforms").joinpath("slurm_far", f"{name}.sh").read_text()
 
 
-def program(job: Job, key: str, wish: Wish, *, grace: timedelta, modules: Sequence[str] = (), scratch: str = "") -> str:
+def program(
+    job: Job,
+    key: str,
+    wish: Wish,
+    *,
+    grace: timedelta,
+    path: Sequence[str] = (),
+    modules: Sequence[str] = (),
+    scratch: str = "",
+) -> str:
     """What `job.sh` reads: assignments and functions of the shell. Raises ValueError for what no shell can hold."""
     seconds, nodes = wish.seconds, wish.nodes
     first = job.program.argv[0]
@@ -53,16 +62,21 @@ def program(job: Job, key: str, wish: Wish, *, grace: timedelta, modules: Sequen
         for mount in job.mounts
         if not mount.target.startswith("/")
     ]
-    links = [f"point {_word(path)} {_word(target)}" for path, target in job.kept.items()] + links
+    links = [f"point {_word(name)} {_word(target)}" for name, target in job.kept.items()] + links
     lines = [f"{name}={_word(str(value))}" for name, value in values.items()]
     lines += [
         f"local_scratch={_placed(scratch)}",
+        f"places={':'.join(map(_at_home, path))}",
         _function("modules", [f"load {' '.join(map(_word, modules))}"] if modules else []),
         _function("links", links),
         _function("environment", [f"export {_variable(name)}={_word(value)}" for name, value in variables.items()]),
         _function("program", ["exec " + " ".join(map(_word, job.program.argv))]),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _at_home(path: str) -> str:
+    return f'"$HOME"/{_word(path[2:])}' if path.startswith("~/") else _word(path)
 
 
 def _word(value: str) -> str:

@@ -21,7 +21,7 @@ SHARED = re.compile(r"select/cons_(res|tres)")  # parts of a node are given; els
 
 def to_probe(tools: Mapping[str, str]) -> dict[str, Command[Outcome]]:
     """All that a probe asks, in one exec; `tools` are looked for in their modules."""
-    survey = to.to_survey("/", ())
+    survey = to.to_survey("/")
     words = [word for pair in tools.items() for word in pair]
     qos = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", f"format={QOS_FORMAT}")
     asked = {name: survey[name] for name in ("nodes", "queues", "config", "accounts")}

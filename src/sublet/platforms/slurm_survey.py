@@ -34,6 +34,15 @@ class Surveyor:
         except (OSError, ValueError, KeyError):
             return
 
+    @property
+    def site_file(self) -> str:
+        """What the site's own settings file says; empty if there is none."""
+        return self._said.get("site", "")
+
+    def heed(self, fresh: timedelta) -> None:
+        """Survey no more often than this."""
+        self._fresh = fresh
+
     async def look(self, reach: Reach, commands: dict[str, Command[Outcome]]) -> None:
         """Survey anew if the last one is too old; if that can't be done now, the last one must do."""
         async with self._lock:

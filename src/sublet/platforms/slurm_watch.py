@@ -7,6 +7,7 @@ files, and may be looked at more often. What has ended is never asked for again.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -18,6 +19,7 @@ from sublet.platforms import slurm_commands as to
 from sublet.platforms.slurm_states import Look, Row, awaited, judge, settle
 from sublet.reach.port import Reach
 
+SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # how a session's job is called
 ASKED_LATELY = 900.0  # seconds for which a job that nobody asks for is still watched
 REMEMBERED = 5000  # ends
 AT_ONCE = 50  # jobs that Slurm's memory is asked for at a time
@@ -43,6 +45,16 @@ class Watch:
         self._gone: dict[str, float] = {}
         self._recalled: dict[str, float] = {}
         self._cleaned: dict[str, float] = {}
+
+    def heed(self, every: float, look: float) -> None:
+        """Ask no more often than this from now on."""
+        self._every, self._look_every = every, min(every, look)
+
+    def under_way(self) -> int:
+        """How many sessions wait or run, as far as is known."""
+        active = {name for name, row in self._rows.items() if row.active and SESSION.fullmatch(name)}
+        known = {key for key, state in self._states.items() if state.state in (State.QUEUED, State.RUNNING)}
+        return len(active | known)
 
     def submitted(self, key: str, id: str = "") -> None:
         """A job was submitted just now: it waits, whatever an older view of the queue shows."""

@@ -32,6 +32,11 @@ class Probing(Platforms):
         systems = Systems(str(directory_of(self.settings)))
         return systems.find(name) if name in systems.own_names() else System(name)
 
+    def notes(self, name: str) -> Sequence[str]:
+        """What the last survey of a platform noted; nobody is asked anew."""
+        survey = self.surveys.get(name)
+        return survey.notes if survey else ()
+
     async def record(self, name: str) -> Sequence[Track]:
         """How the predicted starts of a platform came true, by queue and size."""
         self._named(name)

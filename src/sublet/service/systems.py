@@ -62,4 +62,6 @@ def platform_of(system: System) -> dict[str, Any]:
         "ssh": door.pop("options"),
         "refuses": tuple(option.lstrip("-") for option in system.refuses),
     }
-    return values | door
+    values["tool_modules"] = {tool.name: tool.module for tool in system.tools if tool.module}
+    kept = ("directory", "scratch", "modules", "path", "site_file")
+    return values | {name: getattr(system, name) for name in kept if getattr(system, name)} | door

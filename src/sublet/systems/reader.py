@@ -296,5 +296,10 @@ SYSTEM: dict[str, Read] = {
     "project": word,
     "queue": word,
     "constraint": word,
+    "directory": text,
+    "scratch": text,
+    "modules": words,
+    "path": texts,
+    "site_file": text,
     "ssh": _ssh,
 }

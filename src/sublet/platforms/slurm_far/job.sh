@@ -22,6 +22,7 @@ printf '%s\n' "$(uname -n)" >ran/node
 began=$(date +%s)
 printf '%2000s' '' >end.part
 . ./program
+PATH=${places:+$places:}$PATH
 
 termed= scratch=
 trap 'termed=1' TERM

@@ -1,19 +1,32 @@
-# The tools that are there, as `NAME PATH`. Arguments: how many modules, the modules to load first, then the tools' names.
-# A Python that is too old for what Sublet sends along is not a Python.
+# The tools that are there, as `NAME PATH`. Arguments: how many directories to look in first, these, how many modules, the modules
+# to load first, then the tools' names, one that a module has as `NAME=MODULE`. One that is nowhere here, but in its module on
+# compute nodes, is told as `NAME module:MODULE`. A Python that is too old for what Sublet sends along is not a Python.
+places=
 count=$1
 shift
-if [ "$count" -gt 0 ] && ! command -v module >/dev/null 2>&1; then
-    for file in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh /usr/share/lmod/lmod/init/sh /usr/share/modules/init/sh; do
-        [ -r "$file" ] && . "$file" && break
-    done
-fi
 while [ "$count" -gt 0 ]; do
+    case $1 in '~/'*) places=$places$HOME/${1#??}: ;; *) places=$places$1: ;; esac
+    shift
+    count=$((count - 1))
+done
+PATH=$places$PATH
+count=$1
+shift
+modules() {
+    command -v module >/dev/null 2>&1 && return
+    for file in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh /usr/share/lmod/lmod/init/sh /usr/share/modules/init/sh; do
+        [ -r "$file" ] && . "$file" && return
+    done
+}
+while [ "$count" -gt 0 ]; do
+    modules
     module load "$1" >&2
     shift
     count=$((count - 1))
 done
-for tool; do
-    case $tool in
+for word; do
+    tool=${word%%=*}
+    case $word in
         python3)
             for name in python3 python3.13 python3.12 python3.11 python3.10 python3.9; do
                 path=$(command -v "$name") && "$path" -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null && {
@@ -21,6 +34,10 @@ for tool; do
                     break
                 }
             done
+            ;;
+        *=*)
+            path=$(command -v "$tool" || { modules && module load "${word#*=}" >/dev/null 2>&1 && command -v "$tool"; })
+            printf '%s %s\n' "$tool" "${path:-module:${word#*=}}"
             ;;
         *) path=$(command -v "$tool") && printf '%s %s\n' "$tool" "$path" ;;
     esac

@@ -77,3 +77,4 @@ class RecordView:
     days: int  # for how long a start counts
     enough: int  # starts that make a track record
     items: tuple[TrackView, ...]
+    notes: tuple[str, ...] = ()  # of the last survey: what the site's own settings ask for, what can't be seen
