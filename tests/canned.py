@@ -91,7 +91,7 @@ def _handler(canned: Canned) -> type[BaseHTTPRequestHandler]:
             heard = Heard(self.command, self.path, dict(self.headers), self.rfile.read(size))
             self._say(canned.answer(heard))
 
-        do_POST = do_DELETE = do_GET  # noqa: N815 - the standard library's names
+        do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - the standard library's names
 
         def _say(self, said: Said) -> None:
             self.send_response(said.status)

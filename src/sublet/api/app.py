@@ -11,6 +11,7 @@ from starlette.routing import Mount
 
 from sublet.api import (
     access_point,
+    annexes,
     broker,
     calendar,
     described,
@@ -22,6 +23,7 @@ from sublet.api import (
     results,
     sessions,
     systems,
+    templates,
     tokens,
 )
 from sublet.api.connect import Connect
@@ -39,7 +41,10 @@ The IVOA Execution Broker 1.0.7 is at the root, in JSON and YAML: `Accept` decid
 answer has the type of the body that was sent, else it is JSON. Sublet's own resources are under `/v1`, in JSON.
 Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise none of these addresses."""
 
-NOUNS = (offersets, sessions, logs, results, events, platforms, systems, calendar, access_point, tokens, health)
+NOUNS = (
+    *(offersets, sessions, logs, results, events, platforms, systems, calendar),
+    *(annexes, templates, access_point, tokens, health),
+)
 
 
 def make_app(service: Service, owner: str = "") -> FastAPI:

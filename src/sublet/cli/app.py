@@ -37,7 +37,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "delete": ("sessions", "Remove sessions that are over, with their files."),
     },
     "Annexes": {
-        "annex": ("annexes", "Lease nodes under a name, and run HTCondor jobs on them."),
+        "annex": ("annexes", "Lease nodes of clusters under a name, for HTCondor jobs."),
     },
     "Service": {
         "up": ("service", "Start your own service in the background."),

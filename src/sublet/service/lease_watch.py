@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 
 from sublet.core.annex import Lease, Pilot
 from sublet.core.session import OVER, Phase, Session
+from sublet.service.annex_status import AnnexStatus
 from sublet.service.desk import Person
-from sublet.service.leases import NOTHING_SENT, Leases, end_of
+from sublet.service.leases import NOTHING_SENT, end_of
 
 EVERY = timedelta(seconds=1)
 UNSENT = timedelta(minutes=5)  # how long a lease may take to be sent, by this process or another
@@ -18,7 +19,7 @@ UP = frozenset({Phase.RUNNING, Phase.AVAILABLE})
 
 
 @dataclass
-class LeaseWatch(Leases):
+class LeaseWatch(AnnexStatus):
     """Looks at every lease that has not ended, once in a while, and at once when the service has started."""
 
     _looked: datetime | None = None

@@ -12,8 +12,10 @@ from uuid import uuid4
 
 from sublet.core.amounts import duration_iso
 from sublet.core.annex import Annex, Details, Lease, check_name
+from sublet.core.lease_state import PENDING
 from sublet.core.leasing import YOU, Plan, Sources, plan, system_of
-from sublet.core.session import OVER, OfferSet, Phase, Session
+from sublet.core.pilot import MEANING
+from sublet.core.session import OVER, EndKind, OfferSet, Phase, Session
 from sublet.errors import (
     AnnexInUse,
     BadRequest,
@@ -31,7 +33,6 @@ from sublet.wire.ends import end_sentence
 from sublet.wire.kinds import NODE_COMPUTE
 
 NOTHING_SENT = "nothing was sent"
-PENDING = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,8 @@ class Leases(Annexes):
             log.info("lease.asked", lease=id, annex=annex.id, person=person.name, system=made.details.system)
             point("lease.recorded")
             try:
-                return annex, lease, await self._send(annex, lease, person)
+                session = await self._send(annex, lease, person)
+                return annex, replace(lease, session=session.id), session
             except SubletError as error:
                 await self.end_lease(lease, f"it was not sent: {error.message}")
                 raise
@@ -226,7 +228,10 @@ def end_of(session: Session) -> str:
     """How a lease's session ended, in words that are kept when the session is forgotten."""
     if session.phase in (Phase.EXPIRED, Phase.REJECTED) or (session.end is None and session.started is None):
         return NOTHING_SENT
-    return end_sentence(session.end) if session.end else ""
+    if session.end is None:
+        return ""
+    meaning = MEANING.get(session.end.code or 0) if session.end.kind is EndKind.EXITED else None
+    return meaning or end_sentence(session.end)
 
 
 def _sent(tx: Tx, lease: Lease, session: str) -> None:

@@ -1,0 +1,139 @@
+"""Annexes: named nodes, leased to run HTCondor jobs. A person's own; nobody else sees them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response
+
+from sublet.api import described
+from sublet.api.bodies import json_response
+from sublet.api.people import person_of, service_of
+from sublet.core.annex import Annex
+from sublet.service.desk import Person
+from sublet.service.leases import Wanted
+from sublet.wire.annexes import annex_view, details_of, lease_view, plan_view
+from sublet.wire.shown import event_view
+from sublet.wire.views import (
+    AnnexHistory,
+    AnnexList,
+    AnnexView,
+    GuestAsk,
+    LeaseAsk,
+    LeaseView,
+    PlanView,
+    RenameAsk,
+)
+
+router = APIRouter(prefix="/v1/annexes", tags=["Annexes"])
+
+Name = Annotated[str, Path(description="An annex, or leases of it: `example`, `example#3`, `example@2026-11-14`.")]
+LOOK = described.problems(400, 401, 404, 409)
+CHANGE = described.problems(400, 401, 404, 409, 503)
+
+
+@router.get("", response_model=AnnexList, responses=described.problems(401, 409))
+async def annexes(request: Request) -> Response:
+    """The asker's annexes, with the leases that have not ended."""
+    states = await service_of(request).annex_states(await person_of(request))
+    return json_response(AnnexList(items=tuple(map(annex_view, states))))
+
+
+@router.post("", status_code=201, response_model=LeaseView, responses=CHANGE)
+async def create(request: Request, ask: LeaseAsk) -> Response:
+    """Make an annex: its name must be new, or have no lease that goes on."""
+    return await _lease(request, ask.name, ask, more=False)
+
+
+@router.post("/{name}/plan", response_model=PlanView, responses=CHANGE)
+async def plan(request: Request, name: Name, ask: LeaseAsk) -> Response:
+    """The whole resource request, where each line comes from, what speaks against it, and its cost. Nothing is sent."""
+    person = await person_of(request)
+    found, number, notes = await service_of(request).shown_plan(name, _wanted(ask), person)
+    return json_response(plan_view(name, number, found, notes))
+
+
+@router.get("/{name}", response_model=AnnexView, responses=LOOK)
+async def annex(request: Request, name: Name) -> Response:
+    """One annex, with the leases that have not ended; or those that are named."""
+    return json_response(annex_view(await service_of(request).annex_state(name, await person_of(request))))
+
+
+@router.post("/{name}/leases", status_code=201, response_model=LeaseView, responses=CHANGE)
+async def add(request: Request, name: Name, ask: LeaseAsk) -> Response:
+    """Put more nodes under the same name."""
+    return await _lease(request, name, ask, more=True)
+
+
+@router.post("/{name}/cancel", response_model=AnnexView, responses=CHANGE)
+async def cancel(request: Request, name: Name) -> Response:
+    """Take back resource requests that still wait."""
+    person = await person_of(request)
+    annex, leases = await service_of(request).cancel_lease(name, person)
+    return json_response(annex_view(await service_of(request).recorded(annex, leases)))
+
+
+@router.post("/{name}/shutdown", response_model=AnnexView, responses=CHANGE)
+async def shutdown(request: Request, name: Name) -> Response:
+    """End leases, whatever they are doing; their jobs wait again."""
+    person = await person_of(request)
+    annex, leases = await service_of(request).shutdown(name, person)
+    return json_response(annex_view(await service_of(request).recorded(annex, leases)))
+
+
+@router.post("/{name}/rename", response_model=AnnexView, responses=CHANGE)
+async def rename(request: Request, name: Name, ask: RenameAsk) -> Response:
+    """Call it otherwise."""
+    person = await person_of(request)
+    return await _view(request, await service_of(request).rename(name, ask.name, person), person)
+
+
+@router.post("/{name}/open", response_model=AnnexView, responses=CHANGE)
+async def open_(request: Request, name: Name) -> Response:
+    """Let it run all its owner's jobs, also those that don't name it."""
+    person = await person_of(request)
+    return await _view(request, await service_of(request).open_annex(name, person, wide=True), person)
+
+
+@router.post("/{name}/close", response_model=AnnexView, responses=CHANGE)
+async def close(request: Request, name: Name) -> Response:
+    """Let it run only the jobs that name it."""
+    person = await person_of(request)
+    return await _view(request, await service_of(request).open_annex(name, person, wide=False), person)
+
+
+@router.post("/{name}/share", response_model=AnnexView, responses=CHANGE)
+async def share(request: Request, name: Name, ask: GuestAsk) -> Response:
+    """Let someone run jobs on it: in containers only, as its owner's account on the system."""
+    person = await person_of(request)
+    return await _view(request, await service_of(request).share(name, ask.guest, person), person)
+
+
+@router.post("/{name}/unshare", response_model=AnnexView, responses=CHANGE)
+async def unshare(request: Request, name: Name, ask: GuestAsk) -> Response:
+    """Let them no longer."""
+    person = await person_of(request)
+    return await _view(request, await service_of(request).unshare(name, ask.guest, person), person)
+
+
+@router.get("/{name}/history", response_model=AnnexHistory, responses=LOOK)
+async def history(request: Request, name: Name) -> Response:
+    """All leases that it ever had, and what happened to them."""
+    state, events = await service_of(request).annex_history(name, await person_of(request))
+    return json_response(AnnexHistory(annex=annex_view(state), events=tuple(map(event_view, events))))
+
+
+def _wanted(ask: LeaseAsk) -> Wanted:
+    return Wanted(details_of(ask.details), ask.template, ask.like)
+
+
+async def _lease(request: Request, name: str, ask: LeaseAsk, *, more: bool) -> Response:
+    person, service = await person_of(request), service_of(request)
+    annex, lease, _ = await service.lease(name, _wanted(ask), person, more=more)
+    state = await service.recorded(annex, [lease])
+    return json_response(lease_view(annex, state.leases[0]), 201)
+
+
+async def _view(request: Request, annex: Annex, person: Person) -> Response:
+    return json_response(annex_view(await service_of(request).annex_state(annex.name, person)))

@@ -1,0 +1,98 @@
+"""End an annex, or change its name and whom it is for."""
+
+from __future__ import annotations
+
+import click
+
+from sublet.cli.command import command
+from sublet.cli.output import Output
+from sublet.client.calls import annexes
+from sublet.errors import SubletError
+from sublet.wire.v1.annexes import AnnexView, LeaseView
+
+
+@command("cancel", "sublet annex cancel example#2")
+@click.argument("name", metavar="NAME[#N]")
+def cancel(out: Output, name: str) -> None:
+    """Take back resource requests that still wait in a queue."""
+    view = out.link().do(annexes.cancel(name))
+    out.show(view, lambda: map(_ended, view.leases), lambda: (lease.name for lease in view.leases))
+
+
+@command("shutdown", "sublet annex shutdown example", "sublet annex shutdown example#2")
+@click.argument("name", metavar="NAME[#N]")
+def shutdown(out: Output, name: str) -> None:
+    """End an annex, or one lease of it. Its jobs wait again; its name and its history stay."""
+    view = out.link().do(annexes.shutdown(name))
+    out.show(view, lambda: map(_ended, view.leases), lambda: (lease.name for lease in view.leases))
+
+
+def _ended(lease: LeaseView) -> str:
+    if lease.state == "ended":
+        return f"{lease.name} has ended."
+    return f"{lease.name} is {lease.state}{f': {lease.why}' if lease.why else ''}."
+
+
+@command("rename", "sublet annex rename example better")
+@click.argument("name")
+@click.argument("new")
+def rename(out: Output, name: str, new: str) -> None:
+    """Call an annex otherwise. Its leases, and jobs that name it, stay with it."""
+    view = out.link().do(annexes.rename(name, new))
+    out.show(view, lambda: [f"{name} is called {view.name} now."], lambda: [view.name])
+
+
+@command("open", "sublet annex open example")
+@click.argument("name")
+def open_(out: Output, name: str) -> None:
+    """Let an annex run all your jobs, also those that don't name it."""
+    view = out.link().do(annexes.open_(name))
+    out.show(view, lambda: [f"{view.name} runs all your jobs."], lambda: [view.name])
+
+
+@command("close", "sublet annex close example")
+@click.argument("name")
+def close(out: Output, name: str) -> None:
+    """Let an annex run only those of your jobs that name it."""
+    view = out.link().do(annexes.close(name))
+    out.show(view, lambda: [f"{view.name} runs only your jobs that name it."], lambda: [view.name])
+
+
+@command("share", "sublet annex share example bob")
+@click.argument("name")
+@click.argument("guest")
+@click.option("--yes", "-y", is_flag=True, help="Don't ask.")
+def share(out: Output, name: str, guest: str, yes: bool) -> None:
+    """Let someone else run jobs on an annex: in containers only, as your account.
+
+    The centre sees your account, your allocation pays, and you answer for it. Sublet lets a guest's jobs run only in
+    containers that don't see your home directory, and keeps the guest's name in every record.
+    """
+    out.note(
+        f"Jobs of {guest} will run as your own account, in containers only, and are paid by your allocation.\n"
+        "You answer for what they do; many centres forbid it. Their names are kept in every record."
+    )
+    if not yes:
+        if not out.can_ask:
+            raise SubletError("Nobody is there to agree to that.", hint="Agree with --yes.")
+        if not click.confirm(f"Share {name} with {guest}?", default=False, err=True):
+            raise click.Abort
+    view = out.link().do(annexes.share(name, guest))
+    out.show(view, lambda: [_shared(view)], lambda: view.guests)
+
+
+@command("unshare", "sublet annex unshare example bob")
+@click.argument("name")
+@click.argument("guest")
+def unshare(out: Output, name: str, guest: str) -> None:
+    """Let someone run jobs on an annex no longer."""
+    view = out.link().do(annexes.unshare(name, guest))
+    out.show(view, lambda: [_shared(view)], lambda: view.guests)
+
+
+def _shared(view: AnnexView) -> str:
+    return (
+        f"{view.name} is shared with {', '.join(view.guests)}."
+        if view.guests
+        else f"{view.name} is shared with nobody."
+    )

@@ -1,0 +1,137 @@
+"""How an annex is: each lease and each of its nodes, from what was recorded and from what its slots say now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from sublet.core.allocation import Cost
+from sublet.core.annex import Annex, Lease, Pilot
+from sublet.core.offer import Predicted
+from sublet.core.session import OVER, Phase, Session
+
+PENDING = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})
+LEAST_SILENCE = timedelta(seconds=10)
+MISSED = 3  # updates that a node must miss to be called dead
+UNSEEN = timedelta(seconds=60)  # how long a pilot may take until its slots are seen
+
+LeaseWord = Literal["asked", "queued", "starting", "up", "dead", "ending", "ended"]
+NodeWord = Literal["starting", "up", "dead", "ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """What one node of a lease offers, as the access point heard it last."""
+
+    lease: str
+    node: int
+    machine: str
+    cores: int
+    busy: int  # cores
+    running: int  # jobs
+    memory: int  # in bytes
+    gpus: int
+    heard: datetime
+    interval: timedelta  # between two updates
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """One node of a lease."""
+
+    number: int
+    node: str
+    state: NodeWord
+    cores: int = 0
+    busy: int = 0
+    running: int = 0
+    memory: int = 0
+    gpus: int = 0
+    heard: datetime | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseState:
+    """One lease, and what has come of it."""
+
+    lease: Lease
+    state: LeaseWord
+    why: str = ""  # why it is so, in words
+    session: Session | None = None
+    nodes: tuple[NodeState, ...] = ()
+    cost: Cost | None = None  # so far; None: nothing is known of it any more
+
+    @property
+    def expected(self) -> Predicted | None:
+        """When it is expected to start, while it waits."""
+        terms = self.session.offer.terms if self.session else None
+        return terms if self.state == "queued" and isinstance(terms, Predicted) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The jobs that name an annex."""
+
+    idle: int = 0
+    running: int = 0
+    held: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AnnexState:
+    """An annex, its leases, and the jobs that name it."""
+
+    annex: Annex
+    leases: tuple[LeaseState, ...]
+    jobs: Jobs | None = None  # None: the access point did not say
+    trouble: str = ""  # why nodes and jobs can't be told
+
+
+def nodes_of(pilots: Sequence[Pilot], slots: Iterable[Slots], now: datetime) -> tuple[NodeState, ...]:
+    """Each node that a pilot of the lease was on, and how it is."""
+    found = {one.node: one for one in slots}
+    return tuple(_node(pilot, found.get(pilot.number), now) for pilot in pilots)
+
+
+def _node(pilot: Pilot, slots: Slots | None, now: datetime) -> NodeState:
+    if pilot.ended:
+        return NodeState(pilot.number, pilot.node, "ended", heard=pilot.seen, why=pilot.why)
+    if slots is None:
+        new = now - pilot.claimed < UNSEEN
+        why = "its slots have not been seen yet" if new else "its slots are not seen any more"
+        return NodeState(pilot.number, pilot.node, "starting" if new else "dead", heard=pilot.seen, why=why)
+    silence = now - slots.heard
+    dead = silence > max(LEAST_SILENCE, MISSED * slots.interval)
+    return NodeState(
+        number=pilot.number,
+        node=pilot.node or slots.machine,
+        state="dead" if dead else "up",
+        cores=slots.cores,
+        busy=0 if dead else slots.busy,
+        running=0 if dead else slots.running,
+        memory=slots.memory,
+        gpus=slots.gpus,
+        heard=slots.heard,
+        why=f"nothing was heard of it for {round(silence.total_seconds())} s" if dead else "",
+    )
+
+
+def state_of(lease: Lease, session: Session | None, nodes: Sequence[NodeState]) -> tuple[LeaseWord, str]:
+    """Where a lease is, and why."""
+    if lease.ended:
+        return "ended", lease.why
+    if session is None:
+        return "asked", "it is being sent"
+    if session.cancel_by or session.phase in OVER or session.phase is Phase.RELEASING:
+        return "ending", session.condition
+    if session.phase in PENDING:
+        return "queued", session.condition
+    words = {node.state for node in nodes}
+    if "up" in words:
+        return "up", session.condition
+    if words and words <= {"dead", "ended"}:
+        return "dead", "none of its nodes is heard"
+    return "starting", session.condition or "its nodes have not reported yet"
