@@ -65,9 +65,9 @@ def fetched(out: Output, link: Link) -> None:
 
 def ways(view: AccessPointView) -> str:
     """How HTCondor can be had."""
-    found = [f"Ask an administrator for `{view.package}`" if view.package else ""]
-    found.append("run `sublet annex setup --fetch`, which brings it into SUBLET_HOME" if view.url else "")
-    return ", or ".join(way for way in found if way) + "."
+    package = f"Ask an administrator for `{view.package}`, or: " if view.package else ""
+    which = "" if view.url else "set `release` in the section [annex] of sublet.toml, then "
+    return f"{package}{which}`sublet annex setup --fetch` brings it into SUBLET_HOME."
 
 
 def described(view: AccessPointView) -> list[str]:

@@ -1,0 +1,190 @@
+"""Machines with and without HTCondor: one where it has to be fetched, and one whose own access point is used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sublet.client.calls.access_point import access_point, set_up
+from sublet.pilots.tokens import PILOT_MAY, PILOTS, Signer
+from sublet.wire.v1.access_point import AccessPointView
+from tests.access_points import Person, at_ap
+from tests.execution_points import attached
+from tests.sites import Site, running
+
+MASTER, AWAY = "/usr/sbin/condor_master", "/usr/sbin/condor_master.away"
+PACK = """\
+mkdir -p /srv/condor-25/bin /srv/condor-25/sbin /srv/condor-25/lib /srv/condor-25/libexec
+cp /usr/bin/condor_* /srv/condor-25/bin
+cp /usr/sbin/condor_* /srv/condor-25/sbin
+cp -r /usr/lib/condor /srv/condor-25/lib
+cp -r /usr/libexec/condor /srv/condor-25/libexec
+tar -cf /home/release.tar -C /srv condor-25
+rm -r /srv/condor-25
+"""
+SERVE = "cd /home && exec setsid python3 -m http.server -b 127.0.0.1 8000 >/dev/null 2>&1 </dev/null &"
+# As a department's administrator sets it up: root's daemons, stock security, nothing about annexes.
+DEPARTMENT = """\
+CONDOR_HOST = {address}
+use role:get_htcondor_central_manager
+use role:get_htcondor_submit
+NETWORK_INTERFACE = {address}
+ENABLE_IPV6 = False
+NO_DNS = True
+DEFAULT_DOMAIN_NAME = dept.example
+UID_DOMAIN = dept.example
+TRUST_DOMAIN = dept.example
+ENABLE_KERNEL_TUNING = False
+NEGOTIATOR_INTERVAL = 5
+"""
+INSTALL = """\
+umask 077
+mkdir -p /etc/condor/passwords.d /etc/condor/tokens.d /run/condor /run/lock/condor
+chmod 755 /run/condor /run/lock/condor
+chown condor: /run/condor /run/lock/condor
+head -c 64 /dev/urandom | tr '\\000\\336\\255\\276\\357' 'abcde' >/etc/condor/passwords.d/POOL
+condor_token_create -identity condor@dept.example >/etc/condor/tokens.d/condor
+"""
+START = "setsid condor_master -f >/tmp/master.out 2>&1 </dev/null & echo $! >/run/department.pid"
+JOB = """\
+executable = /bin/hostname
+output = $(Cluster).out
+should_transfer_files = yes
+request_memory = 16M
+request_disk = 1M
+queue
+"""
+
+
+@pytest.fixture(scope="module")
+def bare_site(swept: None) -> Iterator[Site]:
+    """A site with a machine beside it whose programs and daemons these tests change."""
+    with running("--base", "box", "--ap", "--nat", "--nodes", "1") as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def served(bare_site: Site) -> str:
+    """A release of HTCondor, made of the machine's own, and served by HTTP there; its checksum."""
+    bare_site.on("ap", "sh", "-ec", PACK)
+    bare_site.on("researcher@ap", "sh", "-c", SERVE)
+    with (Path(bare_site.facts["ap_home"]) / "release.tar").open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@pytest.fixture
+def release(bare_site: Site, served: str) -> Iterator[str]:
+    """The checksum of a release that is served, while the machine has no HTCondor of its own."""
+    bare_site.on("ap", "mv", MASTER, AWAY)
+    yield served
+    bare_site.on("ap", "mv", AWAY, MASTER)
+
+
+def settle(person: Person, checksum: str) -> None:
+    """Write the settings that say where HTCondor comes from."""
+    lines = ("[annex]", 'release = "http://127.0.0.1:8000/release.tar"', f'release_sha256 = "{checksum}"')
+    person.did(
+        "sh", "-c", 'mkdir -p "$SUBLET_HOME" && cat >"$SUBLET_HOME/sublet.toml" <<E\n' + "\n".join(lines) + "\nE"
+    )
+
+
+def test_without_htcondor_both_ways_to_it_are_told(bare_site: Site, release: str) -> None:
+    person = Person(bare_site, "without")
+    refused = person.types("annex", "setup")
+    assert refused.returncode == 1
+    assert "There is no HTCondor on this machine" in refused.stderr
+    assert "apt install condor" in refused.stderr
+    assert "sublet annex setup --fetch" in refused.stderr
+    assert "`release` in the section [annex]" in refused.stderr  # no release is made for a Debian without a number
+    assert "sublet annex setup" in person.does("sublet", "doctor").stdout
+    person.types("down")
+
+
+def test_a_release_with_another_checksum_is_refused_and_leaves_nothing(bare_site: Site, release: str) -> None:
+    person = Person(bare_site, "wrong")
+    settle(person, "0" * 64)
+    refused = person.types("annex", "setup", "--fetch")
+    assert refused.returncode == 1
+    assert release in refused.stderr  # what it is, beside what it should be
+    assert not [name for name in person.kept().iterdir() if "condor" in name.name]
+    person.types("down")
+
+
+def test_a_release_is_fetched_unpacked_and_used_without_any_privilege(bare_site: Site, release: str) -> None:
+    person = Person(bare_site, "right")
+    settle(person, release)
+    said = json.loads(person.typed("annex", "setup", "--fetch", "--json"))
+    assert (said["stage"], said["release"]) == ("ready", f"/home/researcher/{person.home}/htcondor")
+    submit = (f"{said['release']}/bin/condor_submit", "-terse", "/dev/stdin")
+    words = ("sh", "-c", f'printf "executable=/bin/true\\nqueue\\n" | {" ".join(submit)}')
+    assert person.did(*words, CONDOR_CONFIG=said["configuration"]).startswith("1.0")
+    person.typed("annex", "setup", "--stop")
+    person.types("down")
+
+
+@pytest.fixture(scope="module")
+def department(bare_site: Site) -> Site:
+    """The machine has an access point of its own, run by root for everybody, without FEATURE:HPC_ANNEX."""
+    config = DEPARTMENT.format(address=bare_site.facts["addresses"]["ap"])
+    bare_site.on("ap", "sh", "-ec", 'printf "%s" "$1" >/etc/condor/config.d/10-department', "sh", config)
+    bare_site.on("ap", "sh", "-ec", INSTALL)
+    start_department(bare_site)
+    return bare_site
+
+
+def start_department(site: Site) -> None:
+    site.on("ap", "sh", "-c", START)
+    site.wait(
+        lambda: "dept.example" in site.on("researcher@ap", "condor_status", "-schedd", "-af", "Name", check=False)
+    )
+
+
+def tokens(person: Person) -> dict[str, str]:
+    """What a pilot of theirs is given: one token of the schedd's, one of their own collector's."""
+    ground = json.loads(person.kept("ap", "ground.json").read_text())
+    key = person.kept("ap", "passwords.d", PILOTS).read_bytes()
+    owner = f"{person.user}@{ground['domain']}"
+    mine = Signer(key, PILOTS, ground["domain"]).mint(owner, timedelta(hours=1), datetime.now(UTC), PILOT_MAY)
+    words = ("condor_token_fetch", "-type", "SCHEDD", "-authz", "READ", "-authz", "WRITE", "-lifetime", "3600")
+    return {"pilot": mine, "schedd": person.did(*words).strip()}
+
+
+def submit(person: Person) -> str:
+    person.did("sh", "-c", 'printf "%s" "$1" >job.sub', "sh", JOB)
+    return person.did("condor_submit", "-terse", "job.sub").partition(".")[0]
+
+
+def queued(person: Person, cluster: str) -> bool:
+    return bool(person.did("condor_q", "-af", "ClusterId", "-constraint", f"ClusterId=={cluster}"))
+
+
+def test_the_machines_own_access_point_needs_no_administrator_and_runs_the_owners_jobs_alone(department: Site) -> None:
+    rival = Person(department, user="rival")
+    with at_ap(department, "guest") as person:
+        person.typed("annex", "setup", "--system", department.name)
+        ready: AccessPointView = person.client().do(access_point())
+        assert (ready.kind, ready.owner) == ("machine", "researcher@dept.example")
+        assert ready.configuration == ""
+        theirs, mine = submit(rival), submit(person)
+        with attached(department, "c1", "guest", ready, tokens(person)):
+            department.wait(lambda: not queued(person, mine), 60)
+            assert person.file(f"{mine}.out").read_text() == "c1\n"
+            assert queued(rival, theirs)
+
+            pid = department.on("ap", "cat", "/run/department.pid").strip()
+            department.on("ap", "kill", "-QUIT", pid)
+            department.wait(lambda: department.on("ap", "pgrep", "-u", "condor", "condor_", check=False) == "")
+            start_department(department)
+            person.client().do(set_up())
+            again = submit(person)
+            department.wait(lambda: not queued(person, again), 60)
+            assert person.file(f"{again}.out").read_text() == "c1\n"
+            assert queued(rival, theirs)
+        assert rival.did("condor_q", "-af", "NumJobStarts", "-constraint", f"ClusterId=={theirs}").strip() == "0"
+        person.typed("annex", "setup", "--stop")
+        assert person.did("condor_q", "-af", "ClusterId") == ""
