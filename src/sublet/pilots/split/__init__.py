@@ -1,0 +1,7 @@
+"""A pilot in two halves, for nodes that can't reach the access point.
+
+    near_half (per job) - relay (per lease) == one ssh exec == agent (login host) - spool - far_half (per node)
+
+`agent` and `far_half` travel as text to machines with an older Python: they use nothing newer than Python 3.6, and
+import nothing but the standard library and `frames`.
+"""

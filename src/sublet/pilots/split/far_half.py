@@ -1,0 +1,347 @@
+"""The far half of a pilot, on one node: takes attempts out of the spool and runs each by a stock condor_starter.
+
+It sees the spool and its own node's disk, nothing else, and starts in a directory of its own on that disk. Nothing
+relies on clocks that agree, on locks, or on being told of changes: it looks again and again, and takes by rename.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from typing import Any
+
+OURS = {
+    *("iwd", "shouldtransferfiles", "whentotransferoutput", "transferinput", "transferoutput", "transferexecutable"),
+    *("owner", "user", "ntdomain", "userlog", "ulog", "dagmanjoblog", "outputdestination", "transferoutputremaps"),
+    *("cmd", "in", "out", "err", "containerimage"),
+}  # of a job's ad: what is said anew for this node
+LIVE = 1 << 20  # bytes of each stream that are shown while it runs
+STREAMS = (("out", "_condor_stdout"), ("err", "_condor_stderr"))
+TRIES = 3  # failures to start in a row after which this node takes nothing more
+
+
+class Attempt:
+    """One job, given to this node once."""
+
+    def __init__(self, name: str, directory: str, starter: subprocess.Popen[bytes], seen: dict[str, Any]) -> None:
+        """It runs."""
+        self.name, self.directory, self.starter, self.seen = name, directory, starter, seen
+        self.void = False  # its result must not be delivered
+        self.shown = {"out": 0, "err": 0}
+
+
+class FarHalf:
+    """One node of a lease."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        """With what the near side sent."""
+        self.spool, self.node, self.home = settings["spool"], str(settings["node"]), os.getcwd()
+        self.settings = settings
+        self.attempts: dict[str, Attempt] = {}
+        self.ending = ""
+        self.count = 0
+        self.failures = 0
+        self.epoch = self._new_epoch()
+        self.lease: str | None = None
+        self.leased = time.monotonic()
+        self.used = time.monotonic()
+        self.beaten = 0.0
+        margin = float(settings["margin"])
+        end = os.environ.get("SLURM_JOB_END_TIME", "")
+        self.over = min(float(end) - margin if end.isdigit() and int(end) else 1e12, time.time() + settings["life"])
+
+    def path(self, *names: str) -> str:
+        """A path in the spool."""
+        return os.path.join(self.spool, *names)
+
+    def run(self) -> None:
+        """Until the lease ends, or there has been nothing to do for too long."""
+        signal.signal(signal.SIGTERM, lambda number, frame: self._end("Slurm ended it"))
+        say("begins as " + self.epoch)
+        while True:
+            if time.monotonic() - self.beaten >= 1:
+                self.beaten = time.monotonic()
+                self._beat()
+            if not self.ending:
+                self._take()
+            self._collect()
+            if self.ending and not self.attempts:
+                break
+            time.sleep(self.settings["poll"])
+        forget(self.path("alive", self.node))
+        say("ends: " + self.ending)
+
+    # Heartbeats, and what the near side wants
+
+    def _beat(self) -> None:
+        self.count += 1
+        beat = {"epoch": self.epoch, "count": self.count, "node": os.uname().nodename, "runs": sorted(self.attempts)}
+        if self.ending:
+            beat["ending"] = self.ending
+        self._write("alive/" + self.node, json.dumps(beat).encode())
+        self._look_at_lease()
+        if os.path.exists(self.path("fence", self.epoch)):
+            self._void("it had been given up", list(self.attempts))
+            self.epoch = self._new_epoch()
+            say("goes on as " + self.epoch)
+        wanted = set(names(self.path("kill")))
+        self._void("it is to be stopped", [name for name in self.attempts if name in wanted])
+        self._look_at_time()
+        for attempt in self.attempts.values():
+            self._show(attempt)
+
+    def _look_at_lease(self) -> None:
+        lease = read(self.path("lease"))
+        if lease is not None and lease != self.lease:
+            self.lease, self.leased = lease, time.monotonic()
+        if self.attempts and time.monotonic() - self.leased > self.settings["lease"]:
+            self._void("the near side has been silent for too long", list(self.attempts))
+
+    def _look_at_time(self) -> None:
+        if self.attempts:
+            self.used = time.monotonic()
+        idle = self.settings["idle"]
+        reasons = [
+            (os.path.exists(self.path("stop")), "it was shut down"),
+            (time.time() > self.over, "its lifetime is over"),
+            (bool(idle) and time.monotonic() - self.used > idle, "it was idle"),
+            (not os.path.isdir(self.spool), "its spool is gone"),
+            (self.failures >= TRIES, "jobs could not be started here"),
+        ]
+        for holds, why in reasons:
+            if holds and not self.ending:
+                self._end(why)
+
+    def _end(self, why: str) -> None:
+        self.ending = self.ending or why
+        self._void(why, list(self.attempts))
+
+    def _void(self, why: str, given_up: list[str]) -> None:
+        """Stop these; what they leave is not delivered."""
+        for name in given_up:
+            attempt = self.attempts[name]
+            if not attempt.void:
+                attempt.void = True
+                say("stops " + name + ": " + why)
+                attempt.starter.send_signal(signal.SIGQUIT)
+
+    def _new_epoch(self) -> str:
+        return "{}.{}.{}".format(self.settings["lease_id"], self.node, os.urandom(4).hex())
+
+    def _write(self, name: str, content: bytes) -> None:
+        part = self.path("tmp", "f." + self.node + "." + name.replace("/", "_"))
+        try:
+            with open(part, "wb") as file:
+                file.write(content)
+            os.rename(part, self.path(name))
+        except OSError as error:
+            say("can't write " + name + ": " + str(error))
+
+    # Attempts
+
+    def _take(self) -> None:
+        for name in sorted(names(self.path("in", self.node))):
+            if not name.endswith(".tar"):
+                continue
+            mine = os.path.join(self.home, name)
+            try:
+                os.rename(self.path("in", self.node, name), self.path("tmp", "taken." + name))
+                shutil.move(self.path("tmp", "taken." + name), mine)
+            except OSError:
+                continue
+            self._start(name[:-4], mine)
+
+    def _start(self, name: str, archive: str) -> None:
+        directory = os.path.join(self.home, "jobs", name)
+        try:
+            os.makedirs(directory)
+            with tarfile.open(archive) as tar:
+                unpack(tar, directory)
+            forget(archive)
+            seen = seen_in(directory + "/sandbox")
+            self.attempts[name] = Attempt(name, directory, self._starter(name, directory), seen)
+        except Exception as error:
+            say("can't start " + name + ": " + repr(error))
+            self._deliver(name, directory, str(error), {})
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def _starter(self, name: str, directory: str) -> subprocess.Popen[bytes]:
+        """A stock starter in directories of its own: two that share LOCK fight, and one of them dies."""
+        with open(directory + "/job.ad") as file:
+            ad = file.read()
+        with open(directory + "/in.ad", "w") as file:
+            file.write(ad_here(ad, directory + "/sandbox", self.settings["lease_id"]))
+        for part in ("log", "execute", "spool", "lock", "run"):
+            os.makedirs(directory + "/own/" + part)
+        words = [self.settings["starter"], "-f", "-t", "-local-name", "far"]
+        words += ["-job-input-ad", directory + "/in.ad", "-job-output-ad", directory + "/out.ad"]
+        own = dict(os.environ, CONDOR_CONFIG=self.home + "/far.conf", HOME=self.home, SUBLET_OWN=directory + "/own")
+        with open(directory + "/starter.log", "wb") as log:
+            return subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, cwd=self.home, env=own)
+
+    def _show(self, attempt: Attempt) -> None:
+        for stream, file in STREAMS:
+            at = attempt.shown[stream]
+            try:
+                with open(attempt.directory + "/sandbox/" + file, "rb") as source:
+                    source.seek(at)
+                    new = source.read(LIVE - at)
+                if new:
+                    with open(self.path("live", attempt.name + "." + stream), "ab") as target:
+                        target.write(new)
+            except OSError:
+                continue
+            attempt.shown[stream] = at + len(new)
+
+    def _collect(self) -> None:
+        for name, attempt in list(self.attempts.items()):
+            if attempt.starter.poll() is None:
+                continue
+            if time.monotonic() - self.beaten >= 1:  # it may have slept: look before anything is delivered
+                self.beaten = time.monotonic()
+                self._beat()
+            del self.attempts[name]
+            if attempt.void:
+                self._write("out/" + name + ".off", b"")
+            else:
+                self._finish(attempt)
+            shutil.rmtree(attempt.directory, ignore_errors=True)
+
+    def _finish(self, attempt: Attempt) -> None:
+        said = read(attempt.directory + "/out.ad") or ""
+        if re.search(r"(?im)^(ExitCode|ExitSignal)\s*=", said):
+            self.failures = 0
+            self._deliver(attempt.name, attempt.directory, "", attempt.seen)
+        else:
+            self.failures += 1
+            say("the starter of " + attempt.name + " failed")
+            self._deliver(attempt.name, attempt.directory, "the starter ended without the job's result", {})
+
+    def _deliver(self, name: str, directory: str, failure: str, seen: dict[str, Any]) -> None:
+        """Only what is new or changed travels back; a starter that failed is never told as the job's end."""
+
+        def changed(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+            return None if seen.get(member.name) == stamp(os.path.join(directory, member.name)) else member
+
+        part = self.path("tmp", "o." + self.epoch + "." + name)
+        try:
+            with tarfile.open(part, "w") as tar:
+                if not failure:
+                    tar.add(directory + "/out.ad", "out.ad")
+                    tar.add(directory + "/sandbox", "sandbox", filter=changed)
+                if os.path.exists(directory + "/starter.log"):
+                    tar.add(directory + "/starter.log", "starter.log")
+                if failure:
+                    with open(directory + "/failure", "w") as file:
+                        file.write(failure)
+                    tar.add(directory + "/failure", "failure")
+            os.rename(part, self.path("out", name + (".bad" if failure else ".tar")))
+        except OSError as error:
+            forget(part)
+            say("can't deliver " + name + ": " + str(error))
+
+
+def ad_here(ad: str, sandbox: str, owner: str) -> str:
+    """A job's ad, as the starter on this node needs it: in this sandbox, with nothing to transfer."""
+
+    def value(name: str, otherwise: str) -> str:
+        found = re.search(r"(?im)^" + name + r'\s*=\s*"(.*)"\s*$', ad)
+        return found.group(1) if found else otherwise
+
+    def inside(path: str) -> str:
+        return os.path.join(sandbox, os.path.basename(path.rstrip("/")))
+
+    lines = [line for line in ad.splitlines() if line.split("=", 1)[0].strip().lower() not in OURS]
+    command = value("Cmd", "")
+    for here in (inside(command), sandbox + "/condor_exec.exe"):
+        if os.path.isfile(here):
+            os.chmod(here, 0o700)
+            command = here
+            break
+    image, given = value("ContainerImage", ""), value("In", "/dev/null")
+    said = {
+        "Iwd": sandbox,
+        "ShouldTransferFiles": "NO",
+        "Owner": owner,
+        "User": owner + "@far.local",
+        "Cmd": command,
+        "Out": "_condor_stdout",
+        "Err": "_condor_stderr",
+        "In": inside(given) if os.path.exists(inside(given)) else "/dev/null",
+    }
+    if image:
+        said["ContainerImage"] = inside(image) if os.path.exists(inside(image)) else image
+    lines += ['{} = "{}"'.format(*pair) for pair in said.items()]
+    return "\n".join(lines) + "\n"
+
+
+def unpack(archive: tarfile.TarFile, directory: str) -> None:
+    """All of an archive; no member may lead out of the directory."""
+    for member in archive:
+        if member.name.startswith("/") or ".." in member.name.split("/") or member.isdev():
+            raise ValueError("the archive has a member that it may not have: " + member.name)
+        archive.extract(member, directory)
+
+
+def stamp(path: str) -> Any:
+    """What changes when a file changes."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return (found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def seen_in(sandbox: str) -> dict[str, Any]:
+    """The files of a sandbox before the job, by their names in the answer."""
+    above = os.path.dirname(sandbox)
+    found = {}
+    for place, _, files in os.walk(sandbox):
+        for file in files:
+            path = os.path.join(place, file)
+            found[os.path.relpath(path, above)] = stamp(path)
+    return found
+
+
+def names(directory: str) -> list[str]:
+    """What is in a directory, else nothing."""
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
+
+
+def read(path: str) -> str | None:
+    """A small file, if it is there."""
+    try:
+        with open(path, errors="replace") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def forget(path: str) -> None:
+    """Remove a file that may be gone."""
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def say(words: str) -> None:
+    """To the lease's log."""
+    sys.stderr.write(time.strftime("%H:%M:%S ") + "far half: " + words + "\n")
+    sys.stderr.flush()
+
+
+def main(settings: dict[str, Any]) -> None:
+    """Be the far half."""
+    os.umask(0o077)
+    FarHalf(settings).run()

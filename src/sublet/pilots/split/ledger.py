@@ -1,0 +1,223 @@
+"""What the relay knows: attempts and nodes, and what each word from either side changes. Pure: time comes in as `now`.
+
+    queued -(stored)-> stored -(out)-> done
+    any -(remove)-> revoked     a node's death: lost     the starter failed: failed
+
+What was revoked or lost is void: its result is not accepted, however late it comes. A node is dead when it is silent
+while the agent talks; a silent link says nothing about nodes, until its grace is over.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+TRIES = 3  # times that one job may fail to start before it is held with the reason
+
+
+class Stage(StrEnum):
+    """Where an attempt is."""
+
+    QUEUED = "queued"
+    STORED = "stored"
+    DONE = "done"
+    FAILED = "failed"
+    REVOKED = "revoked"
+    LOST = "lost"
+
+
+OPEN = (Stage.QUEUED, Stage.STORED)
+
+
+@dataclass
+class Attempt:
+    """One job, given to one node once."""
+
+    name: str
+    id: str  # the slot and the starter that it belongs to, as the starter names it
+    node: int
+    job_ad: str = ""
+    sandbox: str = ""
+    scratch: str = ""
+    stage: Stage = Stage.QUEUED
+    job: str = ""  # cluster and process
+
+
+@dataclass
+class Node:
+    """What is known of one node."""
+
+    epoch: str
+    beat: float  # when its last heartbeat came
+    name: str = ""
+    runs: int = 0
+    ending: str = ""
+
+
+@dataclass
+class Link:
+    """The channel to the agent."""
+
+    up: bool
+    since: float
+    heard: float
+    times: int = 0
+
+
+@dataclass
+class Ledger:
+    """All of one lease."""
+
+    nodes: int
+    dead: float  # seconds of silence after which a node is dead
+    grace: float  # seconds without a link after which all nodes are given up
+    link: Link
+    seen: dict[int, Node] = field(default_factory=dict)
+    known: set[int] = field(default_factory=set)  # nodes that were here before this relay began
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    fenced: set[str] = field(default_factory=set)
+    orders: list[dict[str, Any]] = field(default_factory=list)  # kills and fences: said again on every new link
+    failures: Counter[str] = field(default_factory=Counter)  # job → times that it could not be started
+    refused: Counter[str] = field(default_factory=Counter)  # results that came too late, by what had become of them
+
+    # The link
+
+    def connected(self, now: float) -> None:
+        """A new channel: every node has time to be heard again."""
+        self.link = Link(True, now, now, self.link.times + 1)
+        for node in self.seen.values():
+            node.beat = now
+
+    def cut(self, now: float) -> None:
+        """The channel is gone."""
+        if self.link.up:
+            self.link = Link(False, now, self.link.heard, self.link.times)
+
+    def heard(self, now: float) -> None:
+        """The agent said something."""
+        self.link.heard = now
+
+    # Nodes
+
+    def beat(self, number: int, said: dict[str, Any], now: float) -> None:
+        """A node's heart beat."""
+        epoch = str(said.get("epoch", ""))
+        self.known.discard(number)
+        runs, ending = len(said.get("runs") or ()), str(said.get("ending", ""))
+        self.seen[number] = Node(epoch, now, str(said.get("node", "")), runs, ending)
+
+    def alive(self, number: int, now: float) -> bool | None:
+        """Whether a node lives; None: it has not been seen yet, so nothing may start there and nothing is evicted."""
+        node = self.seen.get(number)
+        if node is None:
+            missing = number in self.known and self.link.up and now - self.link.since > self.dead
+            return False if missing else None
+        if node.epoch in self.fenced:
+            return False
+        if self.link.up:
+            return self.link.heard - node.beat <= self.dead
+        return now - self.link.since <= self.grace
+
+    def bury(self, now: float) -> list[Node]:
+        """Give up nodes that died: their epoch is fenced, and what they were given is lost."""
+        dead = []
+        for number, node in self.seen.items():
+            if node.epoch not in self.fenced and self.alive(number, now) is False:
+                self.fenced.add(node.epoch)
+                self.orders.append({"op": "fence", "epoch": node.epoch})
+                for attempt in self.attempts.values():
+                    if attempt.node == number and attempt.stage in OPEN:
+                        attempt.stage = Stage.LOST
+                dead.append(node)
+        return dead
+
+    # Attempts
+
+    def submit(self, attempt: Attempt) -> Attempt:
+        """A job for a node; told twice, it is once."""
+        return self.attempts.setdefault(attempt.name, attempt)
+
+    def stored(self, name: str) -> bool:
+        """The spool has it; whether that is news."""
+        attempt = self.attempts.get(name)
+        if attempt is None or attempt.stage is not Stage.QUEUED:
+            return False
+        attempt.stage = Stage.STORED
+        return True
+
+    def accepts(self, name: str) -> bool:
+        """Whether a result of this attempt may reach its job; one that may not is counted."""
+        attempt = self.attempts.get(name)
+        if attempt is not None and attempt.stage in OPEN:
+            return True
+        self.refused[attempt.stage if attempt else "unknown"] += 1
+        return False
+
+    def delivered(self, name: str) -> Attempt | None:
+        """Its result is whole; None if it was given up meanwhile."""
+        attempt = self.attempts.get(name)
+        if attempt is None or attempt.stage not in OPEN:
+            return None
+        attempt.stage = Stage.DONE
+        return attempt
+
+    def failed(self, name: str) -> Attempt | None:
+        """It could not be started there; after a few times its job is held, before that it is given to another."""
+        attempt = self.attempts.get(name)
+        if attempt is None or attempt.stage not in OPEN:
+            return None
+        attempt.stage = Stage.FAILED
+        self.failures[attempt.job] += 1
+        return attempt
+
+    def gives_up(self, attempt: Attempt) -> bool:
+        """Whether its job has failed often enough."""
+        return self.failures[attempt.job] >= TRIES
+
+    def revoke(self, id: str) -> list[Attempt]:
+        """The starter gave it up: nothing of it may be delivered from now on."""
+        gone = [
+            one for one in self.attempts.values() if one.id == id and one.stage in (*OPEN, Stage.LOST, Stage.FAILED)
+        ]
+        for attempt in gone:
+            attempt.stage = Stage.REVOKED
+            self.orders.append({"op": "kill", "attempt": attempt.name, "node": attempt.node})
+        return gone
+
+    def queued(self) -> Iterator[Attempt]:
+        """What the spool does not have yet."""
+        return (attempt for attempt in self.attempts.values() if attempt.stage is Stage.QUEUED)
+
+    def forget(self, name: str) -> None:
+        """It is over, and the far side was told."""
+        self.attempts.pop(name, None)
+        self.orders[:] = [order for order in self.orders if order.get("attempt") != name]
+
+    # What the bridge's startd is told
+
+    def probe(self, now: float, clock: int) -> str:
+        """What each slot says of its far half, as the startd's cron reads it."""
+        lines = []
+        for number in range(self.nodes):
+            node, alive = self.seen.get(number), self.alive(number, now)
+            evict = [a.id.split("-")[0] for a in self.attempts.values() if a.node == number and a.stage is Stage.FAILED]
+            ready = alive is True and self.link.up and not (node and node.ending)
+            lines += [
+                f"SlotMergeConstraint = SlotID == {number + 1}",
+                f"SubletFarAlive = {'undefined' if alive is None else alive}",
+                f"SubletFarReady = {ready}",
+                f"SubletFarLink = {self.link.up}",
+                f'SubletFarNode = "{clean(node.name if node else "")}"',
+                f'SubletFarEvict = "{clean(",".join(evict))}"',
+                f"SubletFarTime = {clock}",
+                f"- node{number}",
+            ]
+        return "\n".join(lines) + "\n"
+
+
+def clean(text: str) -> str:
+    """Without what would end a string in an ad."""
+    return "".join(c for c in text if c.isprintable() and c not in '"\\')

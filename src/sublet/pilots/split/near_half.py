@@ -1,0 +1,69 @@
+"""The near half of one job: what the bridge's stock starter runs in place of the job. It asks the relay, and waits.
+
+    near_half submit_wait_stageout DIRECTORY ID JOB_AD STATUS_AD SANDBOX
+    near_half remove DIRECTORY ID
+
+It ends with 0 only with a real result, or after `remove`: any other end would complete or hold the job. It never ends
+because something is dead: then the bridge's startd evicts the job.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import sys
+import time
+from typing import Any
+
+PATIENCE = 3.0  # seconds that `remove` waits for a relay that isn't there
+
+
+def call(directory: str, message: dict[str, Any], patience: float | None = None) -> dict[str, Any]:
+    """Ask the relay; if it is not there, again: everything it is told twice is done once."""
+    began = time.monotonic()
+    while True:
+        try:
+            with socket.socket(socket.AF_UNIX) as line:
+                line.connect(os.path.join(directory, "relay.sock"))
+                line.sendall(json.dumps(message).encode() + b"\n")
+                with line.makefile() as answers:
+                    answer = answers.readline()
+            if answer.endswith("\n"):
+                found: dict[str, Any] = json.loads(answer)
+                return found
+        except (OSError, ValueError):
+            pass
+        if patience is not None and time.monotonic() - began > patience:
+            return {}
+        time.sleep(0.5)
+
+
+def submit(directory: str, id: str, job_ad: str, sandbox: str) -> int:
+    """Have it run on the far side; its files come back into the sandbox."""
+    scratch = os.getcwd()
+    if not os.path.exists(job_ad):  # the starter leaves out a slash
+        job_ad = os.path.join(scratch, ".job.ad")
+    number = re.match(r"slot(\d+)", id)
+    attempt = f"{id}.{os.urandom(6).hex()}"  # never used twice, so that a late result is known as one
+    message = {"op": "submit", "id": id, "attempt": attempt, "node": int(number.group(1)) - 1 if number else 0}
+    answer = call(directory, {**message, "job_ad": job_ad, "sandbox": sandbox, "scratch": scratch})
+    if answer.get("failed"):
+        sys.stdout.write(f"{answer['failed']}\n")  # the reason for which the job is held
+        return 1
+    return 0
+
+
+def main() -> int:
+    """As the starter calls it."""
+    words = sys.argv[1:]
+    id = re.sub(r"[^\w.-]", "_", words[2])
+    if words[0] == "remove":
+        call(words[1], {"op": "remove", "id": id}, PATIENCE)
+        return 0
+    return submit(words[1], id, words[3], words[5])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

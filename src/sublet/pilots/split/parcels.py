@@ -1,0 +1,200 @@
+"""Sandboxes on their way: packed as they are sent and unpacked as they come, so that none is copied twice here."""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import tarfile
+import threading
+from collections.abc import Generator
+from io import RawIOBase
+from pathlib import Path
+from typing import Any
+
+from sublet.pilots.split.frames import SLICE
+
+HELD = 8  # slices that wait between the two sides
+STARTERS_OWN = {
+    *(".job.ad", ".job.ad.out", ".machine.ad", ".update.ad", ".status.ad"),
+    *(".chirp.config", ".docker_sock", ".worker_stdout", ".condor_creds", ".sublet-incoming"),
+}  # in a sandbox that is the starter's scratch directory too
+INCOMING = ".sublet-incoming"
+
+
+class Closed(Exception):
+    """Nobody wants the rest."""
+
+
+class _Pipe(RawIOBase):
+    """A file between two threads, with room for a few slices."""
+
+    def __init__(self) -> None:
+        self._slices: queue.Queue[bytes] = queue.Queue(HELD)
+        self._rest = b""
+        self._gone = threading.Event()
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        piece = bytes(data)
+        for at in range(0, len(piece), SLICE):
+            self.put(piece[at : at + SLICE])
+        return len(piece)
+
+    def put(self, piece: bytes) -> None:
+        """Give a slice; an empty one is the end. Closed if nobody reads any more."""
+        while not self._gone.is_set():
+            try:
+                return self._slices.put(piece, timeout=0.2)
+            except queue.Full:
+                continue
+        raise Closed
+
+    def get(self) -> bytes:
+        """The next slice; empty at the end. Closed if nobody writes any more."""
+        while not self._gone.is_set():
+            try:
+                return self._slices.get(timeout=0.2)
+            except queue.Empty:
+                continue
+        raise Closed
+
+    def read(self, size: int = -1) -> bytes:
+        while len(self._rest) < size:
+            piece = self.get()
+            if not piece:
+                self._slices.put(b"")  # the end stays the end
+                break
+            self._rest += piece
+        got, self._rest = self._rest[:size], self._rest[size:]
+        return got
+
+    def give_up(self) -> None:
+        """Free whoever waits at the other side."""
+        self._gone.set()
+
+
+class Outgoing:
+    """A job's ad and its sandbox, as the bytes of an archive; made as they are taken."""
+
+    def __init__(self, job_ad: str, sandbox: str, scratch: str) -> None:
+        """Nothing is read before the first byte is wanted."""
+        self._job_ad, self._sandbox, self._scratch = job_ad, sandbox, scratch
+        self._pipe = _Pipe()
+        self._failure = ""
+
+    def frames(self, header: dict[str, Any]) -> Generator[tuple[dict[str, Any], bytes], None, None]:
+        """The archive in frames; the last one says so. Left early, it is let go."""
+        thread = threading.Thread(target=self._pack, daemon=True)
+        thread.start()
+        offset, held = 0, b""
+        try:
+            while True:
+                piece = self._pipe.get()
+                if held and (not piece or len(held) + len(piece) > SLICE):
+                    yield {**header, "offset": offset, "last": not piece}, held
+                    offset, held = offset + len(held), b""
+                if not piece:
+                    break
+                held += piece
+        except Closed:
+            return  # the sandbox is gone: the job is, too
+        finally:
+            self._pipe.give_up()
+            thread.join()
+
+    def _pack(self) -> None:
+        own = STARTERS_OWN if os.path.samefile(self._sandbox, self._scratch) else set()
+        try:
+            with tarfile.open(fileobj=self._pipe, mode="w|", format=tarfile.PAX_FORMAT) as archive:
+                archive.add(self._job_ad, "job.ad")
+                archive.add(self._sandbox, "sandbox", filter=lambda one: None if one.name[8:] in own else one)
+            self._pipe.put(b"")
+        except (OSError, Closed):
+            self._pipe.give_up()
+
+
+class Incoming:
+    """What became of a job: unpacked beside its sandbox as it comes, and put in place when it is whole."""
+
+    def __init__(self, scratch: str, name: str) -> None:
+        """Make room; an earlier try that was cut is thrown away."""
+        self.place = Path(scratch) / INCOMING / name
+        shutil.rmtree(self.place, ignore_errors=True)
+        self.place.mkdir(parents=True, mode=0o700)
+        self._pipe = _Pipe()
+        self._failure = ""
+        self._thread = threading.Thread(target=self._unpack, daemon=True)
+        self._thread.start()
+
+    def take(self, piece: bytes) -> None:
+        """The next bytes; may wait until there is room."""
+        if piece and not self._failure:
+            try:
+                self._pipe.put(piece)
+            except Closed:
+                pass
+
+    def whole(self) -> str:
+        """All has come; why it can't be used, else nothing."""
+        try:
+            self._pipe.put(b"")
+        except Closed:
+            pass
+        self._thread.join()
+        return self._failure
+
+    def drop(self) -> None:
+        """The rest will not come, or nobody wants it."""
+        self._pipe.give_up()
+        self._thread.join()
+        shutil.rmtree(self.place, ignore_errors=True)
+
+    def settle(self, sandbox: str, scratch: str) -> None:
+        """Put the files where the starter looks for them."""
+        merge(self.place / "sandbox", Path(sandbox))
+        told = self.place / "out.ad"
+        if told.exists():
+            told.replace(Path(scratch) / ".job.ad.out")
+        shutil.rmtree(self.place.parent, ignore_errors=True)
+
+    def words(self, name: str) -> str:
+        """A small text that came with it."""
+        try:
+            return (self.place / name).read_text(errors="replace")[-4000:].strip()
+        except OSError:
+            return ""
+
+    def _unpack(self) -> None:
+        try:
+            with tarfile.open(fileobj=self._pipe, mode="r|") as archive:
+                archive.extractall(self.place, filter="data")
+            while self._pipe.get():
+                pass
+        except Closed:
+            self._failure = self._failure or "it was cut"
+        except (OSError, tarfile.TarError, ValueError) as error:
+            self._failure = f"what came back can't be unpacked: {error}"
+            self._pipe.give_up()
+
+
+def merge(source: Path, target: Path) -> None:
+    """Move all files of one directory into another, in place of what has the same names there."""
+    if not source.is_dir():
+        return
+    target.mkdir(exist_ok=True)
+    for one in source.iterdir():
+        there = target / one.name
+        if one.is_dir() and not one.is_symlink():
+            if there.is_symlink() or (there.exists() and not there.is_dir()):
+                there.unlink()
+            merge(one, there)
+        else:
+            if there.is_dir() and not there.is_symlink():
+                shutil.rmtree(there)
+            one.replace(there)

@@ -1,0 +1,374 @@
+"""The relay of one lease, a process beside the access point: near halves on one side, the agent's channel on the other.
+
+Its directory has `relay.json`, its settings; `relay.sock` for near halves; `probe.out` for the bridge's startd;
+`state.json` for whoever wants to know how it stands; and what a restart must know in `attempts/`, `nodes/` and
+`fenced/`. It outlives the service.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sublet.pilots.split.asking import Endpoint, Refused
+from sublet.pilots.split.channel import Channel
+from sublet.pilots.split.ledger import Attempt, Ledger, Link, Node, Stage
+from sublet.pilots.split.parcels import Incoming, Outgoing
+
+RETRY = 2.0
+NAME = re.compile(r"[\w.-]{1,200}")
+STREAMS = {"out": "_condor_stdout", "err": "_condor_stderr"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The settings of a relay."""
+
+    lease: str
+    nodes: int
+    spool: str  # the lease's directory on the file system that its nodes see
+    channel: tuple[str, ...]  # the words that start a Python there, which reads its program
+    urls: tuple[str, ...] = ()  # where the service answers what nodes ask
+    certificate: str = ""
+    dead: float = 8.0
+    grace: float = 120.0
+    silent: float = 10.0  # seconds without a word of the agent after which the channel is given up
+    poll: float = 0.1
+
+
+class Relay:
+    """Carries attempts and results, and says who is alive."""
+
+    def __init__(self, directory: Path, plan: Plan) -> None:
+        """With what an earlier one left."""
+        self.directory, self.plan = directory, plan
+        for part in ("attempts", "nodes", "fenced"):
+            (directory / part).mkdir(mode=0o700, exist_ok=True)
+        now = time.monotonic()
+        self.ledger = Ledger(plan.nodes, plan.dead, plan.grace, Link(False, now, now))
+        self.ledger.known = {int(file.name) for file in (directory / "nodes").iterdir()}
+        self.ledger.fenced = {file.name for file in (directory / "fenced").iterdir()}
+        for file in (directory / "attempts").glob("*.json"):
+            values = json.loads(file.read_text())
+            self.ledger.submit(Attempt(**{**values, "stage": Stage(values["stage"])}))
+        self.endpoint = Endpoint(plan.urls, plan.certificate, plan.lease)
+        self.channel = Channel(plan.channel, directory / "channel.err", plan.silent)
+        self.waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self.coming: dict[str, Incoming | None] = {}
+        self.asking: dict[str, asyncio.Task[None]] = {}
+        self.trouble = "it has not connected yet"
+        self.cleaning = False
+        self.cleaned = asyncio.Event()
+        self.hears: dict[str, Callable[[dict[str, Any], bytes], Awaitable[None]]] = {
+            "tick": self._tick,
+            "stored": self._stored,
+            "live": self._live,
+            "out": self._out,
+            "ask": self._ask,
+            "cleaned": self._was_cleaned,
+        }
+
+    # Near halves
+
+    async def near(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection: one question, and one answer, which may take as long as a job does."""
+        answers = {"submit": self._submit, "remove": self._remove, "clean": self._clean}
+        with contextlib.suppress(ValueError, KeyError, TypeError, ConnectionError):
+            message = json.loads(await reader.readline())
+            answer = await answers[message["op"]](message)
+            writer.write(json.dumps(answer).encode() + b"\n")
+            await writer.drain()
+        writer.close()
+
+    async def _submit(self, message: dict[str, Any]) -> dict[str, Any]:
+        name, job_ad = str(message["attempt"]), str(message["job_ad"])
+        if not NAME.fullmatch(name):
+            return {"failed": "this is no name of an attempt"}
+        known = name in self.ledger.attempts
+        job = await asyncio.to_thread(job_of, job_ad)
+        places = (job_ad, str(message["sandbox"]), str(message["scratch"]))
+        attempt = self.ledger.submit(Attempt(name, str(message["id"]), int(message["node"]), *places, job=job))
+        if attempt.stage is not Stage.DONE:
+            if not known:
+                self._keep(attempt)
+                self._put(attempt)
+            self.waiting[name] = asyncio.get_running_loop().create_future()
+            answer = await self.waiting[name]
+        else:
+            answer = {"done": True}
+        if attempt.stage is Stage.DONE:
+            self._forget(name)
+        return answer
+
+    async def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
+        for attempt in self.ledger.revoke(str(message["id"])):
+            self._keep(attempt)
+            self._answer(attempt.name, {"gone": True})
+            self._order({"op": "kill", "attempt": attempt.name, "node": attempt.node})
+        self._tell_startd()
+        return {}
+
+    async def _clean(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The lease is over: have the spool removed; whether that is done, or why not."""
+        self.cleaning = True
+        self._order({"op": "clean"})
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(float(message.get("seconds", 20))):
+                await self.cleaned.wait()
+        return {"cleaned": self.cleaned.is_set(), "trouble": self.trouble}
+
+    def _answer(self, name: str, answer: dict[str, Any]) -> None:
+        future = self.waiting.pop(name, None)
+        if future and not future.done():
+            future.set_result(answer)
+
+    def _keep(self, attempt: Attempt) -> None:
+        write(self.directory / "attempts" / f"{attempt.name}.json", json.dumps(asdict(attempt)))
+
+    def _forget(self, name: str) -> None:
+        (self.directory / "attempts" / f"{name}.json").unlink(missing_ok=True)
+        self.ledger.forget(name)
+
+    # The channel
+
+    async def carry(self) -> None:
+        """Connect, carry, and when it breaks, again; until the spool is gone."""
+        while not self.cleaned.is_set():
+            try:
+                await self.channel.open({"spool": self.plan.spool, "poll": self.plan.poll}, self._begin, self._hear)
+            except (OSError, ValueError) as error:
+                self.trouble = str(error) or type(error).__name__
+            finally:
+                self.ledger.cut(time.monotonic())
+                for coming in [one for one in self.coming.values() if one]:
+                    await asyncio.to_thread(coming.drop)
+                self.coming.clear()
+            await asyncio.sleep(RETRY)
+
+    def _begin(self) -> None:
+        self.trouble = ""
+        self.ledger.connected(time.monotonic())
+        for order in [*self.ledger.orders, *([{"op": "clean"}] if self.cleaning else [])]:
+            self._order(order)
+        for attempt in self.ledger.queued():
+            self._put(attempt)
+
+    def _order(self, order: dict[str, Any]) -> None:
+        if self.ledger.link.up:
+            self.channel.say(order)
+
+    def _put(self, attempt: Attempt) -> None:
+        if self.ledger.link.up:
+            header = {"op": "put", "attempt": attempt.name, "node": attempt.node}
+            self.channel.turn(Outgoing(attempt.job_ad, attempt.sandbox, attempt.scratch).frames(header))
+
+    async def _hear(self, header: dict[str, Any], body: bytes) -> None:
+        self.ledger.heard(time.monotonic())
+        hear = self.hears.get(header["op"])
+        if hear:
+            await hear(header, body)
+
+    async def _tick(self, header: dict[str, Any], body: bytes) -> None:
+        for number, beat in header["beats"].items():
+            if number.isdigit() and int(number) < self.plan.nodes:
+                self.ledger.beat(int(number), json.loads(beat), time.monotonic())
+                (self.directory / "nodes" / number).touch(mode=0o600)
+
+    async def _stored(self, header: dict[str, Any], body: bytes) -> None:
+        if self.ledger.stored(header["attempt"]):
+            self._keep(self.ledger.attempts[header["attempt"]])
+
+    async def _live(self, header: dict[str, Any], body: bytes) -> None:
+        attempt = self.ledger.attempts.get(header["attempt"])
+        if attempt and attempt.stage is Stage.STORED and header["stream"] in STREAMS:
+            file = Path(attempt.sandbox) / STREAMS[header["stream"]]
+            await asyncio.to_thread(show, file, int(header["offset"]), body)
+
+    async def _out(self, header: dict[str, Any], body: bytes) -> None:
+        name = header["attempt"]
+        if header["end"] == "off":
+            self._off(name)
+            return
+        if header["offset"] == 0:
+            accepted = self.ledger.accepts(name)
+            self.coming[name] = Incoming(self.ledger.attempts[name].scratch, name) if accepted else None
+        coming = self.coming.get(name)
+        if coming:
+            await asyncio.to_thread(coming.take, body)
+        if header["last"]:
+            self.coming.pop(name, None)
+            if coming:
+                await self._came(name, coming, header["end"] == "bad")
+            self._order({"op": "ack", "attempt": name})
+
+    def _off(self, name: str) -> None:
+        """It was stopped there, and leaves nothing."""
+        attempt = self.ledger.attempts.get(name)
+        if attempt and attempt.stage in (Stage.REVOKED, Stage.LOST):
+            self._forget(name)
+        elif attempt:
+            self._failed(name, "it was stopped there")
+        self._order({"op": "ack", "attempt": name})
+
+    async def _came(self, name: str, coming: Incoming, bad: bool) -> None:
+        """A result is whole: it becomes its job's, unless that was given up meanwhile."""
+        failure = await asyncio.to_thread(coming.whole)
+        if bad or failure:
+            last = coming.words("starter.log").splitlines()[-1:]
+            why = "; ".join([coming.words("failure") or failure or "it could not be started", *last])
+            await asyncio.to_thread(coming.drop)
+            self._failed(name, why)
+        elif attempt := self.ledger.delivered(name):
+            await asyncio.to_thread(coming.settle, attempt.sandbox, attempt.scratch)
+            self._keep(attempt)
+            self._answer(name, {"done": True})
+        else:
+            await asyncio.to_thread(coming.drop)
+
+    def _failed(self, name: str, why: str) -> None:
+        attempt = self.ledger.failed(name)
+        if attempt:
+            self._keep(attempt)
+            if self.ledger.gives_up(attempt):
+                self._answer(name, {"failed": f"it could not be started on its node: {why}"})
+            self._tell_startd()
+
+    async def _ask(self, header: dict[str, Any], body: bytes) -> None:
+        node = header["node"]
+        if node.isdigit() and int(node) < self.plan.nodes and node not in self.asking:
+            self.asking[node] = asyncio.create_task(self._asked(node, header["asked"]))
+
+    async def _asked(self, node: str, asked: str) -> None:
+        """Pass a node's question on to the service, which may be away for a while."""
+        try:
+            while True:
+                try:
+                    answer = await asyncio.to_thread(self.endpoint.claim, int(node), asked)
+                    break
+                except Refused as error:
+                    answer = f"refused: {error}\n".encode()
+                    break
+                except OSError as error:
+                    self.trouble = f"the service does not answer: {error}"
+                    await asyncio.sleep(RETRY)
+            if self.ledger.link.up:
+                self.channel.say({"op": "answer", "node": node}, answer)
+        finally:
+            del self.asking[node]
+
+    async def _was_cleaned(self, header: dict[str, Any], body: bytes) -> None:
+        self.cleaned.set()
+
+    # What others are told
+
+    async def tell(self) -> None:
+        """Bury who is dead, and write down how it stands; until the spool is gone."""
+        while not self.cleaned.is_set():
+            now = time.monotonic()
+            for node in self.ledger.bury(now):
+                self._bury(node)
+            self._tell_startd()
+            write(self.directory / "state.json", json.dumps(self._state(now)))
+            await asyncio.sleep(1)
+
+    def _tell_startd(self) -> None:
+        write(self.directory / "probe.out", self.ledger.probe(time.monotonic(), int(time.time())))
+
+    def _bury(self, node: Node) -> None:
+        (self.directory / "fenced" / node.epoch).touch(mode=0o600)
+        self._order({"op": "fence", "epoch": node.epoch})
+        for attempt in self.ledger.attempts.values():
+            if attempt.stage is Stage.LOST:
+                self._keep(attempt)
+
+    def _state(self, now: float) -> dict[str, Any]:
+        stages = [attempt.stage.value for attempt in self.ledger.attempts.values()]
+        nodes = {
+            number: {
+                "node": node.name,
+                "runs": node.runs,
+                "ending": node.ending,
+                "alive": self.ledger.alive(number, now),
+            }
+            for number, node in self.ledger.seen.items()
+        }
+        return {
+            "time": time.time(),
+            "link": self.ledger.link.up,
+            "links": self.ledger.link.times,
+            "trouble": self.trouble,
+            "nodes": nodes,
+            "attempts": {stage: stages.count(stage) for stage in sorted(set(stages))},
+            "refused": dict(self.ledger.refused),
+        }
+
+    async def run(self) -> None:
+        """Until the lease's spool is gone, or it is told to end."""
+        socket = self.directory / "relay.sock"
+        socket.unlink(missing_ok=True)
+        server = await asyncio.start_unix_server(self.near, socket, limit=1 << 20)
+        socket.chmod(0o600)
+        told = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
+        works = [asyncio.create_task(work) for work in (self.carry(), self.tell(), self.cleaned.wait(), told.wait())]
+        try:
+            done, _ = await asyncio.wait(works, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            await asyncio.sleep(0)
+        finally:
+            for task in works:
+                task.cancel()
+            await asyncio.gather(*works, return_exceptions=True)
+            server.close()
+
+
+def job_of(job_ad: str) -> str:
+    """The cluster and process of a job, out of its ad."""
+    try:
+        text = Path(job_ad).read_text(errors="replace")
+    except OSError:
+        return ""
+    found = [re.search(rf"(?im)^{name}\s*=\s*(\d+)", text) for name in ("ClusterId", "ProcId")]
+    return ".".join(one.group(1) if one else "" for one in found)
+
+
+def show(file: Path, offset: int, content: bytes) -> None:
+    """Put what a job printed where its starter shows it from."""
+    with contextlib.suppress(OSError):
+        target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            os.pwrite(target, content, offset)
+        finally:
+            os.close(target)
+
+
+def write(file: Path, text: str) -> None:
+    """Let a file appear whole."""
+    part = file.with_name(f".{file.name}.part")
+    part.write_text(text)
+    part.replace(file)
+
+
+def main() -> int:
+    """`python -m sublet.pilots.split.relay DIRECTORY`."""
+    os.umask(0o077)
+    directory = Path(sys.argv[1])
+    values = json.loads((directory / "relay.json").read_text())
+    lists = {name: tuple(values.get(name, ())) for name in ("channel", "urls")}
+    asyncio.run(Relay(directory, Plan(**{**values, **lists})).run())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,326 @@
+"""The relay, its agent and far halves, as processes around a real spool; a small program stands in for HTCondor."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.pilots.split import near_half
+from sublet.pilots.split.channel import BOOT
+from sublet.pilots.split.travel import OLDEST, program, text_of
+from tests.serving import eventually
+
+STARTER = """#!/usr/bin/env python3
+import os, re, signal, subprocess, sys
+words = dict(zip(sys.argv[5::2], sys.argv[6::2]))
+ad = open(words["-job-input-ad"]).read()
+get = lambda name: re.search(r'(?m)^%s = "(.*)"' % name, ad).group(1)
+os.chdir(get("Iwd"))
+if "Broken = True" in ad:
+    sys.exit("the starter is broken")
+child = subprocess.Popen([get("Cmd")], stdout=open("_condor_stdout", "wb"), stderr=open("_condor_stderr", "wb"))
+signal.signal(signal.SIGQUIT, lambda *_: (child.kill(), os._exit(0)))
+open(words["-job-output-ad"], "w").write("ExitCode = %d\\n" % child.wait())
+"""
+
+
+class Split:
+    """A lease of a few nodes, all on this machine."""
+
+    def __init__(self, directory: Path, **plan: Any) -> None:
+        self.directory, self.spool = directory, directory / "shared" / "spool"
+        self.near = directory / "near"
+        self.near.mkdir(mode=0o700)
+        self.spool.parent.mkdir()
+        self.noise = directory / "noise.sh"
+        self.noise.write_text(f"printf 'Welcome!\\nno end of line'\nexec {sys.executable} -u -c \"$1\"\n")
+        settings = {"lease": "l1", "nodes": 2, "spool": str(self.spool), "dead": 2.0, "silent": 3.0, "poll": 0.05}
+        settings["channel"] = ["sh", str(self.noise), BOOT]
+        (self.near / "relay.json").write_text(json.dumps({**settings, **plan}))
+        self.starter = directory / "condor_starter"
+        self.starter.write_text(STARTER)
+        self.starter.chmod(0o755)
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.jobs = 0
+
+    def start(self, *words: str, cwd: Path | None = None) -> subprocess.Popen[bytes]:
+        log = (self.directory / "log").open("ab")
+        process = subprocess.Popen([sys.executable, *words], cwd=cwd, stdout=log, stderr=log)
+        self.processes.append(process)
+        return process
+
+    def relay(self) -> subprocess.Popen[bytes]:
+        return self.start("-m", "sublet.pilots.split.relay", str(self.near))
+
+    def far(self, node: int, **more: Any) -> subprocess.Popen[bytes]:
+        eventually((self.spool / "agent").exists, "an agent")  # whose answer a far half comes with
+        place = self.directory / f"node{node}-{len(self.processes)}"
+        place.mkdir()
+        settings = {"spool": str(self.spool), "node": node, "lease_id": "l1", "starter": str(self.starter)}
+        settings |= {"poll": 0.05, "margin": 0, "life": 3600, "lease": 60, "idle": 0}
+        (place / "far.py").write_bytes(program(("far_half",), {**settings, **more}))
+        return self.start("far.py", cwd=place)
+
+    def job(self, script: str, node: int = 0, ad: str = "", **files: bytes) -> Job:
+        self.jobs += 1
+        return Job(self, self.jobs, node, script, ad, files)
+
+    def state(self) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads((self.near / "state.json").read_text())
+        except FileNotFoundError:
+            return {"link": False, "nodes": {}, "attempts": {}, "refused": {}}
+        return found
+
+    def alive(self, node: int) -> bool | None:
+        found = self.state()["nodes"].get(str(node))
+        return found and bool(found["alive"])
+
+    def probe(self) -> str:
+        return (self.near / "probe.out").read_text()
+
+    def stop(self) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+                process.wait()
+
+
+class Job:
+    """What the bridge's starter does for one job: its sandbox, and a near half that waits."""
+
+    def __init__(self, split: Split, number: int, node: int, script: str, ad: str, files: dict[str, bytes]) -> None:
+        self.split, self.id = split, f"slot{node + 1}_{number}-{number}"
+        self.scratch = split.directory / f"scratch{number}"
+        self.scratch.mkdir()
+        for name, content in {"run": f"#!/bin/sh\n{script}\n".encode(), **files}.items():
+            (self.scratch / name).write_bytes(content)
+        words = f'ClusterId = {number}\nProcId = 0\nCmd = "/somewhere/run"\nIn = "/dev/null"\n{ad}\n'
+        (self.scratch / ".job.ad").write_text(words)
+        near = [sys.executable, near_half.__file__, "submit_wait_stageout", str(split.near), self.id]
+        self.process = subprocess.Popen(
+            [*near, "no-such-file", "unused", str(self.scratch)], cwd=self.scratch, stdout=subprocess.PIPE
+        )
+        split.processes.append(self.process)
+
+    def ends(self) -> int:
+        return self.process.wait(30)
+
+    def remove(self) -> None:
+        words = [sys.executable, near_half.__file__, "remove", str(self.split.near), self.id]
+        subprocess.run(words, check=True, timeout=30)
+
+    def told(self) -> str:
+        return (self.scratch / ".job.ad.out").read_text()
+
+    def has(self, name: str) -> bytes:
+        return (self.scratch / name).read_bytes()
+
+
+@pytest.fixture
+def splits(tmp_path: Path) -> Iterator[Callable[..., Split]]:
+    """Makes leases; all their processes are gone at the end."""
+    with ExitStack() as stack:
+
+        def make(**plan: Any) -> Split:
+            split = Split(tmp_path, **plan)
+            stack.callback(split.stop)
+            return split
+
+        yield make
+
+
+def test_what_travels_is_understood_by_an_old_python() -> None:
+    import ast
+
+    for modules in (("frames", "agent"), ("far_half",)):
+        text = text_of(*modules)
+        ast.parse(text, feature_version=OLDEST)
+        assert "import sublet" not in text
+        assert "from sublet" not in text
+
+
+def test_a_job_runs_on_the_far_side_and_what_it_left_comes_home(splits: Callable[..., Split]) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    job = split.job("cat input; mkdir d; echo out > d/result; echo warn >&2; exit 7", input=b"hello\n", untouched=b"x")
+    before = (job.scratch / "untouched").stat().st_mtime_ns
+    assert job.ends() == 0
+    assert job.told() == "ExitCode = 7\n"
+    assert job.has("_condor_stdout") == b"hello\n"
+    assert job.has("_condor_stderr") == b"warn\n"
+    assert job.has("d/result") == b"out\n"
+    assert (job.scratch / "untouched").stat().st_mtime_ns == before
+    assert not (job.scratch / ".sublet-incoming").exists()
+    eventually(lambda: files_of(split.spool) <= {"lease", "agent", "alive/0"}, "an empty spool")
+    eventually(lambda: not list((split.near / "attempts").iterdir()), "a relay that forgets")
+
+
+def test_a_large_sandbox_does_not_delay_a_small_one_and_is_the_same_at_the_end(splits: Callable[..., Split]) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    content = os.urandom(30 << 20)
+    large = split.job("cat big > copy", big=content)
+    small = [split.job(f"echo {number}") for number in range(5)]
+    assert [job.ends() for job in small] == [0] * 5
+    assert [job.has("_condor_stdout") for job in small] == [b"%d\n" % number for number in range(5)]
+    assert large.ends() == 0
+    assert large.has("copy") == content
+
+
+def test_what_it_prints_is_seen_while_it_runs(splits: Callable[..., Split], tmp_path: Path) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    job = split.job(f"echo first; while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; echo last")
+    eventually(
+        lambda: (job.scratch / "_condor_stdout").exists() and job.has("_condor_stdout") == b"first\n", "its line"
+    )
+    assert job.process.poll() is None
+    (tmp_path / "go").touch()
+    assert job.ends() == 0
+    assert job.has("_condor_stdout") == b"first\nlast\n"
+
+
+def test_a_far_half_that_dies_is_given_up_while_the_other_goes_on(splits: Callable[..., Split], tmp_path: Path) -> None:
+    split = splits()
+    split.relay()
+    first, _ = split.far(0), split.far(1)
+    eventually(lambda: split.alive(0) and split.alive(1), "two nodes")
+    lost = split.job("sleep 60")
+    other = split.job(f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done", node=1)
+    eventually(lambda: split.state()["attempts"] == {"stored": 2}, "two attempts")
+    first.kill()
+    eventually(lambda: split.alive(0) is False, "its death")
+    assert "SubletFarAlive = False" in split.probe().split("- node0")[0]
+    assert "SubletFarReady = True" in split.probe().split("- node0")[1]
+    assert lost.process.poll() is None  # it never ends by itself: the job would be completed, or held
+    lost.remove()
+    assert lost.ends() == 0
+    (tmp_path / "go").touch()
+    assert other.ends() == 0
+
+
+def test_a_node_that_slept_delivers_nothing_of_its_past(splits: Callable[..., Split], tmp_path: Path) -> None:
+    split = splits()
+    split.relay()
+    far = split.far(0)
+    job = split.job(f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; echo late > result")
+    eventually(lambda: split.state()["attempts"] == {"stored": 1}, "an attempt")
+    eventually(lambda: split.state()["nodes"].get("0", {}).get("runs") == 1, "a running job")
+    far.send_signal(signal.SIGSTOP)
+    eventually(lambda: split.alive(0) is False, "its death")
+    job.remove()
+    assert job.ends() == 0
+    (tmp_path / "go").touch()
+    far.send_signal(signal.SIGCONT)
+    eventually(lambda: split.alive(0), "its new life under another epoch")
+    assert not (job.scratch / "result").exists()
+    again = split.job("echo new > result")
+    assert again.ends() == 0
+    assert again.has("result") == b"new\n"
+
+
+def test_a_lost_link_costs_nothing_but_time(splits: Callable[..., Split], tmp_path: Path) -> None:
+    split = splits()
+    relay = split.relay()
+    split.far(0)
+    job = split.job(f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; echo done")
+    eventually(lambda: split.state()["attempts"] == {"stored": 1}, "an attempt")
+    split.noise.rename(tmp_path / "gone")
+    for child in children(relay.pid):
+        os.kill(child, signal.SIGKILL)
+    eventually(lambda: not split.state()["link"], "a lost link")
+    assert "SubletFarReady = False" in split.probe()
+    assert "SubletFarAlive = True" in split.probe()
+    (tmp_path / "go").touch()
+    waiting = split.job("echo waited")
+    (tmp_path / "gone").rename(split.noise)
+    assert job.ends() == 0
+    assert waiting.ends() == 0
+    assert job.has("_condor_stdout") == b"done\n"
+
+
+def test_a_relay_that_is_killed_goes_on_where_it_was(splits: Callable[..., Split], tmp_path: Path) -> None:
+    split = splits()
+    relay = split.relay()
+    split.far(0)
+    job = split.job(f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; echo $$ >> {tmp_path}/starts")
+    eventually(lambda: split.state()["attempts"] == {"stored": 1}, "an attempt")
+    relay.kill()
+    relay.wait()
+    (tmp_path / "go").touch()
+    eventually(lambda: (tmp_path / "starts").exists(), "its end")
+    split.relay()
+    assert job.ends() == 0
+    assert len((tmp_path / "starts").read_text().split()) == 1
+
+
+def test_a_removed_job_is_stopped_on_its_node(splits: Callable[..., Split], tmp_path: Path) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    job = split.job(f"echo $$ > {tmp_path}/pid; exec sleep 60")
+    eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), "a running job")
+    job.remove()
+    assert job.ends() == 0
+    pid = int((tmp_path / "pid").read_text())
+    eventually(lambda: not Path(f"/proc/{pid}").exists(), "its end there")
+    eventually(lambda: files_of(split.spool) <= {"lease", "agent", "alive/0"}, "an empty spool")
+    eventually(lambda: not list((split.near / "attempts").iterdir()), "a relay that forgets")
+
+
+def test_a_starter_that_fails_is_never_the_jobs_end(splits: Callable[..., Split]) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    codes = []
+    for _ in range(3):
+        split.jobs = 0  # the same job, given again
+        job = Job(split, 1, 0, "true", "Broken = True", {}) if not codes else again(split)
+        if len(codes) < 2:
+            eventually(lambda: "slot1_1" in split.probe(), "a request to evict it")
+            job.remove()
+        codes.append(job.ends())
+    assert codes == [0, 0, 1]
+    assert b"the starter is broken" in (job.process.stdout.read() if job.process.stdout else b"")
+
+
+def again(split: Split) -> Job:
+    """The same job in the same slot once more."""
+    import shutil
+
+    shutil.rmtree(split.directory / "scratch1")
+    return Job(split, 1, 0, "true", "Broken = True", {})
+
+
+def test_a_shutdown_ends_the_far_half_and_the_spool_is_gone(splits: Callable[..., Split]) -> None:
+    split = splits()
+    relay = split.relay()
+    far = split.far(0)
+    eventually(lambda: split.alive(0), "a node")
+    (split.spool / "stop").touch()
+    assert far.wait(30) == 0
+    assert near_half.call(split.near, {"op": "clean"}) == {"cleaned": True, "trouble": ""}  # type: ignore[arg-type]
+    assert relay.wait(30) == 0
+    assert not split.spool.exists()
+
+
+def files_of(directory: Path) -> set[str]:
+    return {str(file.relative_to(directory)) for file in directory.rglob("*") if file.is_file()}
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -1,0 +1,139 @@
+"""What the relay knows: who is alive, what may still be delivered, and what is void."""
+
+from __future__ import annotations
+
+import pytest
+
+from sublet.pilots.split.ledger import Attempt, Ledger, Link, Stage
+
+DEAD, GRACE = 8.0, 120.0
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    made = Ledger(2, DEAD, GRACE, Link(False, 0, 0))
+    made.connected(0)
+    return made
+
+
+def beats(ledger: Ledger, number: int, now: float, epoch: str = "e1") -> None:
+    ledger.heard(now)
+    ledger.beat(number, {"epoch": epoch, "node": f"c{number}", "runs": []}, now)
+
+
+def given(ledger: Ledger, name: str = "slot1_1-7.aa", node: int = 0) -> Attempt:
+    return ledger.submit(Attempt(name, name.rpartition(".")[0], node, job="12.0"))
+
+
+def test_a_node_that_was_never_seen_is_neither_alive_nor_dead(ledger: Ledger) -> None:
+    assert ledger.alive(0, 1000) is None
+    assert "SubletFarAlive = undefined" in ledger.probe(1000, 5)
+    assert "SubletFarReady = False" in ledger.probe(1000, 5)
+
+
+def test_a_node_lives_as_long_as_it_beats_while_the_agent_talks(ledger: Ledger) -> None:
+    beats(ledger, 0, 10)
+    ledger.heard(10 + DEAD)
+    assert ledger.alive(0, 10 + DEAD)
+    assert "SubletFarReady = True" in ledger.probe(10 + DEAD, 5)
+    ledger.heard(10 + DEAD + 0.1)
+    assert ledger.alive(0, 10 + DEAD + 0.1) is False
+
+
+def test_a_silent_agent_says_nothing_about_a_node(ledger: Ledger) -> None:
+    beats(ledger, 0, 10)
+    assert ledger.alive(0, 10 + 5 * DEAD)
+    ledger.cut(15)
+    assert ledger.alive(0, 15 + GRACE)
+    assert "SubletFarReady = False" in ledger.probe(20, 5)
+    assert ledger.alive(0, 15 + GRACE + 0.1) is False
+
+
+def test_after_a_new_link_every_node_has_time_to_be_heard(ledger: Ledger) -> None:
+    beats(ledger, 0, 10)
+    ledger.cut(15)
+    ledger.connected(100)
+    assert ledger.alive(0, 100)
+    ledger.heard(100 + DEAD + 0.1)
+    assert ledger.alive(0, 110) is False
+
+
+def test_a_node_of_before_a_restart_is_dead_only_once_it_had_time_to_be_heard() -> None:
+    ledger = Ledger(2, DEAD, GRACE, Link(False, 0, 0), known={0})
+    assert ledger.alive(0, 100) is None
+    ledger.connected(100)
+    assert ledger.alive(0, 100 + DEAD) is None
+    assert ledger.alive(0, 100 + DEAD + 0.1) is False
+    beats(ledger, 0, 120)
+    assert ledger.alive(0, 120)
+
+
+def test_a_dead_node_is_fenced_once_and_what_it_had_is_lost(ledger: Ledger) -> None:
+    beats(ledger, 0, 10)
+    attempt = given(ledger)
+    ledger.stored(attempt.name)
+    ledger.heard(30)
+    assert [node.name for node in ledger.bury(30)] == ["c0"]
+    assert ledger.bury(30) == []
+    assert ledger.orders == [{"op": "fence", "epoch": "e1"}]
+    assert attempt.stage is Stage.LOST
+    assert not ledger.accepts(attempt.name)
+    assert ledger.refused == {"lost": 1}
+
+
+def test_a_woken_node_is_alive_again_only_under_a_new_epoch(ledger: Ledger) -> None:
+    beats(ledger, 0, 10)
+    ledger.heard(30)
+    ledger.bury(30)
+    beats(ledger, 0, 31)
+    assert ledger.alive(0, 31) is False
+    beats(ledger, 0, 32, "e2")
+    assert ledger.alive(0, 32)
+
+
+def test_a_result_is_delivered_once(ledger: Ledger) -> None:
+    attempt = given(ledger)
+    assert ledger.stored(attempt.name)
+    assert not ledger.stored(attempt.name)
+    assert ledger.accepts(attempt.name)
+    assert ledger.delivered(attempt.name) is attempt
+    assert ledger.delivered(attempt.name) is None
+    assert not ledger.accepts(attempt.name)
+    assert not ledger.accepts("slot1_1-7.never")
+
+
+def test_a_result_may_overtake_the_word_that_it_was_stored(ledger: Ledger) -> None:
+    attempt = given(ledger)
+    assert ledger.accepts(attempt.name)
+    assert ledger.delivered(attempt.name) is attempt
+
+
+def test_what_was_revoked_is_killed_on_every_new_link_and_never_delivered(ledger: Ledger) -> None:
+    attempt = given(ledger)
+    ledger.stored(attempt.name)
+    assert ledger.revoke("slot1_1-7") == [attempt]
+    assert ledger.revoke("slot1_1-7") == []
+    assert ledger.orders == [{"op": "kill", "attempt": attempt.name, "node": 0}]
+    assert not ledger.accepts(attempt.name)
+    ledger.forget(attempt.name)
+    assert ledger.orders == []
+
+
+def test_a_job_that_fails_to_start_goes_elsewhere_and_in_the_end_is_held(ledger: Ledger) -> None:
+    for number in range(3):
+        attempt = given(ledger, f"slot1_{number}-7.{number}")
+        assert ledger.failed(attempt.name) is attempt
+        assert ledger.gives_up(attempt) is (number == 2)
+        assert f'SubletFarEvict = "slot1_{number}"' in ledger.probe(1, 5)
+        ledger.revoke(attempt.id)
+
+
+def test_a_node_that_ends_takes_nothing_more_and_is_not_evicted(ledger: Ledger) -> None:
+    ledger.beat(0, {"epoch": "e1", "node": "c0", "ending": "its lifetime is over"}, 1)
+    assert ledger.alive(0, 1)
+    assert "SubletFarReady = False" in ledger.probe(1, 5)
+
+
+def test_a_name_from_the_far_side_can_not_leave_its_string(ledger: Ledger) -> None:
+    ledger.beat(0, {"epoch": "e1", "node": 'x"\nSTART = True\\'}, 1)
+    assert 'SubletFarNode = "xSTART = True"' in ledger.probe(1, 5)
