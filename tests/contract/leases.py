@@ -7,17 +7,21 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sublet.core.annex import Details, Lease
 from sublet.core.job import Program
 from sublet.core.offer import Reason
 from sublet.core.request import Executable, Request
 from sublet.kinds.port import Kind, Way
+from sublet.pilots.access_point import AccessPoint
+from sublet.service.access_points import AccessPointState, Stage
+from sublet.service.annex_status import Heard
 from sublet.service.desk import utc_now
 from sublet.service.leases import Wanted
 from sublet.service.service import Service
-from tests.contract.services import ME, serving
+from sublet.settings import Settings
+from tests.contract.services import ME
 
 CLUSTER = {"cluster": {"kind": "memory", "terms": "predicted", "nodes": 8, "waits": ["0s", "0s", "1s"], "takes": "1h"}}
 TWO = Details(nodes=2, cores=4, lifetime=timedelta(hours=2))
@@ -38,11 +42,32 @@ class PlayedPilot(Kind):
         return "nothing"
 
 
+class PlayedService(Service):
+    """A service whose pilots, and the access point that they would come to, are played."""
+
+    stage: Stage = "stopped"
+    silent: Heard = Heard()
+
+    async def access_point(self, system: str = "") -> AccessPoint:
+        self.own()
+        return cast(AccessPoint, None)
+
+    async def access_point_state(self) -> AccessPointState:
+        return AccessPointState(self.stage, kind="own", url="https://example.org/condor.tar.gz")
+
+    async def stop_pilots(self, lease: str) -> bool:
+        return True
+
+    async def hear(self) -> Heard:
+        return self.silent
+
+
 @contextlib.asynccontextmanager
-async def leasing(home: Path, **settings: Any) -> AsyncIterator[Service]:
+async def leasing(home: Path, **settings: Any) -> AsyncIterator[PlayedService]:
     """A service whose pilots are played."""
     settings.setdefault("platforms", CLUSTER)
-    async with serving(home, **settings) as service:
+    async with PlayedService.open(Settings.load(home, **settings)) as service:
+        assert isinstance(service, PlayedService)
         service.kinds = {**service.kinds, "pilot": PlayedPilot()}
         yield service
 

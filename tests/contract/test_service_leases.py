@@ -11,8 +11,11 @@ from uuid import uuid4
 import pytest
 
 from sublet.core.annex import Annex, Details, Lease, Pilot
+from sublet.core.lease_state import Slots
 from sublet.core.session import Phase
 from sublet.errors import AnnexInUse, BadRequest, LeaseRefused, NoLease, NotFound, NotPending, PersonalOnly
+from sublet.service.annex_status import Heard
+from sublet.service.lease_watch import LeaseWatch
 from sublet.service.leases import NOTHING_SENT, Wanted
 from tests.contract.leases import CLUSTER, TWO, ended, later, lease_when, leasing, made
 from tests.contract.services import ME, OTHER, in_phase, reach
@@ -192,6 +195,42 @@ async def test_nodes_on_which_no_pilot_reports_are_given_back(tmp_path: Path) ->
         await reach(service, session, in_phase(Phase.RUNNING))
         later(service, timedelta(minutes=6))
         assert (await ended(service, lease.id)).why == "It was cancelled by sublet, because no pilot reported."
+
+
+async def test_nodes_of_which_nothing_is_heard_any_more_are_given_back(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        lease = await made(service)
+        session = (await lease_when(service, lease.id, lambda one: bool(one.session))).session
+        await reach(service, session, in_phase(Phase.RUNNING))
+        now = service.now()
+        await service.store.write(lambda tx: tx.pilots.claim(Pilot(lease.id, 0, now, "c0")))
+        still = Slots(lease.id, 0, "c0", 4, 0, 0, 0, 0, now + timedelta(minutes=9), timedelta(seconds=5))
+        service.silent = Heard([still], {})
+        later(service, timedelta(minutes=9))
+        eager = LeaseWatch._listen
+        await eager(service, lease, await service.session(session, ME), [Pilot(lease.id, 0, now, "c0")])
+        assert not (await service.session(session, ME)).cancel_by  # it does not ask, but its slots are heard
+        service.silent = Heard([], {})
+        over = await ended(service, lease.id)
+        assert over.why == "It was cancelled by sublet, because nothing was heard of its nodes any more."
+
+
+async def test_without_htcondor_nothing_is_recorded_and_the_remedy_is_told(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        service.stage = "absent"
+        with pytest.raises(LeaseRefused) as refused:
+            await made(service)
+        assert refused.value.advice == "Possible: sublet annex setup --fetch."
+        assert await service.annexes(ME) == []
+
+
+async def test_how_long_jobs_stay_with_a_lost_node_is_shown(tmp_path: Path) -> None:
+    async with leasing(tmp_path, annex={"job_lease": "7m"}) as service:
+        plan, _ = await service.plan_lease("example", Wanted(TWO), ME)
+        assert [(row.field, row.value, row.source) for row in plan.rows[-2:]] == [
+            ("access point", "own", "what is here"),
+            ("job lease", "7m", "settings"),
+        ]
 
 
 async def test_a_forgotten_session_leaves_what_is_known_of_its_lease(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ async def create(request: Request, ask: LeaseAsk) -> Response:
 async def plan(request: Request, name: Name, ask: LeaseAsk) -> Response:
     """The whole resource request, where each line comes from, what speaks against it, and its cost. Nothing is sent."""
     person = await person_of(request)
-    found, number, notes = await service_of(request).shown_plan(name, _wanted(ask), person)
-    return json_response(plan_view(name, number, found, notes))
+    found, number = await service_of(request).plan_lease(name, _wanted(ask), person)
+    return json_response(plan_view(name, number, found))
 
 
 @router.get("/{name}", response_model=AnnexView, responses=LOOK)
@@ -71,7 +71,7 @@ async def cancel(request: Request, name: Name) -> Response:
     """Take back resource requests that still wait."""
     person = await person_of(request)
     annex, leases = await service_of(request).cancel_lease(name, person)
-    return json_response(annex_view(await service_of(request).recorded(annex, leases)))
+    return json_response(annex_view(await service_of(request).state_of_leases(annex, leases)))
 
 
 @router.post("/{name}/shutdown", response_model=AnnexView, responses=CHANGE)
@@ -79,7 +79,7 @@ async def shutdown(request: Request, name: Name) -> Response:
     """End leases, whatever they are doing; their jobs wait again."""
     person = await person_of(request)
     annex, leases = await service_of(request).shutdown(name, person)
-    return json_response(annex_view(await service_of(request).recorded(annex, leases)))
+    return json_response(annex_view(await service_of(request).state_of_leases(annex, leases)))
 
 
 @router.post("/{name}/rename", response_model=AnnexView, responses=CHANGE)
@@ -131,7 +131,7 @@ def _wanted(ask: LeaseAsk) -> Wanted:
 async def _lease(request: Request, name: str, ask: LeaseAsk, *, more: bool) -> Response:
     person, service = await person_of(request), service_of(request)
     annex, lease, _ = await service.lease(name, _wanted(ask), person, more=more)
-    state = await service.recorded(annex, [lease])
+    state = await service.state_of_leases(annex, [lease])
     return json_response(lease_view(annex, state.leases[0]), 201)
 
 

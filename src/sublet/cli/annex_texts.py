@@ -24,7 +24,6 @@ def planned(plan: PlanView) -> list[str]:
         *lines,
         "",
         f"For its whole lifetime it costs {costs(plan.cost, plan.details.project)}.",
-        *plan.notes,
         *verdict,
     ]
 

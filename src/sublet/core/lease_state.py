@@ -13,8 +13,10 @@ from sublet.core.offer import Predicted
 from sublet.core.session import OVER, Phase, Session
 
 PENDING = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})
+UP = frozenset({Phase.RUNNING, Phase.AVAILABLE})
 LEAST_SILENCE = timedelta(seconds=10)
 MISSED = 3  # updates that a node must miss to be called dead
+SILENT = timedelta(seconds=40)  # how long a pilot that asks every 10 s may not ask
 UNSEEN = timedelta(seconds=60)  # how long a pilot may take until its slots are seen
 
 LeaseWord = Literal["asked", "queued", "starting", "up", "dead", "ending", "ended"]
@@ -90,10 +92,25 @@ class AnnexState:
     trouble: str = ""  # why nodes and jobs can't be told
 
 
-def nodes_of(pilots: Sequence[Pilot], slots: Iterable[Slots], now: datetime) -> tuple[NodeState, ...]:
-    """Each node that a pilot of the lease was on, and how it is."""
+def nodes_of(pilots: Sequence[Pilot], slots: Iterable[Slots] | None, now: datetime) -> tuple[NodeState, ...]:
+    """Each node that a pilot of the lease was on, and how it is; by its pilot's own word where slots can't be told."""
+    if slots is None:
+        return tuple(_by_its_word(pilot, now) for pilot in pilots)
     found = {one.node: one for one in slots}
     return tuple(_node(pilot, found.get(pilot.number), now) for pilot in pilots)
+
+
+def _by_its_word(pilot: Pilot, now: datetime) -> NodeState:
+    if pilot.ended:
+        return NodeState(pilot.number, pilot.node, "ended", heard=pilot.seen, why=pilot.why)
+    silence = now - (pilot.seen or pilot.claimed)
+    if silence < SILENT:
+        return NodeState(pilot.number, pilot.node, "up", heard=pilot.seen)
+    return NodeState(pilot.number, pilot.node, "dead", heard=pilot.seen, why=_silent(silence))
+
+
+def _silent(silence: timedelta) -> str:
+    return f"nothing was heard of it for {round(silence.total_seconds())} s"
 
 
 def _node(pilot: Pilot, slots: Slots | None, now: datetime) -> NodeState:
@@ -115,7 +132,7 @@ def _node(pilot: Pilot, slots: Slots | None, now: datetime) -> NodeState:
         memory=slots.memory,
         gpus=slots.gpus,
         heard=slots.heard,
-        why=f"nothing was heard of it for {round(silence.total_seconds())} s" if dead else "",
+        why=_silent(silence) if dead else "",
     )
 
 

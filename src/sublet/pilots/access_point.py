@@ -84,7 +84,7 @@ async def find_access_point(home: Path, wanted: Wanted, host: str = "") -> Acces
     release = find_release(home / "htcondor")
     own = OwnAccessPoint(home / "ap", release)
     address = _address(own, wanted, host)
-    lease = wanted.lease or (PORTABLE_LEASE if is_portable() else STEADY_LEASE)
+    lease = wanted.lease or usual_lease()
     schedd = None
     if wanted.use != "own" and not (wanted.use == "any" and own.has_jobs()):
         schedd = await find_machine_schedd(Tools(release))
@@ -95,6 +95,11 @@ async def find_access_point(home: Path, wanted: Wanted, host: str = "") -> Acces
         )
     own.settle(address, bind=wanted.bind, port=wanted.port, schedd=schedd is None, lease=lease)
     return own if schedd is None else MachineAccessPoint(own, schedd)
+
+
+def usual_lease() -> timedelta:
+    """How long a job outlives a lost connection to its node by what sort of machine this is, where nobody set it."""
+    return PORTABLE_LEASE if is_portable() else STEADY_LEASE
 
 
 def known_access_point(home: Path) -> OwnAccessPoint | None:

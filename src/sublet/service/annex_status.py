@@ -10,7 +10,7 @@ from datetime import timedelta
 from sublet.core.allocation import Cost, cost_of
 from sublet.core.annex import Annex, Lease
 from sublet.core.lease_state import AnnexState, Jobs, LeaseState, Slots, nodes_of, state_of
-from sublet.core.leasing import Plan, queue_of
+from sublet.core.leasing import queue_of
 from sublet.core.session import Event, Session
 from sublet.core.system import System
 from sublet.errors import SubletError
@@ -18,14 +18,14 @@ from sublet.pilots.access_point import known_access_point
 from sublet.pilots.occupancy import to_jobs, to_occupancy
 from sublet.reach.local import LocalReach
 from sublet.service.desk import Person
-from sublet.service.leases import Leases, Wanted
+from sublet.service.leases import Leases
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
     """What the access point says of nodes and jobs; `trouble` is why it says nothing."""
 
-    slots: Sequence[Slots] = ()
+    slots: Sequence[Slots] | None = None
     jobs: Mapping[str, Jobs] | None = None
     trouble: str = ""
     systems: dict[str, System] = field(default_factory=dict)
@@ -45,35 +45,29 @@ class AnnexStatus(Leases):
         annex, leases = await self.leases(name, person)
         if name == annex.name:
             leases = [lease for lease in leases if lease.ended is None]
-        return await self._annex_state(annex, leases, await self.hear())
+        return await self.state_of_leases(annex, leases)
 
     async def annex_history(self, name: str, person: Person) -> tuple[AnnexState, list[Event]]:
         """All leases that a name means, and what happened to them."""
         annex, leases = await self.leases(name, person)
         ids = [id for lease in leases for id in (lease.id, lease.session) if id]
         found = await self.store.read(lambda tx: [event for id in ids for event in tx.events.after(session=id)])
-        return await self.recorded(annex, leases), sorted(found, key=lambda event: event.id)
+        return await self.state_of_leases(annex, leases), sorted(found, key=lambda event: event.id)
 
     async def hear(self) -> Heard:
         """Ask the access point, if there is one."""
-        point = await asyncio.to_thread(known_access_point, self.settings.home)
-        if point is None:
-            return Heard(trouble="there is no access point yet: sublet annex setup")
-        here = LocalReach("access point")
         try:
+            if self.point is None and not await asyncio.to_thread(known_access_point, self.settings.home):
+                return Heard(trouble="there is no access point yet; `sublet annex setup` makes one")
+            point, here = await self.access_point(), LocalReach("access point")
             slots, jobs = await asyncio.gather(here.run(to_occupancy(point.gathering)), here.run(to_jobs(point.tools)))
         except SubletError as error:
             return Heard(trouble=error.message)
         return Heard(slots, jobs)
 
-    async def recorded(self, annex: Annex, leases: Sequence[Lease]) -> AnnexState:
-        """Some leases as they are recorded; the access point is not asked."""
-        return await self._annex_state(annex, leases, Heard())
-
-    async def shown_plan(self, name: str, wanted: Wanted, person: Person) -> tuple[Plan, int, tuple[str, ...]]:
-        """A resource request as it is shown: with its number, and what else to know."""
-        plan, number = await self.plan_lease(name, wanted, person)
-        return plan, number, ()
+    async def state_of_leases(self, annex: Annex, leases: Sequence[Lease]) -> AnnexState:
+        """Some leases of an annex."""
+        return await self._annex_state(annex, leases, await self.hear())
 
     async def _live(self, annex: Annex) -> list[Lease]:
         leases = await self.store.read(lambda tx: tx.leases.list(annex.id))
@@ -87,7 +81,8 @@ class AnnexStatus(Leases):
     async def _lease_state(self, lease: Lease, heard: Heard) -> LeaseState:
         session = await self.session_of(lease)
         pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
-        nodes = nodes_of(pilots, [one for one in heard.slots if one.lease == lease.id], self.now())
+        slots = None if heard.slots is None else [one for one in heard.slots if one.lease == lease.id]
+        nodes = nodes_of(pilots, slots, self.now())
         state, why = state_of(lease, session, nodes)
         return LeaseState(lease, state, why, session, nodes, await self._cost(lease, session, heard))
 

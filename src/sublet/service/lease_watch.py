@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sublet.core.annex import Lease, Pilot
+from sublet.core.lease_state import SILENT, UP, nodes_of
 from sublet.core.session import OVER, Phase, Session
 from sublet.service.annex_status import AnnexStatus
 from sublet.service.desk import Person
@@ -15,14 +17,15 @@ EVERY = timedelta(seconds=1)
 UNSENT = timedelta(minutes=5)  # how long a lease may take to be sent, by this process or another
 UNCLAIMED = timedelta(minutes=5)  # how long nodes that run may take until a pilot asks for its configuration
 GONE = timedelta(seconds=20)  # how long a session may go on when its last pilot has ended
-UP = frozenset({Phase.RUNNING, Phase.AVAILABLE})
 
 
 @dataclass
 class LeaseWatch(AnnexStatus):
     """Looks at every lease that has not ended, once in a while, and at once when the service has started."""
 
+    _began: datetime | None = None  # when this service first looked: what it could not hear before is no silence
     _looked: datetime | None = None
+    _listening: dict[str, asyncio.Task[None]] = field(default_factory=dict)  # lease → is it really silent?
 
     async def look_after(self, now: datetime) -> None:
         """Look at all leases, if it is time for that."""
@@ -30,6 +33,7 @@ class LeaseWatch(AnnexStatus):
         if self._looked and now - self._looked < EVERY:
             return
         first, self._looked = self._looked is None, now
+        self._began = self._began or now
         for lease in await self.store.read(lambda tx: tx.leases.live()):
             if lease.id not in self.making:
                 await self._look_at(lease, now, first=first)
@@ -55,8 +59,24 @@ class LeaseWatch(AnnexStatus):
         """A multi-node job whose first node died never ends by itself: end what has no pilot left."""
         pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
         if why := without_pilots(pilots, session.started or now, now):
-            await self.store.write(lambda tx: self._cancel(tx, session.id, _because(why)))
-            await self.tell()
+            await self._release(session, why)
+        elif silent(pilots, self._began or now, now) and lease.id not in self._listening:
+            task = asyncio.create_task(self._listen(lease, session, pilots), name=f"lease {lease.id}")
+            self._listening[lease.id] = task
+            task.add_done_callback(lambda _: self._listening.pop(lease.id, None))
+
+    async def _listen(self, lease: Lease, session: Session, pilots: list[Pilot]) -> None:
+        """Pilots that no longer ask may still work: only when the access point hears nothing either are they gone."""
+        heard = await self.hear()
+        if heard.slots is None:
+            return
+        slots = [one for one in heard.slots if one.lease == lease.id]
+        if all(node.state in ("dead", "ended") for node in nodes_of(pilots, slots, self.now())):
+            await self._release(session, "nothing was heard of its nodes any more")
+
+    async def _release(self, session: Session, why: str) -> None:
+        await self.store.write(lambda tx: self._cancel(tx, session.id, _because(why)))
+        await self.tell()
 
 
 def without_pilots(pilots: list[Pilot], started: datetime, now: datetime) -> str:
@@ -65,6 +85,12 @@ def without_pilots(pilots: list[Pilot], started: datetime, now: datetime) -> str
         return "no pilot reported" if now - started >= UNCLAIMED else ""
     ends = [pilot.ended for pilot in pilots if pilot.ended]
     return "its pilots were gone" if len(ends) == len(pilots) and now - max(ends) >= GONE else ""
+
+
+def silent(pilots: list[Pilot], began: datetime, now: datetime) -> bool:
+    """Whether none of the pilots that should be there has asked for long, although it could have."""
+    there = [pilot for pilot in pilots if pilot.ended is None]
+    return bool(there) and all(now - max(pilot.seen or pilot.claimed, began) >= SILENT for pilot in there)
 
 
 def _because(why: str) -> Person:

@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from sublet.core.amounts import duration_iso
+from sublet.core.amounts import duration_iso, duration_text
 from sublet.core.annex import Annex, Details, Lease, check_name
-from sublet.core.lease_state import PENDING
-from sublet.core.leasing import YOU, Plan, Sources, plan, system_of
+from sublet.core.lease_state import PENDING, UP
+from sublet.core.leasing import YOU, Plan, Row, Sources, plan, system_of
 from sublet.core.pilot import MEANING
 from sublet.core.session import OVER, EndKind, OfferSet, Phase, Session
 from sublet.errors import (
@@ -25,6 +25,7 @@ from sublet.errors import (
     NotPending,
     SubletError,
 )
+from sublet.pilots.access_point import usual_lease
 from sublet.service.annexes import Annexes, annex_named, whole
 from sublet.service.desk import Person, log
 from sublet.service.faults import point
@@ -62,7 +63,22 @@ class Leases(Annexes):
         system = await asyncio.to_thread(self._known, chosen)
         live = await self.store.read(lambda tx: [lease for lease in tx.leases.live() if lease.details.system == chosen])
         made = plan(sources, system, today=self.now().date(), jobs=len(live) + 1)
-        return replace(made, details=replace(made.details, system=chosen)), number
+        return replace(made, rows=(*made.rows, *await self._point_rows())), number
+
+    async def _point_rows(self) -> list[Row]:
+        """What an access point decides: where jobs wait, and for how long they stay with a node that is lost."""
+        state = await self.access_point_state()
+        if state.stage in ("absent", "fetching"):
+            nearest = "sublet annex setup --fetch" if state.url else "sublet annex setup"
+            message = state.failure.message if state.failure else "There is no HTCondor on this machine."
+            return [Row("access point", "none", "", "sublet annex setup", "error", "", message, nearest)]
+        use, lease = self.settings.annex.use, self.settings.annex.job_lease
+        whose, why = (state.kind or use, "what is here") if use == "any" else (use, "settings")
+        length = duration_text(lease or state.lease or usual_lease())
+        return [
+            Row("access point", whose, why, "[annex] use"),
+            Row("job lease", length, "settings" if lease else "this sort of machine", "[annex] job_lease"),
+        ]
 
     async def _sources(self, name: str, wanted: Wanted, person: Person) -> tuple[Sources, int]:
         """Where details come from, the first word first: you, what it is to be like, the template, the last time."""
@@ -89,6 +105,7 @@ class Leases(Annexes):
         made, _ = await self.plan_lease(name, wanted, person)
         if made.refused:
             raise _refusal(made)
+        await self.access_point(made.details.system)
         id = str(uuid4())
         self.making.add(id)
         try:
@@ -199,7 +216,11 @@ class Leases(Annexes):
         return annex, await self._again(live)
 
     async def _shut_down(self, lease: Lease, person: Person) -> None:
+        """Order its pilots to end, so that its jobs wait again at once; then cancel what is left of its session."""
         session = await self.session_of(lease)
+        if session and session.phase in UP:
+            await self.stop_pilots(lease.id)
+            session = await self.session_of(lease)
         await self._give_up(lease, session, person)
 
     async def _give_up(self, lease: Lease, session: Session | None, person: Person) -> None:

@@ -45,7 +45,7 @@ def details_view(details: Details) -> DetailsView:
     return DetailsView(**{one.name: getattr(details, one.name) for one in fields(details)})
 
 
-def plan_view(annex: str, number: int, plan: Plan, notes: tuple[str, ...] = ()) -> PlanView:
+def plan_view(annex: str, number: int, plan: Plan) -> PlanView:
     """A resource request, before anything is sent."""
     return PlanView(
         annex=annex,
@@ -54,7 +54,6 @@ def plan_view(annex: str, number: int, plan: Plan, notes: tuple[str, ...] = ()) 
         details=details_view(plan.details),
         rows=tuple(RowView(**asdict(row)) for row in plan.rows),
         cost=cost_view(plan.cost),
-        notes=notes,
     )
 
 

@@ -70,7 +70,6 @@ class PlanView:
     details: DetailsView  # filled in
     rows: tuple[RowView, ...]
     cost: CostView
-    notes: tuple[str, ...] = ()  # in words
 
 
 @dataclass(frozen=True, kw_only=True)
