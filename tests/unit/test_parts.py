@@ -74,6 +74,8 @@ def test_parts_run_while_one_runs_or_waits_after_another_has_ended() -> None:
     assert together([over, lost]).state is State.UNKNOWN
     assert together([runs, lost]).state is State.RUNNING
     assert "1 are unknown: not in the queue" in together([runs, lost]).condition
+    held = state(State.QUEUED, condition="paused: held in the queue")
+    assert together([over, held, held]).condition == "paused: held in the queue"
 
 
 def test_the_whole_lasts_from_the_first_start_to_the_last_end() -> None:

@@ -35,7 +35,7 @@ def job(*argv: str, seconds: float = 60, **changes: object) -> tuple[Job, Wish]:
 
 
 def laid_out(place: Path, made: Job, wish: Wish, key: str = "key") -> Path:
-    place.mkdir(exist_ok=True)
+    place.mkdir(exist_ok=True, parents=True)
     for name in ("work", "data", "tmp"):
         (place / name).mkdir(exist_ok=True)
     (place / "program").write_text(program(made, key, wish, grace=timedelta(seconds=1)))

@@ -8,10 +8,10 @@ OWN = Manners(timedelta(seconds=30), timedelta(seconds=5), timedelta(minutes=5),
 
 
 def test_a_site_can_only_lower_what_a_guest_does() -> None:
-    said = "poll 2m\nlook 1s\nsurvey 1m # too often\ncalls 0.5\nsessions 3\ninteractive no\npull no\n"
+    said = "poll 2m\nlook 1s\nsurvey 1m # too often\ncalls 0.5\nsessions 3\nparts 4\ninteractive no\npull no\n"
     found = OWN.lowered(said)
     assert (found.poll, found.look, found.survey) == (timedelta(minutes=2), OWN.look, OWN.survey)
-    assert (found.calls, found.sessions, found.interactive, found.pull) == (0.5, 3, False, False)
+    assert (found.calls, found.sessions, found.parts, found.interactive, found.pull) == (0.5, 3, 4, False, False)
     assert "the site's settings: at most 3 of your sessions wait or run at once" in found.notes
     assert OWN.lowered("calls 100\npoll 1s\ninteractive yes\n") == OWN
     modest = Manners(pull=False, interactive=False, sessions=2)

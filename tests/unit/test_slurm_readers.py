@@ -35,15 +35,6 @@ def test_reservations_are_read_alike_from_every_version(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_jobs_are_read_alike_from_every_version(version: str) -> None:
-    jobs = read.read_jobs(recorded(version, "jobs"))
-    waiting = jobs["wrap"]
-    assert waiting.code == 0
-    assert waiting.queue in ("compute", "shared")
-    assert waiting.start
-
-
-@pytest.mark.parametrize("version", VERSIONS)
 def test_a_planned_start_is_read_whatever_stands_behind_it(version: str) -> None:
     said = recorded(version, "testonly").splitlines()
     planned = read.read_plan(said[1])
@@ -51,6 +42,16 @@ def test_a_planned_start_is_read_whatever_stands_behind_it(version: str) -> None
     assert planned.tzinfo is UTC
     assert planned.date() == datetime(2026, 11, 15).date()
     assert read.read_plan(said[5]) is None
+
+
+def test_limits_on_what_is_submitted_are_read_by_account_and_by_qos() -> None:
+    said = "alpha|40||\nbeta|||\ngamma|9|5|\n"
+    assert read.read_accounts(said) == ("alpha", "beta", "gamma")
+    assert read.read_submits(said) == {"alpha": 40, "gamma": 5}
+    assert read.read_accounts("alpha\nbeta\n") == ("alpha", "beta"), "as an older survey kept them"
+    assert read.read_largest_array({"MaxArraySize": "1001"}) == 1001
+    assert read.read_largest_array({"MaxArraySize": "0"}) == 0
+    assert read.read_largest_array({}) > 1
 
 
 def test_no_reservation_is_none() -> None:
@@ -111,50 +112,6 @@ def test_a_time_limit_is_read_in_each_of_its_forms(text: str, hours: float | Non
 )
 def test_gpus_are_counted(text: str, number: int) -> None:
     assert read.gpus(text) == number
-
-
-def test_the_queue_is_read_by_the_names_of_the_jobs() -> None:
-    rows = read.read_queue(recorded("22.05.8", "squeue"))
-    assert rows["held-job"].state == "PENDING"
-    assert rows["held-job"].reason == "JobHeldUser"
-    assert rows["held-job"].start is None
-    assert rows["odd|name"].state == "FAILED"
-    assert rows["odd|name"].start == datetime(2026, 11, 15, 23, 54, 28, tzinfo=UTC)
-
-
-def test_of_two_jobs_with_one_name_the_one_that_is_there_counts() -> None:
-    rows = read.read_queue("1|RUNNING|None|N/A|N/A|q|c1|k\n2|COMPLETED|None|N/A|N/A|q|c1|k\n")
-    assert rows["k"].id == "1"
-
-
-def test_accounting_says_who_cancelled() -> None:
-    rows = read.read_past("5|CANCELLED by 20003|0:15|2026-11-15T23:54:11|2026-11-15T23:54:12|debug|c1|key\n")
-    assert (rows["key"].state, rows["key"].by, rows["key"].code, rows["key"].signal) == ("CANCELLED", "20003", 0, 15)
-
-
-def test_accounting_that_is_disabled_says_nothing() -> None:
-    assert read.read_past("Slurm accounting storage is disabled\n") == {}
-
-
-def test_a_record_that_was_cut_off_is_none() -> None:
-    assert read.read_record('{"kind":"exited","code":0,"by":""') is None
-    assert read.read_record("") is None
-
-
-def test_looks_are_told_apart_by_key() -> None:
-    end = (
-        '{"kind":"exited","code":3,"by":"","detail":"","started":10.5,"ended":12.0,"job":"7","node":"c1",'
-        '"times":"0m1.25s 0m0.25s","peak":1048576,"oom":false}'
-    )
-    text = f'a\tcr\t7\t60\t7\t10.5\t\t\t\t{end}\nb\nc\tc\t8\t60\t\t\t\t"it\'s me"\t\t\n'
-    looks = read.read_looks(text, ["a", "b", "c", "d"])
-    assert looks["a"].record
-    assert looks["a"].record.code == 3
-    assert looks["a"].record.usage.cpu == 1.5
-    assert looks["a"].ends == datetime.fromtimestamp(70.5, UTC)
-    assert not looks["b"].claimed
-    assert looks["c"].cancel == "it's me"
-    assert not looks["d"].claimed
 
 
 def test_results_keep_whatever_is_in_their_names() -> None:

@@ -10,6 +10,7 @@ import pytest
 from sublet.core.job import State
 from sublet.core.session import EndKind
 from sublet.errors import PlatformUnreachable
+from sublet.platforms.slurm_job import far
 from sublet.platforms.slurm_pace import Pace
 from sublet.platforms.slurm_watch import Watch
 from sublet.reach.port import Command, Outcome
@@ -38,24 +39,40 @@ class Site:
         return [command.reader(self._answer(command.argv)) for command in commands]
 
     def _answer(self, argv: tuple[str, ...]) -> Outcome:
-        name = "look" if argv[0] == "sh" else argv[0]
+        name = {far("look"): "look", far("join"): "join"}[argv[2]] if argv[0] == "sh" else argv[0]
         self.asked.append(name)
         if name == "squeue":
-            rows = [f"7|{state}|None|N/A|N/A|q|c1|{key}" for key, state in self.queue.items()]
+            rows = [_row(key, state) for key, state in self.queue.items()]
             return Outcome(1 if self.trouble else 0, "\n".join(rows).encode(), self.trouble.encode())
         if name == "look":
-            return Outcome(0, "".join(self.files.get(key, key) + "\n" for key in argv[5:]).encode(), b"")
+            asked = [
+                name for key in argv[5:] for name in (key, *(one for one in self.files if one.startswith(f"{key}/")))
+            ]
+            return Outcome(0, "".join(self.files.get(key, key) + "\n" for key in asked).encode(), b"")
+        if name == "join":
+            return Outcome(0, b"0 all is well\n", b"")
         return Outcome(0, self.past.encode() if name == "sacct" else b"", b"")
 
     def has(self, key: str, flags: str = "cr", code: int | None = None) -> None:
         """Put a session's directory there."""
         end = "" if code is None else json.dumps({**END, "code": code})
-        self.files[key] = "\t".join([key, flags, "7", "60", "7", "10.0", "", "", "", end])
+        self.files[key] = "\t".join([key, flags, "7", "60", "7", "10.0", "", "", "", end, "", ""])
+
+    def has_parts(self, key: str, *codes: int | None) -> None:
+        """Put the directory of a session in parts there, each with its exit code, if it has ended."""
+        self.files[key] = "\t".join([key, "c", "7", "60", *[""] * 6, str(len(codes)), ""])
+        for number, code in enumerate(codes):
+            self.has(f"{key}/{number}", "cr" if code is not None else "c", code)
 
     async def ask(self, watch: Watch, *keys: str) -> list[State]:
         """Their states."""
         states = await watch.ask(self, "/root", keys)  # type: ignore[arg-type]
         return [states[key].state for key in keys]
+
+
+def _row(key: str, state: str) -> str:
+    name, _, part = key.partition("/")
+    return f"7|{part or 'N/A'}|{state}|None|N/A|N/A|q|c1|{name}"
 
 
 async def test_many_jobs_are_one_call_and_asking_again_is_none() -> None:
@@ -168,3 +185,45 @@ async def test_a_session_that_was_cleaned_is_unknown_though_the_queue_still_show
     del site.files["k"]
     watch.cleaned("k")
     assert await site.ask(watch, "k") == [State.UNKNOWN]
+
+
+async def test_a_thousand_parts_are_one_call_and_their_results_are_put_together_once() -> None:
+    site, watch = Site(), Watch("far", every=0, look=0, patience=0)
+    site.has_parts("k", *[None] * 1000)
+    site.queue = {f"k/{number}": "RUNNING" if number < 10 else "PENDING" for number in range(1000)}
+    states = await watch.ask(site, "/root", ["k"])  # type: ignore[arg-type]
+    assert states["k"].state is State.RUNNING
+    assert states["k"].condition.startswith("of 1000 parts 10 run, 990 wait")
+    assert states["k"].until
+    assert (site.execs, site.asked) == (1, ["squeue", "look"])
+    site.has_parts("k", *[0] * 1000)
+    assert await site.ask(watch, "k", "k") == [State.ENDED] * 2
+    assert await site.ask(watch, "k") == [State.ENDED]
+    assert site.asked.count("join") == 1
+    watch.forget("k")
+    assert not watch.knows("k")
+    assert not watch.knows("k/999")
+
+
+async def test_a_part_that_was_lost_is_asked_for_and_the_others_count() -> None:
+    site, watch = Site(), Watch("far", every=0, look=0, patience=0)
+    site.has_parts("k", 0, None, 0)
+    site.has("k/1", "cr")
+    assert await site.ask(watch, "k") == [State.UNKNOWN]
+    site, watch = Site(), Watch("far", every=0, look=0, patience=0)
+    site.has_parts("k", 0, None, 0)
+    site.past = "7_1|NODE_FAIL|0:0|Unknown|Unknown|q|c1|k\n"
+    states = await watch.ask(site, "/root", ["k"])  # type: ignore[arg-type]
+    assert states["k"].end
+    assert (states["k"].end.kind, states["k"].end.code) == (EndKind.EXITED, 0), "the others did its work"
+    assert states["k"].end.detail.startswith("part 1 of 3: node-lost")
+    assert site.asked.count("sacct") == 1
+
+
+async def test_parts_that_were_submitted_after_the_queue_was_seen_wait() -> None:
+    site, watch = Site(), Watch("far", every=1000, look=0, patience=0)
+    await site.ask(watch, "other")
+    site.has_parts("k", None, None)
+    watch.submitted("k", parts=2)
+    assert await site.ask(watch, "k") == [State.QUEUED]
+    assert site.asked.count("squeue") == 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from sublet.core.job import JobState, State
 from sublet.core.parts import INCOMPLETE, ranges
-from sublet.core.session import End, EndKind, Usage
+from sublet.core.session import PAUSED, End, EndKind, Usage
 
 WORST = (  # what a whole is called by when its parts ended in several ways, the first that there is
     EndKind.CANCELLED,
@@ -60,6 +60,9 @@ def _state(parts: Sequence[JobState]) -> State:
 
 def _condition(parts: Sequence[JobState]) -> str:
     """How many do what; and in words what holds up the first that is held up."""
+    held = [part.condition for part in parts if part.state is not State.ENDED]
+    if all(condition.startswith(PAUSED) for condition in held):
+        return held[0]
     counted = Counter(part.state for part in parts)
     words = {State.RUNNING: "run", State.QUEUED: "wait", State.UNKNOWN: "are unknown", State.ENDED: "have ended"}
     told = ", ".join(f"{counted[state]} {word}" for state, word in words.items() if counted[state])

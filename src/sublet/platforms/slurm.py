@@ -28,7 +28,7 @@ from pydantic import AfterValidator, Field, PrivateAttr
 from sublet.core.job import Job, JobState, State
 from sublet.core.offer import Answer, Offer, Reason
 from sublet.core.probe import Live
-from sublet.core.request import Compute, Range, Request
+from sublet.core.request import Request
 from sublet.core.session import CONTINUED, HELD, RELEASED, STOPPED, Phase
 from sublet.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable, QueueFull
 from sublet.platforms import slurm_commands as to
@@ -42,7 +42,7 @@ from sublet.platforms.slurm_home import Fetched
 from sublet.platforms.slurm_job import far, inside, packed, program
 from sublet.platforms.slurm_manners import Manners
 from sublet.platforms.slurm_offers import Site
-from sublet.platforms.slurm_options import Account, Wish, comment, flags, wrong
+from sublet.platforms.slurm_options import Account, Wish, flags, wrong
 from sublet.platforms.slurm_pace import Pace
 from sublet.platforms.slurm_probe import probe
 from sublet.platforms.slurm_survey import Surveyor
@@ -124,6 +124,9 @@ class Slurm(Remote):
         default=True,
         description="Whether images of registries may be fetched by Apptainer on the login host; else they are sent.",
     )
+    parts: int = Field(
+        default=20, ge=1, le=1000, description="The most jobs of an array that one bag is cut into; 1: no arrays."
+    )
     fresh: Duration = Field(default=timedelta(minutes=5), description="How long a survey is good for.")
     _home: Path = PrivateAttr()
     _watch: Watch = PrivateAttr()
@@ -192,7 +195,7 @@ class Slurm(Remote):
 
     def _heed(self) -> None:
         """Behave as the settings say, and as the site's own file asks."""
-        own = Manners(self.poll, self.look, self.fresh, self.calls, pull=self.pulls)
+        own = Manners(self.poll, self.look, self.fresh, self.calls, parts=self.parts, pull=self.pulls)
         self._manners = own.lowered(self._surveyor.site_file)
         self._watch.heed(self._manners.poll.total_seconds(), self._manners.look.total_seconds())
         self._pace.heed(self._manners.calls)
@@ -221,9 +224,10 @@ class Slurm(Remote):
             said = f"{self.name} has no queue {named} that can be used; it has: {names}."
             return Answer(reasons=(Reason("urn:not-supported", "platform", said, nearest=names, platform=self.name),))
         wishes, reasons = offering.fitting(request, site, queues, self.name, offering.beginning(request, now))
+        account = self._account(request.project, request.qos)
+        wishes = [wish.cut(self._parts(request, wish, site, account)) for wish in wishes]
         await self._pace.take(len(wishes))
         try:
-            account = self._account(request.project, request.qos)
             plans = await self.reach.run_all([to.to_plan(flags(wish, account)) for wish in wishes])
         except LoginNeeded as error:
             note = f"; by the survey of {site.as_of:%Y-%m-%d %H:%M} UTC, because a login is needed: {error.advice}"
@@ -233,6 +237,11 @@ class Slurm(Remote):
             found = [self._offer(request, wish, plan, ways[0], site, now) for wish, plan in asked]
         reasons += [one for one in found if isinstance(one, Reason)]
         return offering.answer([one for one in found if isinstance(one, Offer)], reasons)
+
+    def _parts(self, request: Request, wish: Wish, site: Site, account: Account) -> int:
+        """In how many parts: as many as the kind wants, the settings allow, and the site takes."""
+        most = offering.most_parts(site, wish.queue, account, self._watch.count())
+        return min(request.parts, self._manners.parts, most)
 
     def _offer(self, request: Request, wish: Wish, plan: Any, way: str, site: Site, now: datetime) -> Offer | Reason:
         words = plan.stderr.decode("utf-8", "replace")
@@ -324,13 +333,15 @@ class Slurm(Remote):
         words = (
             *flags(wish, self._account(job.project, job.qos)),
             *(("--no-kill",) if job.program.outlives_nodes else ()),
-            f"--output={root.replace('%', '%%')}/sessions/{key}/slurm.log",
+            f"--output={root.replace('%', '%%')}/sessions/{key}/{'slurm-%a' if job.parts > 1 else 'slurm'}.log",
         )
         await self._pace.take()
         outcome = await self.reach.run(to.to_submit(root, key, (*words, "--open-mode=append"), packed(contents)))
         self._check_submitted(outcome)
         if outcome.text.split()[:1] != ["known"] or not self._watch.knows(key):
-            self._watch.submitted(key, outcome.text.split()[-1])  # what was seen before is what it was before
+            self._watch.submitted(
+                key, outcome.text.split()[-1], job.parts
+            )  # what was seen before is what it was before
         await asyncio.to_thread(remove_tree, spool)
         return key
 
@@ -350,22 +361,8 @@ class Slurm(Remote):
         await self._look_around()
         site = self._surveyor.site()
         queues = offering.open_to(site, job.queue or self.queue, job.project or self.project, self.reservation)
-        shape, count = job.shape, len(job.nodes) or job.count
-        amounts = Compute(
-            nodes=Range(count, count),
-            cores=Range(shape.cores, shape.cores),
-            memory=Range(shape.memory, shape.memory),
-            gpus=Range(shape.gpus, shape.gpus),
-        )
-        request = Request(None, amounts, duration=max(timedelta(seconds=1), job.until - datetime.now(UTC)))
-        wishes, reasons = offering.fitting(request, site, queues, self.name, job.begin)
-        if not wishes and not queues:
-            raise PlatformRefused(platform=self.name, why="it has no queue that can be used")
-        if not wishes and not job.queue:
-            raise PlatformRefused(platform=self.name, why=reasons[0].message)
-        best = wishes[0] if wishes else offering.wish_for(request, queues[0], site.nodes, job.begin)
-        after = await self._ids(job.after)
-        return replace(best.named(job.nodes, comment(job.person, job.name)), after=after)
+        wish = offering.wish_of(job, site, queues, self.name, datetime.now(UTC))
+        return replace(wish, after=await self._ids(job.after))
 
     def _files(self, job: Job, key: str, wish: Wish) -> dict[str, bytes]:
         """What is written into the session's directory."""
@@ -379,6 +376,8 @@ class Slurm(Remote):
             inside(path, self.name, "the session's directory")
         files = {f"work/{inside(name, self.name)}": data for name, data in job.program.files.items()}
         own = {"job.sh": far("job"), "program": text, "owner": f"{self._owner}\n", "duration": f"{wish.seconds}\n"}
+        if job.parts > 1:
+            own["parts"] = f"{job.parts}\n"
         return files | {name: content.encode("utf-8", "surrogateescape") for name, content in own.items()}
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
@@ -401,10 +400,9 @@ class Slurm(Remote):
         look = self._watch.look(id)
         if state.state is State.ENDED or not look.claimed or (look.ends and until <= look.ends + timedelta(seconds=1)):
             return
-        row = await self.reach.run(to.to_limit(look.id)) if look.id else None
-        minutes = 0
-        if row and row.start and row.end and until + self.grace > row.end:
-            minutes = -(-(until + timedelta(minutes=1) - row.start) // timedelta(minutes=1))
+        rows = await self.reach.run(to.to_limit(look.id)) if look.id else ()
+        starts = [row.start for row in rows if row.start and row.end and until + self.grace > row.end]
+        minutes = -(-(until + timedelta(minutes=1) - min(starts)) // timedelta(minutes=1)) if starts else 0
         await self.reach.run_all(to.to_extend(self.name, root, id, look.id, round(until.timestamp()), minutes))
 
     async def pause(self, id: str) -> str:
@@ -427,14 +425,18 @@ class Slurm(Remote):
     # What they leave
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
-        """Part of what it printed."""
+        """Part of what it printed; of several parts, while they run, of the first that runs and those before it."""
         if (fetched := self._fetched(key)).there:
             return await asyncio.to_thread(fetched.output, stream, offset, limit)
         path = f"{await self.session_directory(key)}/{stream}"
+        look = self._watch.look(key)
         try:
-            return await self.reach.read(path, offset, limit)
+            if look.parts == 1 or look.joined:
+                return await self.reach.read(path, offset, limit)
         except PlatformRefused:
-            return b""  # it has printed nothing yet, or was cleaned away
+            if look.claimed:
+                return b""  # it has printed nothing yet, or was cleaned away
+        return await self.reach.run(to.to_output(await self.root(), key, stream, offset, limit))
 
     async def results(self, key: str) -> Sequence[ResultFile]:
         """The files in its working directory."""

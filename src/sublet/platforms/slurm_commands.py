@@ -9,8 +9,10 @@ from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
+from sublet.core.together import Joined
 from sublet.errors import DiskFull, PlatformRefused, PlatformUnreachable, SubletError
 from sublet.platforms import slurm_readers as read
+from sublet.platforms import slurm_rows as rows
 from sublet.platforms.machine import TOOLS
 from sublet.platforms.port import ResultFile
 from sublet.platforms.slurm_job import far
@@ -25,7 +27,8 @@ AWAY = re.compile(  # the controller is away, restarting, or has too much to do:
     r"|communication connection failure|connection reset|slurmdbd: .* refused",
     re.IGNORECASE,
 )
-ACCOUNTS = 'sacctmgr --noheader --parsable2 show assoc user="$(id -un)" format=account'
+ACCOUNTS = 'sacctmgr --noheader --parsable2 show assoc user="$(id -un)" format=account,maxsubmit,grpsubmit'
+QOS = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name,maxsubmitpu,grpsubmit")
 MOVE_END = 'cd "$1" && printf "%s\\n" "$2" >until.part && mv until.part until'
 WANTED = tuple(tool for tool in TOOLS if tool != "docker")  # its daemon is not for users of a cluster
 LOOKED_AT = 200  # sessions in one command
@@ -75,6 +78,7 @@ def to_survey(root: str, tools: Sequence[str] = (), site_file: str = "/dev/null"
         "reservations": Command(("scontrol", "show", "reservation", "--oneliner"), as_is),
         "config": Command(("scontrol", "show", "config"), as_is),
         "accounts": Command(("sh", "-c", ACCOUNTS), as_is, seconds=20),
+        "qos": Command(QOS, as_is, seconds=20),
         "tools": Command(script("tools", *tools), as_is),
         "site": Command(("head", "-c", "10000", "--", site_file), as_is),
         "room": Command(("df", "-Pk", root), as_is),
@@ -103,15 +107,15 @@ def to_find(root: str, key: str) -> Command[bool]:
 
 
 def to_queue(platform: str) -> Command[dict[str, Row]]:
-    """The person's own jobs, those that ended a moment ago too."""
-    argv = ("squeue", "--me", "--noheader", "--states=all", f"--format={read.QUEUE_FORMAT}")
-    return Command(argv, reading(platform, read.read_queue))
+    """The person's own jobs, each part of an array for itself; those that ended a moment ago too."""
+    argv = ("squeue", "--me", "--noheader", "--array", "--states=all", f"--format={rows.QUEUE_FORMAT}")
+    return Command(argv, reading(platform, rows.read_queue))
 
 
 def to_look(platform: str, root: str, keys: Sequence[str]) -> Iterator[Command[dict[str, Look]]]:
     """What the directories of these sessions say."""
     for some in _parts(keys):
-        reader = reading(platform, partial(read.read_looks, keys=some))
+        reader = reading(platform, partial(rows.read_looks, keys=some))
         yield Command(script("look", root, *some), reader)
 
 
@@ -124,11 +128,11 @@ def _parts(keys: Sequence[str]) -> Iterator[tuple[str, ...]]:
 def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[dict[str, Row]]]:
     """What Slurm still knows of jobs that left the queue; what it can't tell is left out."""
     jobs = [
-        Command(("scontrol", "show", "job", "--oneliner", id), lambda said: read.read_jobs(said.text)) for id in ids
+        Command(("scontrol", "show", "job", "--oneliner", id), lambda said: rows.read_jobs(said.text)) for id in ids
     ]
     past = ("sacct", "--allocations", "--noheader", "--parsable2", "--starttime=now-30days")
-    words = (*past, f"--format={read.PAST_FORMAT}", f"--name={','.join(keys)}")
-    accounting = Command(words, lambda said: read.read_past(said.text), seconds=30)
+    words = (*past, f"--format={rows.PAST_FORMAT}", f"--name={','.join(keys)}")
+    accounting = Command(words, lambda said: rows.read_past(said.text), seconds=30)
     return [*jobs, accounting]
 
 
@@ -145,15 +149,31 @@ def to_extend(platform: str, root: str, key: str, id: str, until: int, minutes: 
     return [Command(words, reading(platform, str)) for words in ([limit, own] if minutes else [own])]
 
 
-def to_limit(id: str) -> Command[Row | None]:
-    """A job as the queue has it: when it ends by Slurm's limit."""
-    argv = ("squeue", "--noheader", f"--jobs={id}", f"--format={read.QUEUE_FORMAT}")
-    return Command(argv, lambda said: next(iter(read.read_queue(said.text).values()), None))
+def to_limit(id: str) -> Command[tuple[Row, ...]]:
+    """A job, or the parts of one, as the queue has it: when it ends by Slurm's limit."""
+    argv = ("squeue", "--noheader", "--array", f"--jobs={id}", f"--format={rows.QUEUE_FORMAT}")
+    return Command(argv, lambda said: tuple(rows.read_queue(said.text).values()))
 
 
 def to_pause(platform: str, root: str, key: str, what: str) -> Command[list[str]]:
     """Pause it, or let it go on: `queued`, `running`, both in part, or neither if it is over."""
     return Command(script("pause", root, key, what), reading(platform, str.split))
+
+
+def to_join(root: str, key: str) -> Command[Joined]:
+    """Put together what the parts of a session left."""
+    return Command(script("join", f"{root}/sessions/{key}"), _joined, seconds=600)
+
+
+def _joined(outcome: Outcome) -> Joined:
+    failed = Joined(words=f"the parts' results could not be put together: {outcome.complaint}")
+    return failed if outcome.code else rows.read_joined(outcome.text) or failed
+
+
+def to_output(root: str, key: str, stream: str, offset: int, limit: int) -> Command[bytes]:
+    """What the parts of a session have printed."""
+    words = script("output", f"{root}/sessions/{key}", stream, str(offset), str(limit))
+    return Command(words, lambda said: said.stdout)
 
 
 def to_results(root: str, key: str) -> Command[tuple[ResultFile, ...]]:

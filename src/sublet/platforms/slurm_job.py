@@ -46,6 +46,7 @@ def program(
         "warn": min(round(job.warn.total_seconds()), seconds // 2),
         "grace": min(round(grace.total_seconds()), seconds // 4),
         "first": first,
+        "joins": int(bool(job.program.join)),
         "missing": json.dumps(f"{first[:300]}: no such program is there"),
     }
     variables = {
@@ -71,6 +72,7 @@ def program(
         _function("links", links),
         _function("environment", [f"export {_variable(name)}={_word(value)}" for name, value in variables.items()]),
         _function("program", ["exec " + " ".join(map(_word, job.program.argv))]),
+        _function("join", ["exec " + " ".join(map(_word, job.program.join))] if job.program.join else []),
     ]
     return "\n".join(lines) + "\n"
 

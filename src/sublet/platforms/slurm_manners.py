@@ -6,6 +6,7 @@ The file is plain text that everybody can read, by default `/etc/sublet/site`, w
     survey 30m        # how long a survey is good for
     calls 0.5         # how many times a second Slurm is called in the long run
     sessions 20       # how many sessions of one person may wait or run at once
+    parts 10          # of how many jobs one bag may be
     interactive no    # nothing is reached from outside
     pull no           # no images are fetched on the login host
 """
@@ -30,6 +31,7 @@ class Manners:
     survey: timedelta = timedelta(0)
     calls: float = float("inf")
     sessions: int | None = None  # of one person, at once; None: as many as Slurm takes
+    parts: int = 1000  # of one bag
     interactive: bool = True
     pull: bool = True
     notes: tuple[str, ...] = field(default=(), compare=False)  # what the site asks for, and what can't be understood
@@ -51,6 +53,7 @@ LOWER: Mapping[str, Callable[[Any, Any], Any]] = {
     "survey": max,
     "calls": min,
     "sessions": _fewer,
+    "parts": min,
     "interactive": lambda ours, theirs: ours and theirs,
     "pull": lambda ours, theirs: ours and theirs,
 }
@@ -76,6 +79,7 @@ READ: Mapping[str, Callable[[str], Any]] = {
     "survey": parse_duration,
     "calls": _rate,
     "sessions": parse_count,
+    "parts": parse_count,
     "interactive": _yes,
     "pull": _yes,
 }
@@ -85,6 +89,7 @@ WORDS: Mapping[str, str] = {
     "survey": "it is surveyed at most every {}",
     "calls": "Slurm is called at most {} times a second",
     "sessions": "at most {} of your sessions wait or run at once",
+    "parts": "a bag is of at most {} jobs",
     "interactive": "interactive sessions are allowed: {}",
     "pull": "images may be fetched on its login host: {}",
 }

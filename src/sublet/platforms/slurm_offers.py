@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sublet.core.amounts import duration_text, memory_text
+from sublet.core.job import Job
 from sublet.core.offer import Answer, Offer, Predicted, Reason, Shape
-from sublet.core.request import Request, Window
+from sublet.core.request import Compute, Range, Request, Window
 from sublet.core.windows import last_start, windows_of
-from sublet.platforms.slurm_options import Wish
+from sublet.errors import PlatformRefused
+from sublet.platforms.slurm_options import Account, Wish, comment
 from sublet.platforms.slurm_readers import SiteNode, SiteQueue, SiteReservation, by_queue
 
 HORIZON = timedelta(days=400)
 AT_ONCE = 4  # queues that are asked for one request, at most
 LIMIT = "urn:resource-limit"
+USUAL_QOS = "normal"  # what Slurm takes where nobody names one
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,9 @@ class Site:
     queues: tuple[SiteQueue, ...] = ()
     reservations: tuple[SiteReservation, ...] = ()
     accounts: tuple[str, ...] = ()
+    submits: Mapping[str, int] = field(default_factory=dict)  # account → jobs that one may have there at a time
+    qos_submits: Mapping[str, int] = field(default_factory=dict)  # the same by QOS
+    largest_array: int = 1
 
 
 def listens(request: Request) -> bool:
@@ -82,6 +88,34 @@ def wish_for(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], begi
         longest=queue.max_time,
         begin=begin,
     )
+
+
+def most_parts(site: Site, queue: str, account: Account, there: int) -> int:
+    """Of how many parts an array may be that is submitted beside so many jobs that are there."""
+    own = next((one.qos for one in site.queues if one.name == queue), "")
+    accounts = [account.project] if account.project else site.accounts
+    limits = [site.submits[name] for name in accounts if name in site.submits]
+    limits += [site.qos_submits[name] for name in (account.qos or USUAL_QOS, own) if name in site.qos_submits]
+    return max(1, min([site.largest_array, *(limit - there for limit in limits)]))
+
+
+def wish_of(job: Job, site: Site, queues: Sequence[SiteQueue], platform: str, now: datetime) -> Wish:
+    """What is asked of Slurm for a job, which was offered before."""
+    shape, count = job.shape, len(job.nodes) or job.count
+    amounts = Compute(
+        nodes=Range(count, count),
+        cores=Range(shape.cores, shape.cores),
+        memory=Range(shape.memory, shape.memory),
+        gpus=Range(shape.gpus, shape.gpus),
+    )
+    request = Request(None, amounts, duration=max(timedelta(seconds=1), job.until - now))
+    wishes, reasons = fitting(request, site, queues, platform, job.begin)
+    if not wishes and not queues:
+        raise PlatformRefused(platform=platform, why="it has no queue that can be used")
+    if not wishes and not job.queue:
+        raise PlatformRefused(platform=platform, why=reasons[0].message)
+    best = wishes[0] if wishes else wish_for(request, queues[0], site.nodes, job.begin)
+    return best.named(job.nodes, comment(job.person, job.name)).cut(job.parts)
 
 
 def _most(nodes: Iterable[SiteNode], of: Callable[[SiteNode], int], limit: int | None) -> int:
@@ -160,13 +194,22 @@ def offer_for(
         nodes=(),
         shape=Shape(wish.cores, wish.memory, wish.gpus),
         terms=Predicted(p10=start, p50=start, p90=start, samples=0, as_of=now),
-        why=f"earliest in {wish.queue}{note}",
+        why=f"earliest in {wish.queue}{in_parts(wish)}{note}",
         queue=wish.queue,
         qos=request.qos,
         project=request.project,
         count=wish.nodes,
         begin=window.start if window and window.start > now else None,
+        parts=wish.parts,
     )
+
+
+def in_parts(wish: Wish) -> str:
+    """That it is made of several jobs, and what each of them has."""
+    if wish.parts == 1:
+        return ""
+    cores = "1 core" if wish.cores == 1 else f"{wish.cores} cores"
+    return f", in {wish.parts} parts with {cores} and {duration_text(wish.time)} each"
 
 
 def refusal(wish: Wish, words: str, site: Site, platform: str, now: datetime) -> Reason:

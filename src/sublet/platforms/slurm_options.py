@@ -40,6 +40,7 @@ class Wish:
     names: tuple[str, ...] = ()  # exact nodes
     comment: str = ""
     after: tuple[str, ...] = ()  # Slurm's ids of jobs that must end well first
+    parts: int = 1  # of a job array, each with all of the above
 
     @property
     def seconds(self) -> int:
@@ -49,6 +50,10 @@ class Wish:
     def named(self, names: tuple[str, ...], comment: str) -> Wish:
         """The same on exact nodes, with a comment."""
         return replace(self, names=names, comment=comment)
+
+    def cut(self, parts: int) -> Wish:
+        """The same for each of so many parts."""
+        return replace(self, parts=parts)
 
     @property
     def limit(self) -> timedelta:
@@ -93,6 +98,7 @@ def _said(wish: Wish, account: Account) -> Iterator[tuple[str, object]]:
     yield "comment", wish.comment
     yield "dependency", ":".join(["afterok", *wish.after]) if wish.after else ""
     yield "kill-on-invalid-dep", "yes" if wish.after else ""
+    yield "array", f"0-{wish.parts - 1}" if wish.parts > 1 else ""
 
 
 def _name(word: str) -> str:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sublet.core.offer import Node
-from sublet.core.session import Usage
 from sublet.platforms.port import ResultFile
-from sublet.platforms.slurm_states import Look, Record, Row
 
 MIB = 1 << 20
 NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE"})
 NODE_FORMAT = "%N|%R|%c|%z|%m|%G|%T"
-QUEUE_FORMAT = "%A|%T|%r|%S|%e|%P|%N|%j"
-PAST_FORMAT = "JobIDRaw,State,ExitCode,Start,End,Partition,NodeList,JobName"
+LARGEST_ARRAY = 1000  # parts that an array may have where Slurm doesn't say otherwise
 AWAY = re.compile(r"(^|\+)(down|drain|fail|maint|future|unk|err|inval|blocked)")  # one that sleeps can be woken
 
 
@@ -73,6 +69,11 @@ def moment(text: str) -> datetime | None:
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:
         return None
+
+
+def at(seconds: float) -> datetime:
+    """A time from its seconds since the epoch."""
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def length(text: str) -> timedelta | None:
@@ -185,8 +186,21 @@ def read_config(text: str) -> dict[str, str]:
 
 
 def read_accounts(text: str) -> tuple[str, ...]:
-    """The accounts in `sacctmgr -nP show assoc format=account`."""
-    return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+    """The accounts in `sacctmgr -nP show assoc format=account,…`."""
+    return tuple(dict.fromkeys(line.strip().partition("|")[0] for line in text.splitlines() if line.strip()))
+
+
+def read_submits(text: str) -> dict[str, int]:
+    """How many jobs may be submitted at a time, by account or QOS, in lines of a name and such limits."""
+    lines = [line.strip().split("|") for line in text.splitlines() if line.strip()]
+    limits = {name: [most for word in words if (most := count(word)) is not None] for name, *words in lines}
+    return {name: min(some) for name, some in limits.items() if some}
+
+
+def read_largest_array(config: Mapping[str, str]) -> int:
+    """How many parts an array may have."""
+    most = count(config.get("MaxArraySize", ""))
+    return LARGEST_ARRAY if most is None else most
 
 
 def read_words(text: str) -> dict[str, str]:
@@ -200,125 +214,6 @@ def read_plan(stderr: str) -> datetime | None:
     return moment(found[1]) if found else None
 
 
-def read_queue(text: str) -> dict[str, Row]:
-    """The jobs in `squeue`, by their names; of two with one name, the one that is still there."""
-    rows: dict[str, Row] = {}
-    for line in text.splitlines():
-        parts = line.split("|", 7)
-        if len(parts) == 8:
-            id, state, reason, start, end, queue, nodes, name = (part.strip() for part in parts)
-            row = Row(id, name, state, reason, moment(start), moment(end), queue, nodes)
-            if not (name in rows and rows[name].active):
-                rows[name] = row
-    return rows
-
-
-def read_past(text: str) -> dict[str, Row]:
-    """The jobs in `sacct -X -P`, by their names."""
-    rows: dict[str, Row] = {}
-    for line in text.splitlines():
-        parts = line.split("|", 7)
-        if len(parts) == 8:
-            id, said, exit, start, end, queue, nodes, name = (part.strip() for part in parts)
-            state, _, by = said.partition(" by ")
-            code, signal = _exit(exit)
-            rows[name] = Row(id, name, state.split()[0], "", moment(start), moment(end), queue, nodes, code, signal, by)
-    return rows
-
-
-def read_jobs(text: str) -> dict[str, Row]:
-    """The jobs in `scontrol show job -o`, by their names."""
-    rows: dict[str, Row] = {}
-    for said in map(pairs, text.splitlines()):
-        if said.get("JobName"):
-            code, signal = _exit(said.get("ExitCode", ""))
-            rows[said["JobName"]] = Row(
-                said["JobId"],
-                said["JobName"],
-                said["JobState"],
-                said.get("Reason", ""),
-                moment(said.get("StartTime", "")),
-                moment(said.get("EndTime", "")),
-                said.get("Partition", ""),
-                said.get("NodeList", ""),
-                code,
-                signal,
-            )
-    return rows
-
-
-def _exit(text: str) -> tuple[int | None, int]:
-    found = re.fullmatch(r"(\d+):(\d+)", text)
-    return (int(found[1]), int(found[2])) if found else (None, 0)
-
-
-def read_looks(text: str, keys: Sequence[str]) -> dict[str, Look]:
-    """What the directories of these sessions say, as `look.sh` prints it."""
-    looks = dict.fromkeys(keys, Look())
-    for line in text.split("\n"):
-        key, *parts = line.split("\t")
-        if key in looks and len(parts) == 9:
-            looks[key] = _look(*parts)
-    return looks
-
-
-def _look(
-    flags: str, id: str, duration: str, ran: str, began: str, until: str, cancel: str, warning: str, end: str
-) -> Look:
-    start = float(began) if re.fullmatch(r"\d+(\.\d+)?", began) else None
-    return Look(
-        claimed="c" in flags,
-        ran="r" in flags,
-        timed="t" in flags,
-        termed="k" in flags,
-        paused="p" in flags,
-        id=ran or id,
-        began=_at(start) if start else None,
-        ends=_at(max(start + (count(duration) or 0), count(until) or 0)) if start else None,
-        cancel=_text(cancel) if cancel else None,
-        warning=warning,
-        record=read_record(end),
-    )
-
-
-def _text(said: str) -> str:
-    try:
-        return str(json.loads(said))
-    except ValueError:
-        return ""
-
-
-def _at(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
-
-
-def read_record(text: str) -> Record | None:
-    """A job's own record of its end; None if there is none, or only a part."""
-    try:
-        said = json.loads(text)
-        wall = max(0.0, said["ended"] - said["started"])
-        usage = Usage(round(wall, 3), _seconds(said.get("times", "")), int(said.get("peak", 0)))
-        return Record(
-            said["kind"],
-            said["code"],
-            said["by"],
-            said["detail"],
-            _at(said["started"]),
-            _at(said["ended"]),
-            str(said["job"]),
-            said.get("node", ""),
-            bool(said.get("oom")),
-            usage,
-        )
-    except (ValueError, KeyError, TypeError):
-        return None
-
-
-def _seconds(times: str) -> float:
-    """The sum of what the shell's `times` prints: `0m1.20s 0m0.30s`."""
-    return round(sum(int(m) * 60 + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", times)), 3)
-
-
 def read_results(stdout: bytes) -> tuple[ResultFile, ...]:
     """The files that `results.sh` lists, by their names."""
     files = []
@@ -326,7 +221,7 @@ def read_results(stdout: bytes) -> tuple[ResultFile, ...]:
         size, _, rest = entry.decode("utf-8", "surrogateescape").partition(" ")
         seconds, _, name = rest.partition(" ")
         if name:
-            files.append(ResultFile(name.removeprefix("./"), int(size), _at(float(seconds))))
+            files.append(ResultFile(name.removeprefix("./"), int(size), at(float(seconds))))
     return tuple(sorted(files, key=lambda file: file.path))
 
 

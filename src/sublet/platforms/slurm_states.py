@@ -7,11 +7,12 @@ went away) is Slurm's to say. Where neither says anything, the answer is *unknow
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from signal import Signals
 
 from sublet.core.job import JobState, State
 from sublet.core.session import HELD, STOPPED, End, EndKind, Usage, paused
+from sublet.core.together import Joined
 
 HELD_BY_USER = "JobHeldUser"
 ELSEWHERE = "someone on the system itself, not through Sublet"
@@ -70,6 +71,9 @@ class Look:
     cancel: str | None = None  # who wanted it stopped
     warning: str = ""
     record: Record | None = None
+    lasts: timedelta | None = None  # from its beginning
+    parts: int = 1  # of a session: how many it has, each with a look of its own
+    joined: Joined | None = None  # of a session in parts: their results are together
     words: str = field(default="", compare=False)  # Slurm's last words about it
 
     @property
@@ -110,6 +114,21 @@ ENDS: dict[str, tuple[EndKind, str]] = {
     "LAUNCH_FAILED": (EndKind.NOT_STARTED, "Slurm could not launch it"),
     "RECONFIG_FAIL": (EndKind.NOT_STARTED, "its nodes could not be made ready"),
 }
+
+
+def part_of(key: str, number: int) -> str:
+    """What one part of a session is called: no session's key has a slash in it."""
+    return f"{key}/{number}"
+
+
+def jobs_of(key: str, parts: int) -> list[str]:
+    """What is watched for a session: itself, or each of its parts."""
+    return [key] if parts == 1 else [part_of(key, number) for number in range(parts)]
+
+
+def session_of(job: str) -> str:
+    """The session that a job is a part of."""
+    return job.partition("/")[0]
 
 
 def judge(look: Look, row: Row | None) -> JobState | None:

@@ -80,6 +80,9 @@ class Surveyor:
             queues=read.read_queues(said.get("queues", "")),
             reservations=read.read_reservations(said.get("reservations", "")),
             accounts=read.read_accounts(said.get("accounts", "")),
+            submits=read.read_submits(said.get("accounts", "")),
+            qos_submits=read.read_submits(said.get("qos", "")),
+            largest_array=read.read_largest_array(read.read_config(said.get("config", ""))),
         )
 
     def survey(self, site: Site, queues: set[str], reservation: str) -> Survey:

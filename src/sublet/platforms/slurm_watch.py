@@ -10,25 +10,33 @@ import asyncio
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 from sublet.core.job import JobState, State
+from sublet.core.together import together
 from sublet.errors import PlatformUnreachable
 from sublet.platforms import slurm_commands as to
-from sublet.platforms.slurm_states import Look, Row, awaited, judge, settle
+from sublet.platforms.slurm_states import Look, Row, awaited, jobs_of, judge, session_of, settle
 from sublet.reach.port import Reach
 
 SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # how a session's job is called
 ASKED_LATELY = 900.0  # seconds for which a job that nobody asks for is still watched
 REMEMBERED = 5000  # ends
 AT_ONCE = 50  # jobs that Slurm's memory is asked for at a time
+JOINED = 4  # sessions in parts that are put together at a time
+SUBMITTED = JobState(State.QUEUED, condition="submitted")
 AGAIN = 300.0  # seconds until it is asked again for one that it doesn't know
 SLOWEST = 16  # times the usual pause, while the scheduler is in trouble
 
 
 class Watch:
-    """The states of one platform's jobs, by their keys."""
+    """The states of one platform's jobs, by their keys.
+
+    Each part of a session in parts is a job like any other, called KEY/N, until they are put together as the session's.
+    """
 
     def __init__(self, platform: str, every: float, look: float, patience: float) -> None:
         """Nothing is known yet."""
@@ -52,16 +60,17 @@ class Watch:
 
     def under_way(self) -> int:
         """How many sessions wait or run, as far as is known."""
-        active = {name for name, row in self._rows.items() if row.active and SESSION.fullmatch(name)}
-        known = {key for key, state in self._states.items() if state.state in (State.QUEUED, State.RUNNING)}
+        rows = {session_of(job) for job, row in self._rows.items() if row.active}
+        active = {name for name in rows if SESSION.fullmatch(name)}
+        known = {session_of(key) for key, state in self._states.items() if state.state in (State.QUEUED, State.RUNNING)}
         return len(active | known)
 
-    def submitted(self, key: str, id: str = "") -> None:
+    def submitted(self, key: str, id: str = "", parts: int = 1) -> None:
         """A job was submitted just now: it waits, whatever an older view of the queue shows."""
         self.forget(key)
         self._submitted[key] = time.monotonic()
-        self._looks[key] = Look(claimed=True, id=id if id.isdigit() else "")
-        self._states[key] = JobState(State.QUEUED, condition="submitted")
+        self._looks[key] = Look(claimed=True, id=id if id.isdigit() else "", parts=parts)
+        self._states[key] = SUBMITTED
 
     def stir(self) -> None:
         """Something was done to a job: look anew the next time that someone asks."""
@@ -73,8 +82,10 @@ class Watch:
 
     def forget(self, key: str) -> None:
         """Know nothing of it any more."""
+        jobs = {key, *jobs_of(key, self.look(key).parts)}
         for known in (self._asked, self._looks, self._states, self._submitted, self._gone, self._recalled):
-            known.pop(key, None)
+            for job in jobs & known.keys():
+                known.pop(job)
 
     def cleaned(self, key: str) -> None:
         """Its directory is gone: it is unknown from now on, though the queue may still show its last moments."""
@@ -86,9 +97,9 @@ class Watch:
         """What was last seen of its files."""
         return self._looks.get(key, Look())
 
-    def row(self, key: str) -> Row | None:
-        """What was last seen of it in the queue."""
-        return self._rows.get(key)
+    def count(self) -> int:
+        """How many jobs were in the queue when it was last seen."""
+        return sum(row.active for row in self._rows.values())
 
     async def ask(self, reach: Reach, root: str, keys: Sequence[str]) -> dict[str, JobState]:
         """Their states, as fresh as a good guest can have them."""
@@ -116,9 +127,11 @@ class Watch:
         rows = await self._see(reach, root, keys, queue_due, now)
         if rows is not None:
             self._rows = rows
-        unsettled = [key for key in keys if not self._judge(key)]
+        jobs = [job for key in keys for job in self._jobs(key)]
+        unsettled = [job for job in jobs if not self._over(job) and not self._judge(job)]
         if queue_due or new:
-            await self._recall(reach, [key for key in unsettled if self._late(key, now)], now)
+            await self._recall(reach, [job for job in unsettled if self._late(job, now)], now)
+        await self._put_together(reach, root, [key for key in keys if self._looks[key].parts > 1])
         self._trim()
 
     def _watched(self, now: float) -> list[str]:
@@ -149,10 +162,10 @@ class Watch:
 
     def _judge(self, key: str) -> bool:
         """Whether what was seen says how it is."""
-        row, look = self._rows.get(key), self._looks[key]
-        if key in self._cleaned and not look.claimed:
+        row, look, session = _of(key, self._rows), self._looks[key], session_of(key)
+        if session in self._cleaned and not look.claimed:
             row = None
-        if self._submitted.get(key, float("-inf")) >= self._queued_at and not (row and row.active) and not look.ran:
+        if self._submitted.get(session, float("-inf")) >= self._queued_at and not (row and row.active) and not look.ran:
             return True  # the queue was seen before it was submitted
         state = judge(look, row)
         if state:
@@ -165,7 +178,7 @@ class Watch:
         look = self._looks[key]
         if look.record or now - self._gone.setdefault(key, now) >= self._patience:
             return True
-        self._states[key] = awaited(look, self._rows.get(key)) if look.ran else settle(look)
+        self._states[key] = awaited(look, _of(key, self._rows)) if look.ran else settle(look)
         return False
 
     async def _recall(self, reach: Reach, keys: Sequence[str], now: float) -> None:
@@ -174,14 +187,39 @@ class Watch:
         kept: dict[str, Row] = {}
         if some:
             self._recalled.update(dict.fromkeys(some, now))
-            ids = [id for key in some if (id := self._looks[key].id)]
-            for rows in reversed(await reach.run_all(to.to_remember(ids, some))):
+            sessions = list(dict.fromkeys(map(session_of, some)))
+            ids = [id for key in sessions if (id := self._looks[key].id)]
+            for rows in reversed(await reach.run_all(to.to_remember(ids, sessions))):
                 kept |= rows
         for key in keys:
-            row, look = kept.get(key), self._looks[key]
+            row, look = _of(key, kept), self._looks[key]
             self._states[key] = (judge(look, row) if row else None) or settle(look)
 
+    async def _put_together(self, reach: Reach, root: str, keys: Sequence[str]) -> None:
+        """The states of sessions in parts; of those whose parts have all ended, first the results."""
+        ended = [key for key in keys if all(map(self._over, self._jobs(key))) and not self._looks[key].joined][:JOINED]
+        answers = await reach.run_all([to.to_join(root, key) for key in ended]) if ended else []
+        for key, joined in zip(ended, answers, strict=True):
+            self._looks[key] = replace(self._looks[key], joined=joined)
+        for key in keys:
+            self._states[key] = together([self._part(job) for job in self._jobs(key)], self._looks[key].joined)
+
+    def _jobs(self, key: str) -> list[str]:
+        return jobs_of(key, self._looks[key].parts)
+
+    def _part(self, job: str) -> JobState:
+        """How a part is doing, and when its time is over: its whole time is still to come, if it waits."""
+        state, look = self._states.get(job, SUBMITTED), self._looks.get(job)
+        if state.state is State.ENDED or look is None or look.lasts is None:
+            return state
+        return replace(state, until=look.ends or datetime.now(UTC) + look.lasts)
+
     def _trim(self) -> None:
-        ended: Iterable[str] = (key for key in self._states if self._over(key))
+        ended: Iterable[str] = (key for key in self._states if key == session_of(key) and self._over(key))
         for key in list(islice(ended, max(0, len(self._states) - REMEMBERED))):
             self.forget(key)
+
+
+def _of(job: str, rows: Mapping[str, Row]) -> Row | None:
+    """The row of a job; of a part that has none of its own, the one that speaks of all."""
+    return rows.get(job) or rows.get(session_of(job))

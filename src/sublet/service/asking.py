@@ -180,6 +180,9 @@ class Asking(Desk):
     async def _shared(self, request: Request, candidates: Sequence[Candidate]) -> dict[str, Answer]:
         """What platforms that we don't own answer, before anything is locked."""
         answers: dict[str, Answer] = {}
+        if candidates and (executable := request.executable):
+            parts = self.kinds[executable.kind].parts(executable, request.compute.cores.min)
+            request = replace(request, parts=parts)
         for candidate in candidates:
             platform = self.platforms_by_name[candidate.platform]
             if platform.terms == "booked":

@@ -154,10 +154,14 @@ async def jobs_before(desk: Desk, session: Session, platform: Platform) -> tuple
 
 
 async def _chain(desk: Desk, session: Session, platform: Platform) -> tuple[str, ...] | None:
-    """The jobs of all that it waits for, if its platform has them and can wait for them itself."""
+    """The jobs of all that it waits for, if its platform has them and can wait for them itself.
+
+    Not for one in parts: how that ended is only known when what they left is put together.
+    """
     ids = [one.id for one in await _found(desk, session) if one.open]
     others = await desk.store.read(lambda tx: [tx.sessions.get(id) for id in ids])
-    jobs = [one.job for one in others if one and one.job and one.offer.platform == session.offer.platform]
+    there = [one for one in others if one and one.offer.platform == session.offer.platform and one.offer.parts == 1]
+    jobs = [one.job for one in there if one.job]
     return tuple(jobs) if platform.chains and len(jobs) == len(ids) else None
 
 

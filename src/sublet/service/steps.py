@@ -116,6 +116,7 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
         duration=session.offer.duration,
         mounts=mounts_of(request, place),
         tools=(await desk.survey(session.offer.platform)).tools,
+        parts=session.offer.parts,
         secret=desk.secret(session.id) if way.interactive or way.asks else "",
         base_url=f"/connect/{session.id}/",
         callback=await desk.callback(session.offer.platform) if way.asks else None,
@@ -136,6 +137,7 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
         count=session.offer.count,
         begin=session.offer.begin,
         after=await jobs_before(desk, session, platform),
+        parts=session.offer.parts,
     )
 
 
@@ -167,8 +169,8 @@ async def _queued(desk: Desk, session: Session, platform: Platform) -> Step:
     started = state.started or now
     changes = {"condition": state.condition, "started": started, "connectors": connectors}
     if session.until is None:  # others' queues start it when they do: its time runs from then
-        changes["until"] = started + session.offer.duration
-        session = replace(session, until=started + session.offer.duration)
+        session = replace(session, until=state.until or started + session.offer.duration)
+        changes["until"] = session.until
     return Step(phase, _look_again(desk, session), f"session.{phase.lower()}", changes=changes)
 
 
@@ -184,6 +186,8 @@ async def running(desk: Desk, session: Session) -> Step:
         return await _being_cancelled(desk, session, platform, state)
     if state.state is State.UNKNOWN:
         return _unknown(desk, session)
+    if state.until:  # its parts begin when they do, and each has the whole time
+        session = replace(session, until=state.until)
     if session.until and now >= session.until + GRACE:
         await platform.cancel([session.job], "sublet, because its time was over")
         return Step(due=now + RETRY, changes={"condition": "its time is over; it is being stopped"})
@@ -195,7 +199,8 @@ async def running(desk: Desk, session: Session) -> Step:
         words = f"{paused(STOPPED)}; {words}"
     event = "session.warned" if warned and session.condition != words else ""
     connectors = _connectors(session, state) or session.connectors
-    return Step(None, _look_again(desk, session), event, words, changes={"condition": words, "connectors": connectors})
+    changes = {"condition": words, "connectors": connectors, "until": session.until}
+    return Step(None, _look_again(desk, session), event, words, changes=changes)
 
 
 async def releasing(desk: Desk, session: Session) -> Step:

@@ -3,19 +3,31 @@
 
 root=$1 by=$2
 shift 2
+
+never() { # what has its records in this directory, if it has not begun
+    mkdir "$1/ran" 2>/dev/null || return 0
+    IFS= read -r first <cancel
+    now=$(date +%s)
+    printf '{"kind":"cancelled","code":143,"by":%s,"detail":"it had not started","started":%s,"ended":%s,"job":"%s"}' \
+        "$first" "$now" "$now" "$id" >"$1/end.part" && mv "$1/end.part" "$1/end.json"
+}
+
 ids=
 for key; do
     cd "$root/sessions/$key" 2>/dev/null || continue
-    [ -e end.json ] && continue
+    [ -e end.json ] || [ -e joined ] && continue
     (set -C && printf '%s\n' "$by" >cancel) 2>/dev/null
-    id=
+    id= parts=
     [ -r id ] && IFS= read -r id <id
     [ -n "$id" ] || id=$(squeue --me --noheader --name="$key" --format=%A)
-    if mkdir ran 2>/dev/null; then
-        IFS= read -r first <cancel
-        now=$(date +%s)
-        printf '{"kind":"cancelled","code":143,"by":%s,"detail":"it had not started","started":%s,"ended":%s,"job":"%s"}' \
-            "$first" "$now" "$now" "$id" >end.part && mv end.part end.json
+    if [ -r parts ] && read -r parts <parts; then
+        while [ "$parts" -gt 0 ]; do
+            parts=$((parts - 1))
+            mkdir -p "part/$parts"
+            never "part/$parts"
+        done
+    else
+        never .
     fi
     ids="$ids $id"
 done

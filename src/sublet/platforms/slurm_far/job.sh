@@ -7,22 +7,31 @@
 #   unstarted   a kind's word that nothing was run: a kind of end, and why (as JSON), a line each
 #   until       the moved end of its time;  cancel: who wants it stopped;  warning: when it ends, shortly before
 #   end.json    how it ended: made beforehand, so that the end can be told on a full disk, and renamed into place
+#   parts       how many parts there are, if there are several: then this runs as a job array, and each part has its own
+#               ran/, stdout, stderr, warning and end.json in part/N/, and all of them the same work/ and claims/
 #
 # The program runs in the foreground, and a watcher beside it keeps its time. Every process of the program is known by
-# SUBLET_SESSION in its environment, wherever it went on this node.
+# SUBLET_SESSION in its environment (of a part by SUBLET_MARK), wherever it went on this node.
 
 PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}
 export PATH
 cd "$1" || exit 70
-dir=$(pwd)
+dir=$(pwd) part=${SLURM_ARRAY_TASK_ID:-0} parts=1
+[ -r parts ] && read -r parts <parts
+if [ "$parts" -gt 1 ]; then
+    mkdir -p "part/$part" claims && cd "part/$part" || exit 70
+fi
+own=$(pwd)
 mkdir ran || exit 71
 printf '%s\n' "$SLURM_JOB_ID" >ran/id
 date +%s.%N >ran/began
 printf '%s\n' "$(uname -n)" >ran/node
 began=$(date +%s)
 printf '%2000s' '' >end.part
-. ./program
+. "$dir/program"
 PATH=${places:+$places:}$PATH
+mark=SUBLET_SESSION=$session
+[ "$parts" -gt 1 ] && mark=SUBLET_MARK=$session.$part.
 
 termed= scratch=
 trap 'termed=1' TERM
@@ -35,7 +44,7 @@ said() { # the first line of a file, else nothing
 }
 
 marked() {
-    grep -lsF "SUBLET_SESSION=$session" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do printf '%s ' "$pid"; done
+    grep -lsF "$mark" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do printf '%s ' "$pid"; done
 }
 
 signal_all() { # every process of the program; false if there is none
@@ -115,18 +124,18 @@ load() { # modules, where the system has them
 link() { # a part of the session's directory, as the program wants to see it below its working directory
     case $2 in */*) mkdir -p "work/${2%/*}" ;; esac
     [ -d "work/$2" ] && [ ! -L "work/$2" ] && rmdir "work/$2"
-    [ -L "work/$2" ] || ln -s "$dir/$1" "work/$2"
+    [ -L "work/$2" ] || ln -sn "$dir/$1" "work/$2"
     [ "$3" = 1 ] && chmod -R a-w "$1"
 }
 
 point() { # a path of the session's directory to a file that is kept for many
     mkdir -p "${1%/*}"
-    [ -L "$1" ] || ln -s "$2" "$1"
+    [ -L "$1" ] || ln -sn "$2" "$1"
 }
 
 find_program() { # as the system does, without the shell's own words
     case $first in
-        */*) (cd work && [ -f "$first" ] && [ -x "$first" ]) ;;
+        */*) (cd "$dir/work" && [ -f "$first" ] && [ -x "$first" ]) ;;
         *)
             (
                 IFS=:
@@ -139,7 +148,7 @@ find_program() { # as the system does, without the shell's own words
 
 ends() { # when its time is over, in seconds since the epoch
     over=$((began + duration))
-    moved=$(said until)
+    moved=$(said "$dir/until")
     [ "${moved:-0}" -gt "$over" ] && over=$moved
     printf '%s' "$over"
 }
@@ -160,6 +169,7 @@ watch() { # keep its time: warn, stop it at the end; and see to it that a stop b
     while :; do
         [ -n "$stopped" ] && { date +%s >ran/term; nap "$grace"; signal_all KILL; exit 0; }
         now=$(date +%s) over=$(ends)
+        [ -n "$now" ] && [ -n "$over" ] && [ -z "$stopped" ] || continue # a stop meets what is asked here too
         left=$((over - grace - now))
         [ "$left" -le 0 ] && break
         if [ $((left + grace - warn)) -gt 0 ]; then
@@ -181,22 +191,40 @@ run() { # becomes the program; from here on its processes carry the mark
     unset TZ LC_ALL
     LANG=${LANG:-C.UTF-8}
     TMPDIR=$scratch
-    SUBLET_SESSION=$session SUBLET_DATA=$dir/data SUBLET_WARNING=$dir/warning
-    SUBLET_UNTIL=$(clock "$(ends)")
-    export LANG TMPDIR SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL
+    SUBLET_SESSION=$session SUBLET_DATA=$dir/data SUBLET_WARNING=$own/warning
+    SUBLET_UNTIL=$(clock "$(ends)") SUBLET_PART=$part SUBLET_PARTS=$parts
+    export LANG TMPDIR SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL SUBLET_PART SUBLET_PARTS
+    [ "$parts" -gt 1 ] && export "$mark" "SUBLET_CLAIMS=$dir/claims"
     environment
-    cd work || exit 70
+    cd "$dir/work" || exit 70
     program
 }
 
-[ -e cancel ] && finish cancelled 143 "$(said cancel)" '"it had not started"'
+spare() { # the parts that have not begun, when nothing is left for them to do
+    [ -e "$dir/claims/none-left" ] && mkdir "$dir/claims/spared" 2>/dev/null || return 0
+    waiting= other=0
+    while [ "$other" -lt "$parts" ]; do
+        mkdir -p "$dir/part/$other"
+        if mkdir "$dir/part/$other/ran" 2>/dev/null; then
+            now=$(date +%s)
+            printf '{"kind":"exited","code":0,"by":"","detail":"","started":%s,"ended":%s,"job":"%s"}' \
+                "$now" "$now" "${SLURM_ARRAY_JOB_ID}_$other" >"$dir/part/$other/end.part" &&
+                mv "$dir/part/$other/end.part" "$dir/part/$other/end.json"
+            waiting="$waiting ${SLURM_ARRAY_JOB_ID}_$other"
+        fi
+        other=$((other + 1))
+    done
+    [ -z "$waiting" ] || scancel --quiet $waiting >/dev/null 2>&1
+}
+
+[ -e "$dir/cancel" ] && finish cancelled 143 "$(said "$dir/cancel")" '"it had not started"'
 for place in "$local_scratch" "$SLURM_TMPDIR" "$TMPDIR" /tmp; do
     [ -n "$place" ] && [ -d "$place" ] && [ -w "$place" ] && scratch=$(mktemp -d "$place/sublet.XXXXXX") && break
 done
 [ -n "$scratch" ] || scratch=$dir/tmp
 touch stdout stderr
 modules >>slurm.log 2>&1
-links
+(cd "$dir" && links)
 find_program || finish not-started 127 '""' "$missing"
 
 watch &
@@ -207,16 +235,17 @@ kill -s USR1 "$watcher" 2>/dev/null
 [ -e ran/time ] || stop_all 1
 
 if [ -n "$termed" ] || [ -e ran/term ]; then
-    [ -e cancel ] && finish cancelled "$code" "$(said cancel)" '""'
+    [ -e "$dir/cancel" ] && finish cancelled "$code" "$(said "$dir/cancel")" '""'
     spent=$(($(date +%s) - began))
     [ "$spent" -ge $((limit - 10)) ] && finish timeout "$code" '""' "\"Slurm's time limit was reached\""
     [ -e ran/time ] || finish terminated "$code" '""' '""'
 fi
 [ -e ran/time ] && finish timeout "$code" '""' '""'
-[ "$code" = 143 ] && [ -e cancel ] && finish cancelled "$code" "$(said cancel)" '""'
-if [ -s unstarted ]; then
-    { read -r kind; IFS= read -r why; } <unstarted
+[ "$code" = 143 ] && [ -e "$dir/cancel" ] && finish cancelled "$code" "$(said "$dir/cancel")" '""'
+if [ -s "$dir/unstarted" ]; then
+    { read -r kind; IFS= read -r why; } <"$dir/unstarted"
     case $kind in staging-failed) ;; *) kind=not-started ;; esac
     finish "$kind" "$code" '""' "${why:-\"\"}"
 fi
+spare
 finish exited "$code" '""' '""'

@@ -1,5 +1,5 @@
-# What the files of some sessions say, one line each. Arguments: the root directory, then keys. Only the shell's own words
-# are used, so a thousand sessions cost no thousand processes.
+# What the files of some sessions say, one line each, and one for each part of those in parts, as KEY/N. Arguments: the root
+# directory, then keys. Only the shell's own words are used, so a thousand sessions cost no thousand processes.
 
 root=$1
 shift
@@ -8,16 +8,28 @@ said() {
     [ -r "$1" ] && IFS= read -r line <"$1"
     printf '\t%s' "$line"
 }
+records() { # of what has them in this directory, which is the session's or a part's
+    flags=c
+    [ -d "$1/ran" ] && flags=${flags}r
+    [ -e "$1/ran/time" ] && flags=${flags}t
+    [ -e "$1/ran/term" ] && flags=${flags}k
+    [ -e paused ] && flags=${flags}p
+    printf '\t%s' "$flags"
+    for name in id duration "$1/ran/id" "$1/ran/began" until cancel "$1/warning" "$1/end.json" parts joined; do said "$name"; done
+}
 for key; do
     printf '%s' "$key"
+    parts=0
     if cd "$root/sessions/$key" 2>/dev/null; then
-        flags=c
-        [ -d ran ] && flags=${flags}r
-        [ -e ran/time ] && flags=${flags}t
-        [ -e ran/term ] && flags=${flags}k
-        [ -e paused ] && flags=${flags}p
-        printf '\t%s' "$flags"
-        for name in id duration ran/id ran/began until cancel warning end.json; do said "$name"; done
+        records .
+        [ -r parts ] && read -r parts <parts
     fi
     printf '\n'
+    part=0
+    while [ "$part" -lt "$parts" ]; do
+        printf '%s' "$key/$part"
+        records "part/$part"
+        printf '\n'
+        part=$((part + 1))
+    done
 done

@@ -7,20 +7,26 @@ id=
 [ -r id ] && IFS= read -r id <id
 [ -n "$id" ] || id=$(squeue --me --noheader --name="$2" --format=%A)
 [ -n "$id" ] || exit 0
-states=$(squeue --noheader --jobs="$id" --format=%T 2>&1) || case $states in
+rows=$(squeue --noheader --array --jobs="$id" --format='%F %K %T' 2>&1) || case $rows in
     *"Invalid job id"*) exit 0 ;;
-    *) printf '%s\n' "$states" >&2; exit 1 ;;
+    *) printf '%s\n' "$rows" >&2; exit 1 ;;
 esac
-case $states in
-    *PENDING*)
-        scontrol "$verb" "$id" >&2 || exit 1
-        echo queued
-        ;;
-esac
-case $states in
-    *RUNNING* | *STOPPED*)
-        scancel --full --signal="$signal" "$id" >&2 || exit 1
-        case $verb in hold) : >paused ;; *) rm -f paused ;; esac
-        echo running
-        ;;
-esac
+waiting= running=
+while read -r job part state; do # a signal for a part that waits would make scancel try again and again
+    [ "$part" = N/A ] || job=${job}_$part
+    case $state in
+        PENDING) waiting=${waiting:+$waiting,}$job ;;
+        RUNNING | STOPPED) running="$running $job" ;;
+    esac
+done <<END
+$rows
+END
+if [ -n "$waiting" ]; then
+    scontrol "$verb" "$waiting" >&2 || exit 1
+    echo queued
+fi
+if [ -n "$running" ]; then
+    scancel --full --signal="$signal" $running >&2 || exit 1
+    case $verb in hold) : >paused ;; *) rm -f paused ;; esac
+    echo running
+fi
