@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from sublet.core.job import Job, Mount, Program
 from sublet.core.offer import Shape
 from sublet.errors import PlatformRefused
+from sublet.platforms.shell import inside
 from sublet.platforms.slurm_commands import script
-from sublet.platforms.slurm_job import far, inside, packed, program
+from sublet.platforms.slurm_job import far, packed, program
 from sublet.platforms.slurm_options import Wish
 
 words = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), max_size=4)

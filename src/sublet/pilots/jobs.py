@@ -70,6 +70,22 @@ def to_release(tools: Tools, constraint: str, reason: str = "") -> Command[bool]
     return _act(tools, "condor_release", constraint, reason)
 
 
+def to_suspend(tools: Tools, constraint: str) -> Command[bool]:
+    """Stop the processes of running jobs where they are; whether there were any."""
+    return _act(tools, "condor_suspend", constraint, "")
+
+
+def to_continue(tools: Tools, constraint: str) -> Command[bool]:
+    """Let suspended jobs go on; whether there were any."""
+    return _act(tools, "condor_continue", constraint, "")
+
+
+def to_forget(tools: Tools, constraint: str) -> Command[bool]:
+    """Let removed jobs that are kept in the queue leave it; whether there were any."""
+    words = tools.words("condor_rm", "-forcex", "-constraint", constraint)
+    return Command(words, lambda said: not _none(said) and reading(lambda _: True)(said))
+
+
 def _act(tools: Tools, program: str, constraint: str, reason: str) -> Command[bool]:
     words = tools.words(program, *(("-reason", reason) if reason else ()), "-constraint", constraint)
     return Command(words, lambda said: not _none(said) and reading(lambda _: True)(said))

@@ -38,8 +38,9 @@ from sublet.platforms.kept import KeptFiles
 from sublet.platforms.port import Duration, Kept, Progress, ResultFile, Survey, quietly
 from sublet.platforms.remote import Remote
 from sublet.platforms.sessiondir import KEY, remove_tree
+from sublet.platforms.shell import inside
 from sublet.platforms.slurm_home import Fetched
-from sublet.platforms.slurm_job import far, inside, packed, program
+from sublet.platforms.slurm_job import far, packed, program
 from sublet.platforms.slurm_manners import Manners
 from sublet.platforms.slurm_offers import Site
 from sublet.platforms.slurm_options import Account, Wish, flags, wrong

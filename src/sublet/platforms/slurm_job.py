@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from importlib.resources import files
-from pathlib import PurePosixPath
 from shlex import quote
 
 from sublet.core.job import Job
-from sublet.errors import PlatformRefused
+from sublet.platforms.shell import function, variable, word
 from sublet.platforms.slurm_options import Wish
 
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PLACES = {"{user}": '"$USER"', "{job}": '"$SLURM_JOB_ID"'}  # what a setting's path may name
 
 
@@ -59,56 +57,32 @@ def program(
         **job.program.environment,
     }
     links = [
-        f"link {_word(mount.source)} {_word(mount.target)} {int(mount.read_only)}"
+        f"link {word(mount.source)} {word(mount.target)} {int(mount.read_only)}"
         for mount in job.mounts
         if not mount.target.startswith("/")
     ]
-    links = [f"point {_word(name)} {_word(target)}" for name, target in job.kept.items()] + links
-    lines = [f"{name}={_word(str(value))}" for name, value in values.items()]
+    links = [f"point {word(name)} {word(target)}" for name, target in job.kept.items()] + links
+    lines = [f"{name}={word(str(value))}" for name, value in values.items()]
     lines += [
         f"local_scratch={_placed(scratch)}",
         f"places={':'.join(map(_at_home, path))}",
-        _function("modules", [f"load {' '.join(map(_word, modules))}"] if modules else []),
-        _function("links", links),
-        _function("environment", [f"export {_variable(name)}={_word(value)}" for name, value in variables.items()]),
-        _function("program", ["exec " + " ".join(map(_word, job.program.argv))]),
-        _function("join", ["exec " + " ".join(map(_word, job.program.join))] if job.program.join else []),
+        function("modules", [f"load {' '.join(map(word, modules))}"] if modules else []),
+        function("links", links),
+        function("environment", [f"export {variable(name)}={word(value)}" for name, value in variables.items()]),
+        function("program", ["exec " + " ".join(map(word, job.program.argv))]),
+        function("join", ["exec " + " ".join(map(word, job.program.join))] if job.program.join else []),
     ]
     return "\n".join(lines) + "\n"
 
 
 def _at_home(path: str) -> str:
-    return f'"$HOME"/{_word(path[2:])}' if path.startswith("~/") else _word(path)
-
-
-def _word(value: str) -> str:
-    if "\0" in value:
-        raise ValueError("a value has a zero byte in it")
-    return quote(value)
-
-
-def _variable(name: str) -> str:
-    if not VARIABLE.fullmatch(name):
-        raise ValueError(f"{name!r} can't be the name of a variable")
-    return name
-
-
-def _function(name: str, lines: Iterable[str]) -> str:
-    return "\n".join([f"{name}() {{", ":", *lines, "}"])
+    return f'"$HOME"/{word(path[2:])}' if path.startswith("~/") else word(path)
 
 
 def _placed(path: str) -> str:
     """A path in which only the names above are the shell's to fill in."""
     pieces = re.split(r"(\{user\}|\{job\})", path)
     return "".join(PLACES.get(piece) or quote(piece) for piece in pieces if piece) or "''"
-
-
-def inside(name: str, platform: str, what: str = "the working directory") -> str:
-    """A relative path that stays where it is; PlatformRefused if it leads out."""
-    parts = PurePosixPath(name).parts
-    if name.startswith("/") or ".." in parts or not parts or "\0" in name:
-        raise PlatformRefused(platform=platform, why=f"{name!r} is not below {what}")
-    return "/".join(parts)
 
 
 def packed(contents: Mapping[str, bytes]) -> bytes:

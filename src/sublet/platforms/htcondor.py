@@ -1,0 +1,393 @@
+"""HTCondor, by its own command line: a pool, or an annex seen through its id.
+
+The tools run here, at the access point. Below the platform's own directory lie
+
+    sessions/KEY/   one session (told in htcondor_session.py)
+    running/KEY     a mark for each session that has not ended
+    trash/          what is being removed
+
+A job's id is its session's key. HTCondor's own log in the session's directory says what became of it, so that the
+access point is asked only when it is told something, and now and then whether it still has what should be there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from errno import EDQUOT, ENOSPC
+from pathlib import Path
+from typing import ClassVar, Literal, TypeVar
+
+from pydantic import Field, PrivateAttr
+
+from sublet.core.annex import JOB_SESSION
+from sublet.core.job import Job, JobState, State
+from sublet.core.offer import Answer
+from sublet.core.request import Request
+from sublet.core.session import CONTINUED, HELD, RELEASED, STOPPED, End, EndKind
+from sublet.core.together import together
+from sublet.errors import (
+    AccessPointRefused,
+    AccessPointUnreachable,
+    DiskFull,
+    NoHTCondor,
+    PlatformRefused,
+    PlatformUnreachable,
+)
+from sublet.pilots import jobs as to
+from sublet.pilots.configuration import quoted_string
+from sublet.pilots.release import find_release
+from sublet.pilots.slots import to_config
+from sublet.pilots.tools import Tools, reading
+from sublet.platforms import htcondor_offers as offering
+from sublet.platforms.htcondor_job import Place, description, files_of, placeholder, script
+from sublet.platforms.htcondor_log import Told
+from sublet.platforms.htcondor_session import Submitted
+from sublet.platforms.htcondor_states import judge
+from sublet.platforms.port import Duration, Platform, ResultFile, Survey
+from sublet.platforms.sessiondir import CHUNK, remove_tree
+from sublet.reach.local import LocalReach
+from sublet.reach.port import Command, Outcome
+
+T = TypeVar("T")
+CUT_OFF = 75  # a try to submit that nobody knows the end of
+UNREACHED = "what listens on a node can't be reached from here"
+AT_ONCE = 200  # sessions in one command
+STALE = 60.0  # seconds without an event after which the queue is asked whether it still has a job
+
+
+class HTCondor(Platform):
+    """A pool of HTCondor, or one annex of it."""
+
+    kind: ClassVar[str] = "htcondor"
+    terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
+    fetches: ClassVar[bool] = False
+    configuration: str = Field(
+        default="", description="The configuration file that HTCondor's tools read; empty: this machine's own."
+    )
+    gathering: str = Field(default="", description="The same for the tools that see slots; empty: as for jobs.")
+    programs: str = Field(default="", description="Where HTCondor was unpacked; empty: it is on the PATH.")
+    annex: str = Field(default="", description="The id of the annex whose slots are used; empty: those of no annex.")
+    title: str = Field(default="", description="What the annex is called; empty: by the platform's name.")
+    supplier: str = Field(default="", description="Whose slots an annex's are, as the access point knows them.")
+    lease: Duration | None = Field(
+        default=None, description="How long a job outlives a lost connection to its node; unset: as HTCondor says."
+    )
+    grace: Duration = Field(
+        default=timedelta(seconds=5), ge=timedelta(0), description="Time between SIGTERM and SIGKILL, also at the end."
+    )
+    parts: int = Field(default=20, ge=1, le=1000, description="The most jobs that one bag is cut into.")
+    fresh: Duration = Field(default=timedelta(seconds=5), description="How long a look at the slots is good for.")
+    _home: Path = PrivateAttr()
+    _here: LocalReach = PrivateAttr()
+    _tools: Tools | None = PrivateAttr(default=None)
+    _spool: str = PrivateAttr(default="")
+    _view: offering.View | None = PrivateAttr(default=None)
+    _viewed: float = PrivateAttr(default=float("-inf"))
+    _sizes: dict[str, int] | None = PrivateAttr(default=None)
+    _checked: dict[str, float] = PrivateAttr(default_factory=dict)
+    _settling: dict[str, asyncio.Lock] = PrivateAttr(default_factory=dict)
+
+    async def open(self, home: Path) -> None:
+        """Make the directories; HTCondor is looked for when it is needed."""
+        self._here = LocalReach(self.name)
+        with self._words():
+            await asyncio.to_thread(self._open, home)
+
+    def _open(self, home: Path) -> None:
+        self._home = home.absolute()
+        for name in ("sessions", "running", "news", "trash"):
+            (self._home / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for left in (self._home / "trash").iterdir():
+            remove_tree(left)
+
+    def tools(self, configuration: str = "") -> Tools:
+        """HTCondor's tools."""
+        if self._tools is None:
+            try:
+                release = find_release(Path(self.programs or os.devnull))
+            except NoHTCondor as error:
+                raise PlatformUnreachable(platform=self.name, why=error.message, hint=error.advice) from error
+            self._tools = Tools(release, self.configuration)
+        return Tools(self._tools.release, configuration) if configuration else self._tools
+
+    async def _run(self, command: Command[T]) -> T:
+        with self._words():
+            return await self._here.run(command)
+
+    @contextmanager
+    def _words(self) -> Iterator[None]:
+        """Turn what the access point or the operating system says into what a platform says."""
+        try:
+            yield
+        except AccessPointUnreachable as error:
+            raise PlatformUnreachable(platform=self.name, why=str(error.values.get("why", error.message))) from error
+        except AccessPointRefused as error:
+            raise PlatformRefused(platform=self.name, why=str(error.values.get("why", error.message))) from error
+        except OSError as error:
+            kind = DiskFull if error.errno in (ENOSPC, EDQUOT) else PlatformUnreachable
+            raise kind(platform=self.name, why=str(error)) from error
+
+    # What there is
+
+    async def survey(self) -> Survey:
+        """The slots that report now."""
+        view = await self._look()
+        return offering.survey_of(view, self.title or self.name)
+
+    async def _look(self) -> offering.View:
+        if self._view is None or time.monotonic() - self._viewed > self.fresh.total_seconds():
+            slots = await self._run(offering.to_see(self.tools(self.gathering), self.annex))
+            jobs = await self._run(offering.to_see_jobs(self.tools(), self.annex))
+            self._view, self._viewed = offering.View(datetime.now(UTC), tuple(slots), tuple(jobs)), time.monotonic()
+        return self._view
+
+    async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
+        """When a slot is free for it, by what runs and waits there; or why not."""
+        self._viewed = float("-inf")
+        view = await self._look()
+        return offering.answer(view, request, ways[0], now, offering.Seen(self.name, self.title, self.parts))
+
+    # Jobs
+
+    def _session(self, key: str) -> Submitted:
+        return Submitted(self.name, self._home, key)
+
+    async def place(self, key: str) -> Path | None:
+        """The session's directory here: what is brought to it travels with its jobs."""
+        session = self._session(key)
+        with self._words():
+            session.make()
+        return session.root
+
+    async def session_directory(self, key: str) -> str:
+        """The session's directory, by a name that the job puts the real one for."""
+        return placeholder(self._session(key).key)
+
+    async def find(self, key: str) -> str | None:
+        """The jobs of this key: by what their directory says, else by what the queue and its history know."""
+        session = self._session(key)
+        if session.submitted:
+            return key
+        if not session.tries:
+            return None
+        await self._run(Command(("flock", str(session.root / "lock"), "true"), reading(str)))  # who submits has ended
+        if session.submitted or await self._known(session):
+            return key
+        return None
+
+    async def _known(self, session: Submitted) -> bool:
+        """Whether the queue or its history has its jobs; then that is written down."""
+        for command in (to.to_queue, to.to_history):
+            ads = await self._run(command(self.tools(), _of(session.key), ("ClusterId",)))
+            if ads:
+                with self._words():
+                    session.write("id", f"{ads[0]['ClusterId']}\n".encode())
+                return True
+        return False
+
+    async def submit(self, job: Job, key: str) -> str:
+        """Write all that it needs, then submit it, once."""
+        if job.program.connects:
+            raise PlatformRefused(platform=self.name, why=UNREACHED)
+        session = self._session(key)
+        if await self.find(key):
+            return key
+        tries = session.tries
+        with self._words():
+            await asyncio.to_thread(self._lay_out, job, session)
+        words = self.tools().words("condor_submit", "-terse", "-file", "description", directory=str(session.root))
+        sh = ("sh", "-c", script("submit"), "sublet", str(session.root), str(tries), *words)
+        code = await self._run(Command(sh, _submitted, seconds=300))
+        return await self.submit(job, key) if code == CUT_OFF else key
+
+    def _lay_out(self, job: Job, session: Submitted) -> None:
+        left = job.until - datetime.now(UTC)
+        place = Place(str(session.root), self.annex, self.supplier, self.grace, self.lease)
+        try:
+            files = dict(files_of(job, session.key, left, self.grace))
+            brought = session.lay_out(job, files)
+            session.write("description", description(job, session.key, place, left, brought).encode())
+        except ValueError as error:
+            raise PlatformRefused(platform=self.name, why=str(error)) from error
+
+    async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
+        """The states of many jobs at once: most need no question to anybody."""
+        states = await asyncio.to_thread(lambda: {id: self._state(self._session(id)) for id in ids})
+        doubtful = [id for id, state in states.items() if state is None]
+        stale = [id for id, state in states.items() if state and state.state is not State.ENDED and self._stale(id)]
+        for id in (*doubtful, *stale):
+            states[id] = await self._settle(self._session(id))
+        return {id: state or JobState(State.UNKNOWN) for id, state in states.items()}
+
+    def _stale(self, id: str) -> bool:
+        """Whether it is time to ask the queue if it still has a job, because nothing was heard of it for a while."""
+        now = time.monotonic()
+        return now - self._checked.setdefault(id, now) > STALE
+
+    def _state(self, session: Submitted) -> JobState | None:
+        """What its directory says; None: something has to be done, or asked, before that can be said."""
+        if session.ended or not session.submitted:
+            return session.state()
+        states = _judged(session)
+        if all(state.state is State.ENDED for state in states) or any(map(_came_back, session.told().values())):
+            return None
+        return together(states) if len(states) > 1 else states[0]
+
+    async def _settle(self, session: Submitted) -> JobState:
+        """Ask the queue, and bring what a session has come to in order: its results, its record, and the queue."""
+        lock = self._settling.setdefault(session.key, asyncio.Lock())
+        async with lock:
+            if session.ended:
+                return session.state()
+            self._checked[session.key] = time.monotonic()
+            wanted = ("ProcId", "JobStatus", "NumShadowStarts")
+            ads = await self._run(to.to_queue(self.tools(), _of(session.key), wanted))
+            idle = {ad["ProcId"]: ad.get("NumShadowStarts") or 0 for ad in ads if ad["JobStatus"] == to.IDLE}
+            told = await asyncio.to_thread(session.told)  # after the queue: what has left it has told its end
+            states = await asyncio.to_thread(_judged, session, idle)
+            if all(state.state is State.ENDED for state in states):
+                return await self._finish(session, idle)
+            await self._try_again(session, {number: idle[number] for number in idle if not told[number].starts})
+            there = {ad["ProcId"] for ad in ads}
+            states = [
+                state if state.state is State.ENDED or number in there else _missing(state)
+                for number, state in enumerate(states)
+            ]
+        return together(states) if len(states) > 1 else states[0]
+
+    async def _finish(self, session: Submitted, idle: Mapping[int, int]) -> JobState:
+        """Collect what it left, write down how it ended, and let the queue forget it."""
+        if not self._spool:
+            values = await self._run(to_config(self.tools(), "SPOOL"))
+            self._spool = values.get("SPOOL", "")
+        await asyncio.to_thread(session.collect, self._spool)
+        states = await asyncio.to_thread(_judged, session, idle)
+        joined = await asyncio.to_thread(session.join)
+        state = together(states, joined) if len(states) > 1 else states[0]
+        ended = state.ended.timestamp() if state.ended else time.time()
+        started = state.started.timestamp() if state.started else ended
+        with self._words():
+            await asyncio.to_thread(session.settle, state.end or End(EndKind.UNKNOWN), started, ended)
+        await self._forget(session)
+        return session.state()
+
+    async def _forget(self, session: Submitted) -> None:
+        """Let the queue forget what has ended otherwise than by itself."""
+        if any(told.status != "exited" for told in session.told().values()):
+            await self._run(to.to_remove(self.tools(), f"{_of(session.key)} && JobStatus != {to.REMOVED}"))
+            await self._run(to.to_forget(self.tools(), _of(session.key)))
+
+    async def _try_again(self, session: Submitted, tries: Mapping[int, int]) -> None:
+        """Let jobs be given to a node again that came back from one without having been started."""
+        for number, already in tries.items():
+            if already:
+                one = f"{_of(session.key)} && ProcId == {number}"
+                await self._run(to.to_edit(self.tools(), one, {"SubletTries": str(already + 1)}))
+
+    async def news(self) -> Sequence[str] | None:
+        """The jobs of which HTCondor has written something since the last call; None at first."""
+        sizes = await asyncio.to_thread(self._look_at_logs)
+        before, self._sizes = self._sizes, sizes
+        if before is None:
+            return None
+        return sorted(key for key in {*sizes, *before} if sizes.get(key) != before.get(key))
+
+    def _look_at_logs(self) -> dict[str, int]:
+        return {key: self._session(key).log_size() for key in os.listdir(self._home / "running")}
+
+    async def cancel(self, ids: Sequence[str], by: str) -> None:
+        """Have HTCondor remove them: the job is told to stop all its processes, and what it wrote is brought back."""
+        wanted = [session for id in ids if (session := self._session(id)).submitted and not session.ended]
+        for session in wanted:
+            with self._words():
+                session.cancel(by or "someone")
+        for first in range(0, len(wanted), AT_ONCE):
+            some = " || ".join(_of(session.key) for session in wanted[first : first + AT_ONCE])
+            await self._run(to.to_remove(self.tools(), some))
+
+    async def extend(self, id: str, until: datetime) -> None:
+        """Move the end of its time: the job looks for that when its time seems to be over."""
+        session = self._session(id)
+        if session.submitted and not session.ended:
+            with self._words():
+                for number in range(session.parts):
+                    target = session.part(number) / "until"
+                    target.write_text(f"{round(until.timestamp())}\n")
+
+    async def pause(self, id: str) -> str:
+        """Hold what waits, and stop what runs where it is."""
+        key = _of(self._session(id).key)
+        held = await self._run(to.to_hold(self.tools(), f"{key} && JobStatus == {to.IDLE}", "paused by Sublet"))
+        stopped = await self._run(to.to_suspend(self.tools(), f"{key} && JobStatus == {to.RUNNING}"))
+        return STOPPED if stopped or not held else HELD
+
+    async def resume(self, id: str) -> str:
+        """Let it go on."""
+        key = _of(self._session(id).key)
+        released = await self._run(to.to_release(self.tools(), f"{key} && JobStatus == {to.HELD}"))
+        went_on = await self._run(to.to_continue(self.tools(), f"{key} && JobStatus == {to.SUSPENDED}"))
+        return CONTINUED if went_on or not released else RELEASED
+
+    # What they leave
+
+    async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
+        """Part of what it printed: HTCondor brings it as it is printed."""
+        with self._words():
+            return self._session(key).output(stream, offset, limit)
+
+    async def results(self, key: str) -> Sequence[ResultFile]:
+        """The files that it left: there are none before its end."""
+        session = self._session(key)
+        return await asyncio.to_thread(lambda: tuple(session.results()))
+
+    async def read(self, key: str, path: str) -> AsyncIterator[bytes]:
+        """One of those files, in pieces."""
+        file = self._session(key).open_result(path)
+        with os.fdopen(file, "rb") as opened:
+            while piece := await asyncio.to_thread(opened.read, CHUNK):
+                yield piece
+
+    async def clean(self, key: str) -> None:
+        """Remove the session's directory; what still runs must be cancelled first."""
+        session = self._session(key)
+        state = (await self.ask([key]))[key]
+        if state.state in (State.RUNNING, State.QUEUED):
+            raise PlatformRefused(platform=self.name, why="the session still runs", hint="Cancel it first.")
+        await self._forget(session)
+        with self._words():
+            await asyncio.to_thread(session.remove, self._home / "trash")
+        self._checked.pop(key, None)
+        self._settling.pop(key, None)
+
+
+def _of(key: str) -> str:
+    """The constraint that names the jobs of a session."""
+    return f"{JOB_SESSION} == {quoted_string(key)}"
+
+
+def _submitted(outcome: Outcome) -> int:
+    """Read what `submit.sh` says: that a try was cut off, or that it was submitted; else the error."""
+    if outcome.code == CUT_OFF:
+        return CUT_OFF
+    reading(to.read_submitted)(outcome)
+    return 0
+
+
+def _judged(session: Submitted, idle: Mapping[int, int] | None = None) -> list[JobState]:
+    """Each of its jobs; `idle` are those that wait, as the queue says, and how often each was given to a node."""
+    cancel, tries = session.cancelled, idle or {}
+    return [judge(told, session.record(number), cancel, tries.get(number)) for number, told in session.told().items()]
+
+
+def _came_back(told: Told) -> bool:
+    return told.status == "waits" and told.back
+
+
+def _missing(state: JobState) -> JobState:
+    words = "unknown: the access point has it no longer, and its log does not say how it ended"
+    return JobState(State.UNKNOWN, started=state.started, condition=words)

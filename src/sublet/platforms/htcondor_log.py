@@ -1,0 +1,170 @@
+"""HTCondor's own log of a session's jobs, which is kept in the session's directory: what happened to each, in order.
+
+The access point writes an event the moment it happens, a start before the program is started. So the log says of every
+job whether it ever began, without a question to anybody.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+HEADER = re.compile(r"(\d{3}) \((\d+)\.(\d+)\.\d+\) ((?:\d{4}-)?\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d)\S* (.*)")
+REASON = re.compile(r"^\s*Reason: (.*)$", re.MULTILINE)
+RETURNED = re.compile(r"\(1\) Normal termination \(return value (\d+)\)")
+SIGNALLED = re.compile(r"\(0\) Abnormal termination \(signal (\d+)\)")
+HELD = re.compile(r"^\s*Code (\d+) Subcode (-?\d+)", re.MULTILINE)
+SPENT = re.compile(r"Usr (\d+) (\d\d):(\d\d):(\d\d), Sys (\d+) (\d\d):(\d\d):(\d\d)\s+-\s+Total Remote Usage")
+MEMORY = re.compile(r"Memory \(MB\)\s*:\s*(\d+)")
+USED = re.compile(r"^\s*(\d+)\s+-\s+MemoryUsage of job \(MB\)", re.MULTILINE)
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the log says of one job."""
+
+    id: str = ""  # HTCondor's own, such as 12.0
+    status: str = ""  # waits, runs, suspended, held, exited, removed; empty: it was never submitted
+    starts: int = 0  # how often its program was started
+    back: bool = False  # whether it came back from a node without having ended
+    started: datetime | None = None  # the last time
+    changed: datetime | None = None  # the last event
+    code: int | None = None
+    signal: int | None = None
+    reason: str = ""  # why it was held or removed, or came back
+    hold: int = 0  # HTCondor's number for why it is held
+    detail: int = 0
+    cpu: float = 0.0
+    memory: int = 0  # in bytes, as HTCondor saw it
+    busy: str = ""  # what is going on: input, output, lost
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.status in ("exited", "removed")
+
+
+def read_log(text: str) -> dict[int, Told]:
+    """Each job by its number in the cluster; what was cut off by a crash is left out."""
+    found: dict[int, Told] = {}
+    for event in text.split("\n...\n")[:-1]:
+        head, _, body = event.lstrip("\n").partition("\n")
+        if header := HEADER.match(head):
+            number, cluster, job, when, title = header.groups()
+            known = replace(found.get(int(job), Told()), id=f"{cluster}.{int(job)}", changed=_moment(when))
+            found[int(job)] = _after(known, int(number), title, body)
+    return {job: replace(told, id=_plain(told.id)) for job, told in found.items()}
+
+
+def _plain(id: str) -> str:
+    cluster, _, job = id.partition(".")
+    return f"{int(cluster)}.{job}"
+
+
+def _moment(text: str) -> datetime:
+    """A time as the access point writes it: by the machine's own clock and zone."""
+    if "/" in text:
+        text = f"{datetime.now(UTC).year}-{text.replace('/', '-')}"
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def _after(job: Told, number: int, title: str, body: str) -> Told:
+    """A job after an event; those that say nothing of its state change nothing."""
+    change = EVENTS.get(number)
+    return change(job, title, body) if change else job
+
+
+def _submitted(job: Told, title: str, body: str) -> Told:
+    return replace(job, status="waits")
+
+
+def _began(job: Told, title: str, body: str) -> Told:
+    return replace(job, status="runs", starts=job.starts + 1, started=job.changed, busy="", reason="", back=False)
+
+
+def _came_back(job: Told, title: str, body: str) -> Told:
+    """It was evicted, its shadow failed, or its node was lost: one of these follows another for the same cause."""
+    reason = REASON.search(body)
+    words = reason[1] if reason else job.reason or _first(body)
+    return replace(job, status="waits", reason=words, busy="", back=True)
+
+
+def _ended(job: Told, title: str, body: str) -> Told:
+    code, signal = RETURNED.search(body), SIGNALLED.search(body)
+    spent, memory = SPENT.search(body), MEMORY.search(body)
+    units = (86400, 3600, 60, 1) * 2
+    return replace(
+        job,
+        status="exited",
+        busy="",
+        code=int(code[1]) if code else None,
+        signal=int(signal[1]) if signal else None,
+        cpu=float(sum(unit * int(word) for unit, word in zip(units, spent.groups(), strict=True))) if spent else 0.0,
+        memory=max(job.memory, int(memory[1]) * MIB if memory else 0),
+    )
+
+
+def _measured(job: Told, title: str, body: str) -> Told:
+    used = USED.search(body)
+    return replace(job, memory=max(job.memory, int(used[1]) * MIB)) if used else job
+
+
+def _removed(job: Told, title: str, body: str) -> Told:
+    return replace(job, status="removed", busy="", reason=_first(body))
+
+
+def _held(job: Told, title: str, body: str) -> Told:
+    codes = HELD.search(body)
+    hold, detail = (int(codes[1]), int(codes[2])) if codes else (0, 0)
+    return replace(job, status="held", busy="", reason=_first(body), hold=hold, detail=detail)
+
+
+def _first(body: str) -> str:
+    return next((line.strip() for line in body.split("\n") if line.strip()), "")
+
+
+def _released(job: Told, title: str, body: str) -> Told:
+    return replace(job, status="waits", reason="", hold=0, detail=0)
+
+
+def _suspended(job: Told, title: str, body: str) -> Told:
+    return replace(job, status="suspended")
+
+
+def _continued(job: Told, title: str, body: str) -> Told:
+    return replace(job, status="runs")
+
+
+def _lost(job: Told, title: str, body: str) -> Told:
+    return replace(job, busy="lost", reason=_first(body))
+
+
+def _found(job: Told, title: str, body: str) -> Told:
+    return replace(job, busy="", reason="")
+
+
+def _moving(job: Told, title: str, body: str) -> Told:
+    started = title.startswith("Started")
+    way = "input" if "input" in title else "output"
+    return replace(job, busy=way if started else "")
+
+
+EVENTS = {
+    0: _submitted,
+    1: _began,
+    4: _came_back,
+    5: _ended,
+    6: _measured,
+    7: _came_back,
+    9: _removed,
+    10: _suspended,
+    11: _continued,
+    12: _held,
+    13: _released,
+    22: _lost,
+    23: _found,
+    24: _came_back,
+    40: _moving,
+}

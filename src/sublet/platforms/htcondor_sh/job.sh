@@ -1,0 +1,207 @@
+#!/bin/sh
+# The job of one session on a node, in POSIX sh and coreutils (grep, sed and find too). Where HTCondor starts it lie
+#
+#   program        what to run and with what, written by the service; all of it is quoted data
+#   work/, data/   the working directory, and what was brought; work/ travels back, and nothing else but
+#   record.json    how it ended: there from the first moment on, so that there is always something to bring back
+#
+# What the program prints is streamed by HTCondor. A watcher beside it keeps its time and its memory. Every process of the
+# program is known by SUBLET_SESSION in its environment, wherever it went on this node. A file `until` on the access point
+# moves the end of its time: it is fetched by condor_chirp when the time seems to be over.
+
+PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}
+export PATH
+cd "${_CONDOR_SCRATCH_DIR:-.}" || exit 70
+exec 3>&2 2>/dev/null # a shell's own words about its processes are nobody's
+dir=$(pwd)
+: >record.json
+own=$(mktemp -d "$dir/.sublet.XXXXXX") || exit 70 # the job's own notes
+began=$(date +%s)
+date +%s.%N >"$own/began"
+. ./program
+
+said() { # the first line of a file, else nothing
+    line=
+    [ -r "$1" ] && IFS= read -r line <"$1"
+    printf '%s' "$line"
+}
+
+marked() {
+    grep -lsF "SUBLET_SESSION=$session" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do printf '%s ' "$pid"; done
+}
+
+signal_all() { # every process of the program; false if there is none
+    pids=$(marked)
+    [ -n "$pids" ] && kill -s "$1" $pids
+}
+
+stop_all() { # first by a word, then, after so many seconds, by force
+    signal_all TERM || return 0
+    signal_all CONT
+    left=$(($1 * 5))
+    while [ "$left" -gt 0 ] && [ -n "$(marked)" ]; do
+        sleep 0.2
+        left=$((left - 1))
+    done
+    tries=20
+    while [ "$tries" -gt 0 ] && signal_all KILL; do
+        sleep 0.05
+        tries=$((tries - 1))
+    done
+}
+
+record() { # kind, code and detail (as JSON)
+    times >"$own/times"
+    { read -r _; read -r spent; } <"$own/times"
+    printf '{"kind":"%s","code":%s,"detail":%s,"started":%s,"ended":%s,"node":"%s","times":"%s","peak":%s}\n' "$1" "$2" "$3" \
+        "$(said "$own/began")" "$(date +%s.%N)" "$(uname -n)" "$spent" "$(($(said "$own/peak") + 0))" >record.part
+    mv record.part record.json
+}
+
+finish() { # only files and directories can travel, and what is sealed can't be removed
+    trap '' TERM
+    chmod -R u+rwX work data storage kept
+    find work ! -type f ! -type d -exec rm -f {} +
+    record "$@"
+    rm -rf "$own"
+    exit "$2"
+}
+
+place() { # say in a file where the session's directory is
+    sed "s|$placeholder|$dir|g" "$1" >"$own/placed" && cat "$own/placed" >"$1"
+}
+
+point() { # a file that is kept on the system, where the session's directory has it
+    mkdir -p "${1%/*}"
+    ln -sf "$2" "$1"
+}
+
+link() { # a part of the session's directory, as the program wants to see it below its working directory
+    case $2 in */*) mkdir -p "work/${2%/*}" ;; esac
+    [ -e "$1" ] || mkdir -p "$1"
+    [ -d "work/$2" ] && [ ! -L "work/$2" ] && rmdir "work/$2"
+    [ -L "work/$2" ] || ln -s "$dir/$1" "work/$2"
+    [ "$3" = 1 ] && chmod -R a-w "$1"
+}
+
+find_program() { # as the system does, without the shell's own words
+    case $first in
+        */*) (cd work && [ -f "$first" ] && [ -x "$first" ]) ;;
+        *)
+            (
+                IFS=:
+                for place in $PATH; do [ -f "${place:-.}/$first" ] && [ -x "${place:-.}/$first" ] && exit 0; done
+                exit 1
+            )
+            ;;
+    esac
+}
+
+clock() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
+
+chirp() { # HTCondor's way from a job to its access point, where it is installed
+    for tool in "$_CONDOR_BIN/../libexec/condor/condor_chirp" "$_CONDOR_BIN/condor_chirp" "$(command -v condor_chirp)"; do
+        [ -x "$tool" ] && { "$tool" "$@" >/dev/null; return; }
+    done
+    return 1
+}
+
+moved() { # whether the end of its time was moved at the access point
+    chirp fetch until "$own/until" && [ "$(($(said "$own/until") + 0))" -gt "$over" ] || return 1
+    over=$(said "$own/until")
+}
+
+sum() { # of a line in a file of each process of the program, in KiB; sets `used`
+    used=0
+    for pid in $(marked); do
+        while read -r name amount _; do
+            [ "$name" = "$2" ] && used=$((used + amount)) && break
+        done <"/proc/$pid/$1"
+    done
+}
+
+memory() { # what all its processes use together: first quickly, and where that is too much, without counting shared pages twice
+    sum status VmRSS:
+    [ "$used" -gt "$limit" ] && sum smaps_rollup Pss:
+    [ "$((used * 1024))" -gt "$peak" ] && peak=$((used * 1024)) && printf '%s\n' "$peak" >"$own/peak"
+}
+
+watch() { # keep its time and its memory: warn, and stop it at the end
+    warned= peak=0 over=$((began + duration))
+    trap '' TERM
+    while :; do
+        memory
+        if [ "$used" -gt "$limit" ]; then
+            printf '%s\n' "$used" >"$own/memory"
+            signal_all KILL
+            exit 0
+        fi
+        left=$((over - grace - $(date +%s)))
+        if [ "$left" -le 0 ]; then
+            moved && continue
+            break
+        fi
+        if [ "$warn" -gt 0 ] && [ "$((left + grace))" -le "$warn" ] && [ "$warned" != "$over" ]; then
+            moved
+            warned=$over
+            clock "$over" >warning
+            printf 'sublet: this session ends at %s\n' "$(clock "$over")" >&3
+        fi
+        sleep "$((left < 2 ? left : 2))" 3>&-
+    done
+    : >"$own/time"
+    stop_all "$grace"
+}
+
+run() { # becomes the program; from here on its processes carry the mark
+    trap - TERM HUP
+    LANG=${LANG:-C.UTF-8}
+    TMPDIR=$dir/tmp
+    SUBLET_SESSION=$session SUBLET_DATA=$dir/data SUBLET_WARNING=$dir/warning
+    SUBLET_UNTIL=$(clock "$((began + duration))")
+    export LANG TMPDIR SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL
+    environment
+    cd work || exit 70
+    program
+}
+
+case $dir in *[!A-Za-z0-9/._+@:,=-]*) finish not-started 70 '"the node gave it a directory with an odd name"' ;; esac
+mkdir -p tmp data
+links
+files
+find_program || finish not-started 127 "$missing"
+
+termed=
+trap '' HUP
+trap 'termed=1' TERM
+(run) </dev/null 2>&3 3>&- &
+child=$!
+watch >/dev/null &
+watcher=$!
+while :; do
+    wait "$child"
+    code=$?
+    if [ -n "$termed" ]; then
+        stop_all "$grace"
+        wait "$child"
+        code=$?
+        break
+    fi
+    kill -0 "$child" || break
+done
+if [ -e "$own/time" ]; then
+    wait "$watcher"
+else
+    kill -s KILL "$watcher"
+fi
+stop_all 1
+
+[ -n "$termed" ] && finish terminated "$code" '""'
+[ -e "$own/time" ] && finish timeout "$code" '""'
+[ -e "$own/memory" ] && finish out-of-memory "$code" "\"it used $(said "$own/memory") KiB\""
+if [ -s unstarted ]; then # a kind's own word that nothing was run, and why
+    { read -r kind; IFS= read -r why; } <unstarted
+    case $kind in staging-failed) ;; *) kind=not-started ;; esac
+    finish "$kind" "$code" "${why:-\"\"}"
+fi
+finish exited "$code" '""'

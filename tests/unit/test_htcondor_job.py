@@ -1,0 +1,148 @@
+"""What is written for a session's jobs, and the script that runs them on a node, tried with the sh that is here."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sublet.core.job import Job, Mount, Program
+from sublet.core.offer import Shape
+from sublet.platforms.htcondor_job import Place, description, files_of, placeholder, program
+
+ODD = ["a b", 'it\'s "quoted"', "two\nlines", ";$(rm -rf $HOME) `id` && x", "-n", "--", "grüße ✓", "\\ * ? [a]", ""]
+
+
+def job(*argv: str, seconds: float = 60, **changes: object) -> Job:
+    values: dict[str, object] = {
+        "program": Program(argv),
+        "shape": Shape(1, 1 << 28),
+        "nodes": (),
+        "until": datetime.now(UTC) + timedelta(seconds=seconds),
+        "warn": timedelta(0),
+    }
+    return Job(**(values | changes))  # type: ignore[arg-type]
+
+
+def laid_out(place: Path, made: Job, seconds: float = 60) -> Path:
+    for name in ("work/.sublet", "data"):
+        (place / name).mkdir(parents=True, exist_ok=True)
+    for name, content in made.program.files.items():
+        (place / "work" / name).write_bytes(content)
+    for name, content in files_of(made, "key", timedelta(seconds=seconds), timedelta(seconds=1)).items():
+        (place / name).write_bytes(content)
+    return place
+
+
+def start(place: Path, sh: str = "sh") -> subprocess.Popen[bytes]:
+    environment = {"PATH": os.environ["PATH"], "_CONDOR_SCRATCH_DIR": str(place), "SUBLET_PART": "0"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([sh, "job.sh"], cwd=place, env=environment, **pipes)  # type: ignore[call-overload]
+
+
+def run(place: Path, sh: str = "sh") -> tuple[dict[str, object], str, str, int]:
+    started = start(place, sh)
+    out, error = started.communicate(timeout=30)
+    return json.loads((place / "record.json").read_text()), out.decode(), error.decode(), started.returncode
+
+
+@pytest.mark.parametrize("sh", ["dash", "bash"])
+def test_a_job_records_its_exit_code_in_every_shell(tmp_path: Path, sh: str) -> None:
+    said, out, error, code = run(laid_out(tmp_path, job("sh", "-c", "echo out; echo err >&2; exit 3")), sh)
+    assert (said["kind"], said["code"], out, error, code) == ("exited", 3, "out\n", "err\n", 3)
+    assert not list(tmp_path.glob(".sublet.*")), "its notes are gone"
+
+
+def test_words_and_variables_arrive_as_they_are(tmp_path: Path) -> None:
+    script = 'for word; do printf "<%s>" "$word"; done; printf "[%s]" "$ODD"'
+    words = ("sh", "-c", script, "sh", *ODD)
+    _, out, _, _ = run(laid_out(tmp_path, job(program=Program(words, environment={"ODD": ODD[2] + ODD[3]}))))
+    assert out == "".join(f"<{word}>" for word in ODD) + f"[{ODD[2]}{ODD[3]}]"
+
+
+def test_the_session_s_directory_is_where_the_node_put_it(tmp_path: Path) -> None:
+    here = placeholder("key")
+    files = {".sublet/plan.json": json.dumps({"data": f"{here}/data/x"}).encode()}
+    words = ("sh", "-c", 'cat .sublet/plan.json; printf " %s %s" "$WHERE" "$1"', "sh", f"--at={here}/work")
+    made = job(program=Program(words, environment={"WHERE": here}, files=files))
+    _, out, _, _ = run(laid_out(tmp_path, made))
+    assert out == f'{{"data": "{tmp_path}/data/x"}} {tmp_path} --at={tmp_path}/work'
+
+
+def test_only_files_and_directories_travel_back_and_nothing_is_sealed(tmp_path: Path) -> None:
+    mounts = (Mount("data/x", "in/x"),)
+    place = laid_out(
+        tmp_path, job("sh", "-c", "cat in/x/f; ln -s / away; mkfifo p; mkdir d; : >d/f; chmod 0 d", mounts=mounts)
+    )
+    (place / "data/x").mkdir()
+    (place / "data/x/f").write_text("brought")
+    said, out, _, _ = run(place)
+    assert (said["kind"], out) == ("exited", "brought")
+    assert sorted(
+        path.relative_to(place / "work").as_posix() for path in (place / "work").rglob("*") if path.is_file()
+    ) == ["d/f"]
+    assert not [path for path in (place / "work").rglob("*") if path.is_symlink() or path.is_fifo()]
+
+
+def test_a_program_that_is_not_there_was_not_started(tmp_path: Path) -> None:
+    said, *_ = run(laid_out(tmp_path, job("no-such-program")))
+    assert said["kind"] == "not-started"
+    assert "no-such-program" in str(said["detail"])
+
+
+def test_a_kind_can_say_that_nothing_was_run(tmp_path: Path) -> None:
+    words = ("sh", "-c", "printf 'staging-failed\\n\"no image\"\\n' >../unstarted; exit 125")
+    said, *_ = run(laid_out(tmp_path, job(*words)))
+    assert (said["kind"], said["code"], said["detail"]) == ("staging-failed", 125, "no image")
+
+
+def test_the_end_of_the_time_stops_every_process(tmp_path: Path) -> None:
+    said, out, _, _ = run(laid_out(tmp_path, job("sh", "-c", "setsid sleep 300 & echo $!; sleep 300"), seconds=2))
+    assert said["kind"] == "timeout"
+    assert not Path(f"/proc/{out.strip()}/exe").exists()
+
+
+def test_too_much_memory_stops_it(tmp_path: Path) -> None:
+    made = job("python3", "-c", "import time; x = bytearray(200 << 20); time.sleep(60)", shape=Shape(1, 64 << 20))
+    said, *_ = run(laid_out(tmp_path, made))
+    assert said["kind"] == "out-of-memory"
+    assert int(str(said["peak"])) > 150 << 20
+
+
+def test_who_is_told_to_stop_stops_what_runs_and_tells(tmp_path: Path) -> None:
+    place = laid_out(tmp_path, job("sh", "-c", "trap 'echo bye; exit 9' TERM; echo here; while :; do sleep 0.1; done"))
+    started = start(place)
+    assert started.stdout
+    assert started.stdout.readline() == b"here\n"
+    started.send_signal(signal.SIGTERM)
+    deadline = time.monotonic() + 20
+    while started.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert started.stdout.read() == b"bye\n"
+    said = json.loads((place / "record.json").read_text())
+    assert (said["kind"], said["code"]) == ("terminated", 9)
+    started.communicate()
+
+
+def test_values_stay_values_in_a_description() -> None:
+    place = Place("/home/a b/$(HOME)", annex='id"x', supplier="me@ap")
+    made = job("true", name="two\nlines queue 5 $(x)", person='p"q', parts=3)
+    text = description(made, "key", place, timedelta(seconds=90), ("program", "work"))
+    lines = dict(line.split(" = ", 1) for line in text.splitlines() if " = " in line)
+    assert text.splitlines()[-1] == "queue 3"
+    assert text.count("\nqueue") == 1
+    assert lines["batch_name"] == "two lines queue 5 $(DOLLAR)(x)"
+    assert lines["My.SubletTarget"] == '"id\\"x"'
+    assert lines["initialdir"] == "/home/a b/$(DOLLAR)(HOME)/parts/$(Process)"
+    assert lines["transfer_input_files"] == "../../program, ../../work"
+    assert lines["My.SubletTime"] == "90"
+
+
+def test_what_no_shell_can_hold_is_refused() -> None:
+    with pytest.raises(ValueError, match="zero byte"):
+        program(job("a\0b"), "key", timedelta(seconds=1), timedelta(seconds=1))
