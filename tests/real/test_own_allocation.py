@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sublet.client import Client
+from sublet.errors import SubletError
 from tests.real.researchers import Researcher, at
 from tests.serving import eventually
 from tests.sites import Site
@@ -85,10 +86,57 @@ def test_the_end_is_told_as_it_was(client: Client, site: Site) -> None:
     assert (session.phase, session.end.kind, session.exit_code) == ("FAILED", "exited", 7)
 
 
-def test_words_arrive_as_they_are(client: Client, site: Site) -> None:
-    words = ["a b", "it's", '"', "$(rm -rf x);", "-n", "ünï", "new\nline"]
-    session = ran(client, site, run=["sh", "-c", 'printf "%s\\0" "$@"', "sh", *words])
-    assert "".join(session.logs()).split("\0")[:-1] == words
+def test_words_names_and_paths_arrive_as_they_are_or_are_refused_and_none_is_run(
+    researcher: Researcher, client: Client, site: Site, tmp_path: Path
+) -> None:
+    odd = '-rf ;$(touch ran) `touch ran` it\'s "ünï" %j\nline'
+    line = odd.replace("\n", " ")  # a name is one line
+    words = ["a b", "", "*", "\\", "-n", "~", odd]
+    source = tmp_path / odd
+    source.write_text("from here\n")
+    script = 'printf "%s\\0" "$@" "$ODD"; cat "in/$ODD/"*; printf left >"./$ODD"; ls "$HOME/ran" ran'
+    session = ran(
+        client,
+        site,
+        name=line,
+        run=["sh", "-c", script, "sh", *words],
+        env={"ODD": odd},
+        data=[{"name": line, "location": source.as_uri(), "path": f"in/{odd}"}],
+    )
+    assert "".join(session.logs()).split("\0") == [*words, odd, "from here\n"]
+    assert session.name == line
+    assert session.result(odd).text() == "left"
+    assert session.exit_code == 2  # of ls: nothing was run
+    for field in ("name", "queue", "qos", "project", "platform"):
+        assert refused(client, **{"platform": site.name, field: odd}), field
+    assert "can't be called" in researcher.types("system", "add", "--host", site.host, "--", odd).stderr
+    for option in ("--user", "--project", "--constraint", "--queue", "--host"):
+        added = researcher.types("system", "add", "odd", "--host", site.host, option, odd)
+        assert added.returncode, option
+        assert "Traceback" not in added.stderr
+
+
+def refused(client: Client, **wish: str) -> bool:
+    try:
+        return client.ask(run=["true"], **wish).result == "NO"
+    except SubletError:
+        return True
+
+
+def test_a_service_that_is_killed_finds_its_jobs_again_and_their_logs_go_on(
+    researcher: Researcher, client: Client, site: Site
+) -> None:
+    wish = {"platform": site.name, "queue": "debug", "time": "2m", "memory": "64MiB"}
+    script = "echo one; until [ -e go ]; do sleep 0.1; done; echo two; exit 5"
+    session = client.ask(run=["sh", "-c", script], **wish)[0].accept()
+    eventually(lambda: session.refresh().phase == "RUNNING", "a session that runs", 90)
+    researcher.serving.kill()
+    site.on("researcher@login", "touch", f".sublet/sessions/{session.id}/work/go")
+    researcher.serving.start()
+    over = client.session(session.id).wait(timeout=90)
+    assert (over.phase, over.exit_code) == ("FAILED", 5)
+    assert "".join(over.logs()) == "one\ntwo\n"
+    assert site.on("ctl", "squeue", "-h", "-t", "all", "-o", "%j").split().count(session.id) <= 1
 
 
 def test_a_lapsed_login_holds_sessions_and_one_new_login_lets_them_go_on(

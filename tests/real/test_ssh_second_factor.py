@@ -1,12 +1,14 @@
 """Password, then code, on the login host of a real site: once, and everything after that goes over it."""
 
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from testbed import people
 
-from sublet.errors import LoginNeeded, PlatformRefused
+from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.reach.login import Login
 from sublet.reach.port import Command, said
 from sublet.reach.prompts import Prompt
@@ -111,6 +113,27 @@ async def test_one_deliberate_login_with_a_code_does_all_that_waits(site: Site, 
         assert len(person.asked) == 2
         with pytest.raises(LoginNeeded):
             await login.reach.run(WHO)
+
+
+async def test_a_code_of_two_minutes_ago_is_refused(site: Site, tmp_path: Path) -> None:
+    async with way(site, tmp_path) as login:
+        with pytest.raises(PlatformRefused, match="Permission denied"):
+            await login.open(Person(site, lambda: people.code(site.facts["code_secret"], time.time() - 120)))
+
+
+async def test_an_answer_after_the_host_has_closed_the_door_says_so(
+    new_site: Callable[..., Site], tmp_path: Path
+) -> None:
+    site = new_site("--nodes", "1", "--sshd", "LoginGraceTime 1")
+
+    def late() -> str:
+        site.wait(lambda: not site.on("login", "ss", "-Htn", "state", "established", "sport = :22"))
+        return site.code()
+
+    async with way(site, tmp_path) as login:
+        with pytest.raises(PlatformUnreachable, match="before the login was complete") as gone:
+            await login.open(Person(site, late))
+        assert gone.value.advice.endswith("sublet system login far")
 
 
 async def test_a_code_that_was_used_is_refused_and_the_open_login_goes_on(

@@ -15,6 +15,8 @@ _DENIED = re.compile(
     r"Permission denied|Too many authentication failures|Authentication failed|No supported authentication methods"
     r"|Access denied|Account .*(locked|expired)|Certificate invalid|no matching|Bad (owner|configuration)|Unprotected"
 )
+_CLOSED = re.compile(r"^Connection (closed|reset) by ", re.MULTILINE)
+_AT_ONCE = re.compile(r"kex_exchange_identification|banner exchange")  # before anyone could have been asked
 
 
 def read_refusal(platform: str, host: str, words: str) -> PlatformRefused | PlatformUnreachable:
@@ -39,6 +41,12 @@ def read_refusal(platform: str, host: str, words: str) -> PlatformRefused | Plat
             platform=platform,
             why=why,
             hint=f"Check the user name, the key, the password and the code, then: sublet system login {platform}",
+        )
+    if _CLOSED.search(words) and not _AT_ONCE.search(words):
+        return PlatformUnreachable(
+            platform=platform,
+            why=f"{host} closed the connection before the login was complete, as it does when an answer takes long",
+            hint=f"Have your code at hand, and sign in again: sublet system login {platform}",
         )
     return PlatformUnreachable(platform=platform, why=why)
 

@@ -17,6 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sublet.api.paths import allow_any_path
 from sublet.errors import NotSignedIn, SubletError
 from sublet.web import ask, login, offersets, overview, results, sessions, systems
 from sublet.web.drawing import page
@@ -39,6 +40,7 @@ KEPT = "public, max-age=31536000, immutable"  # addresses of our files change wi
 
 def mount(app: FastAPI) -> None:
     """Put the pages into the application, over the same service."""
+    allow_any_path()
     pages = Starlette(
         routes=[
             Route("/", overview.overview, name="overview"),
