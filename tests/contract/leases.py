@@ -50,7 +50,7 @@ class PlayedService(Service):
 
     async def access_point(self, system: str = "") -> AccessPoint:
         self.own()
-        return cast(AccessPoint, None)
+        return cast(AccessPoint, self.point)
 
     async def access_point_state(self) -> AccessPointState:
         return AccessPointState(self.stage, kind="own", url="https://example.org/condor.tar.gz")

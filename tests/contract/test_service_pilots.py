@@ -119,7 +119,7 @@ async def test_a_pilot_is_told_what_changed_and_nobody_else_is(tmp_path: Path) -
             await service.renew_pilot(lease.id, 1, told)
         await service.open_annex("example", ME, wide=True)
         assert "SubletOpen = True" in unpacked(await service.renew_pilot(lease.id, 0, told))["annex.conf"]
-        await service.shutdown("example", ME)
+        await service.cancel(lease.session, ME)
         with pytest.raises(PilotRefused, match=r"shut down|has ended"):
             await service.renew_pilot(lease.id, 0, told)
         with pytest.raises(PilotRefused, match=r"shut down|has ended"):

@@ -199,7 +199,10 @@ def test_clean_removes_one_session_and_never_more(tmp_path: Path) -> None:
         assert subprocess.run(script("clean", str(tmp_path), key), check=False).returncode == 64
     subprocess.run(script("clean", str(tmp_path), "one"), check=True)
     assert [path.name for path in (tmp_path / "sessions").iterdir()] == ["two"]
-    assert list((tmp_path / "trash").iterdir()) == []
+    assert not (tmp_path / "trash").exists()
+    subprocess.run(script("clean", str(tmp_path), "two"), check=True)
+    assert not tmp_path.exists()
+    subprocess.run(script("clean", str(tmp_path), "two"), check=True)
 
 
 def test_only_the_services_own_sessions_are_swept(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from sublet.client.calls import annexes, results
 from sublet.client.following import Following
 from sublet.client.link import Link
 from sublet.client.waiting import follow, so_far
-from sublet.errors import NoLease
+from sublet.errors import NoLease, NotFound
 from sublet.wire.v1.annexes import LeaseView
 
 REDRAW = 2.0  # seconds
@@ -83,7 +83,7 @@ def logs(out: Output, name: str, file: str | None, go_on: bool, stderr: bool) ->
         return
     following = Following(lease.session, "stderr" if stderr else "stdout")
     pieces = follow(link, following) if go_on else so_far(link, following)
-    names = [one.path for one in link.do(results.results(lease.session)).items]
+    names = _left(link, lease)
     if out.json:
         text = b"".join(pieces).decode("utf-8", "replace")
         out.data(
@@ -95,6 +95,14 @@ def logs(out: Output, name: str, file: str | None, go_on: bool, stderr: bool) ->
         sys.stdout.buffer.flush()
     if names and out.for_people:
         out.note(f"It left: {', '.join(names)}. Show one with: sublet annex logs {lease.name} FILE")
+
+
+def _left(link: Link, lease: LeaseView) -> list[str]:
+    """The files that it left, if its system still has them."""
+    try:
+        return [one.path for one in link.do(results.results(lease.session)).items]
+    except NotFound:
+        return []
 
 
 def _last(link: Link, name: str) -> LeaseView:

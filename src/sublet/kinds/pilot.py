@@ -29,6 +29,7 @@ class Pilot(Kind):
 
     name = "pilot"
     uri = "urn:sublet:kind:executable:pilot"
+    leaves_nothing = True
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """A lease, by its id."""

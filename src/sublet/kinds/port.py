@@ -63,6 +63,7 @@ class Kind(Protocol):
 
     name: str  # the short name
     uri: str  # the full one, as it is written on the wire
+    leaves_nothing: bool = False  # what it prints is all that is kept of it: its files go when it ends
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """What is wrong with the fields, whatever the platform: an empty answer means nothing."""

@@ -29,6 +29,7 @@ AWAY = re.compile(  # the controller is away, restarting, or has too much to do:
 )
 ACCOUNTS = 'sacctmgr --noheader --parsable2 show assoc user="$(id -un)" format=account,maxsubmit,grpsubmit'
 QOS = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name,maxsubmitpu,grpsubmit")
+ROOM = 'df -Pk "$1" 2>/dev/null || df -Pk "${1%/*}"'  # where nothing is, its directory is gone too
 MOVE_END = 'cd "$1" && printf "%s\\n" "$2" >until.part && mv until.part until'
 WANTED = tuple(tool for tool in TOOLS if tool != "docker")  # its daemon is not for users of a cluster
 LOOKED_AT = 200  # sessions in one command
@@ -81,7 +82,7 @@ def to_survey(root: str, tools: Sequence[str] = (), site_file: str = "/dev/null"
         "qos": Command(QOS, as_is, seconds=20),
         "tools": Command(script("tools", *tools), as_is),
         "site": Command(("head", "-c", "10000", "--", site_file), as_is),
-        "room": Command(("df", "-Pk", root), as_is),
+        "room": Command(("sh", "-c", ROOM, "sublet", root), as_is),
     }
 
 

@@ -11,7 +11,7 @@ from sublet.core.lease_state import SILENT, UP, nodes_of
 from sublet.core.session import OVER, Phase, Session
 from sublet.service.annex_status import AnnexStatus
 from sublet.service.desk import Person
-from sublet.service.leases import NOTHING_SENT, end_of
+from sublet.service.leases import NOTHING_SENT
 
 EVERY = timedelta(seconds=1)
 UNSENT = timedelta(minutes=5)  # how long a lease may take to be sent, by this process or another
@@ -51,7 +51,7 @@ class LeaseWatch(AnnexStatus):
             )
             await self.end_lease(lease, NOTHING_SENT)
         elif session.phase in OVER:
-            await self.end_lease(lease, end_of(session), session.ended)
+            await self.end_with(lease, session)
         elif session.phase in UP and not session.cancel_by:
             await self._check_pilots(lease, session, now)
 

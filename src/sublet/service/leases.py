@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from sublet.core.amounts import duration_iso, duration_text
 from sublet.core.annex import Annex, Details, Lease, check_name
-from sublet.core.lease_state import PENDING, UP
+from sublet.core.lease_state import PENDING
 from sublet.core.leasing import YOU, Plan, Row, Sources, plan, system_of
 from sublet.core.pilot import MEANING
 from sublet.core.session import OVER, EndKind, OfferSet, Phase, Session
@@ -218,7 +218,7 @@ class Leases(Annexes):
     async def _shut_down(self, lease: Lease, person: Person) -> None:
         """Order its pilots to end, so that its jobs wait again at once; then cancel what is left of its session."""
         session = await self.session_of(lease)
-        if session and session.phase in UP:
+        if session and session.phase not in OVER:
             await self.stop_pilots(lease.id)
             session = await self.session_of(lease)
         await self._give_up(lease, session, person)
@@ -230,7 +230,14 @@ class Leases(Annexes):
         if session is None:
             await self.end_lease(lease, f"it was taken back by {person.name}")
         elif session.phase in OVER:
-            await self.end_lease(lease, end_of(session), session.ended)
+            await self.end_with(lease, session)
+
+    async def end_with(self, lease: Lease, session: Session) -> bool:
+        """It is over because its session is; a pilot that could not do its work said why."""
+        words = end_of(session)
+        if session.end and session.end.kind is EndKind.EXITED and (said := await self.last_words(session)):
+            words = f"{words}: {said}" if session.end.code in MEANING else said
+        return await self.end_lease(lease, words, session.ended)
 
     async def session_of(self, lease: Lease) -> Session | None:
         """The session that a lease is; None before it is sent, and after it was forgotten."""

@@ -35,7 +35,9 @@ from sublet.store.tx import Tx
 EVERY = timedelta(seconds=10)  # how often a pilot asks what has changed
 TOKEN_LIFE = timedelta(hours=2)  # of what lets it attach; renewed when half of it is over
 AGAIN = timedelta(minutes=10)  # for so long a claim whose answer was lost may be repeated, by who made it
-PATIENCE = timedelta(seconds=15)  # for pilots to end when their owner stops them
+STOPPING = timedelta(seconds=5)  # for pilots to end when their owner stops them; after that they hear it when they ask
+SPOKEN = 256 * 1024  # bytes of what they printed that are looked through
+SAYING = re.compile(r"^pilot: (\d+) on ([^:\s]+): (.+)$", re.MULTILINE)
 FACTS = ("node", "job", "arch", "libc")
 NONCE = re.compile(r"[0-9a-f]{32}")
 NO_SUCH = "There is no such lease, or this token is not for it."
@@ -161,6 +163,17 @@ class Pilots(AccessPoints):
         if place.lease.ended or place.session.phase not in ACTIVE:
             raise PilotRefused(why=f"Its lease has ended{': ' + place.lease.why if place.lease.why else ''}.")
 
+    async def last_words(self, session: Session) -> str:
+        """What a lease's pilots said last, on stderr: one line for each thing, with the nodes that said it."""
+        try:
+            said = await self._platform(session).output(session.id, "stderr", 0, SPOKEN)
+        except SubletError:
+            return ""
+        nodes: dict[str, list[str]] = {}
+        for _, node, words in SAYING.findall(said.decode("utf-8", "replace")):
+            nodes.setdefault(words, []).append(node)
+        return "; ".join(f"{words} ({', '.join(sorted(set(where)))})" for words, where in nodes.items())[:1000]
+
     # Orders
 
     async def stop_pilots(self, lease: str) -> bool:
@@ -168,7 +181,7 @@ class Pilots(AccessPoints):
 
         A pilot's master is known to the access point some seconds after its slots, so this is repeated.
         """
-        deadline = self.now() + PATIENCE
+        deadline = self.now() + STOPPING
         while left := await self.store.read(lambda tx: [one for one in tx.pilots.list(lease) if one.ended is None]):
             await asyncio.gather(*(self._stop(one) for one in left))
             if self.now() >= deadline:

@@ -211,12 +211,17 @@ async def releasing(desk: Desk, session: Session) -> Step:
     now = desk.now()
     changes = {"condition": "", "ended": session.ended or now, "connectors": finished}
     detail = end.kind.value if end.code is None else f"{end.kind.value} {end.code}"
-    return Step(end.phase, now + desk.settings.keep, f"session.{end.phase.lower()}", detail, True, changes)
+    due = now if _leaves_nothing(desk, session) else now + desk.settings.keep
+    return Step(end.phase, due, f"session.{end.phase.lower()}", detail, True, changes)
 
 
 async def over(desk: Desk, session: Session) -> Step:
     """Its keep time has passed: remove its files."""
     platform = desk.platforms_by_name.get(session.offer.platform)
+    until = (session.ended or session.modified) + desk.settings.keep
+    if platform and _leaves_nothing(desk, session) and desk.now() < until:
+        await platform.come_home(session.id)
+        return Step(due=until, event="session.fetched", changes={"condition": ""})
     if platform:
         await platform.clean(session.id)
     return Step(event="session.cleaned")
@@ -233,6 +238,10 @@ STEPS: dict[Phase, Callable[[Desk, Session], Awaitable[Step]]] = {
     P.FAILED: over,
     P.CANCELLED: over,
 }
+
+
+def _leaves_nothing(desk: Desk, session: Session) -> bool:
+    return bool(getattr(desk.kinds.get(session.kind), "leaves_nothing", False))
 
 
 def _platform(desk: Desk, session: Session) -> Platform:

@@ -204,7 +204,7 @@ ended() { # why HTCondor ended, in words
     [ -n "$why" ] && { printf '%s' "$why"; return; }
     [ "$(date +%s)" -ge "$end" ] && { printf 'its lifetime was over'; return; }
     grep -q 'No resources have been claimed for' log/StartLog 2>/dev/null && { printf 'it was idle for too long'; return; }
-    grep -qi 'OFF_FAST\|OFF_GRACEFUL\|DAEMONS_OFF' log/MasterLog 2>/dev/null && { printf 'its owner shut it down'; return; }
+    grep -q 'Got SIG[QT]' log/MasterLog 2>/dev/null && { printf 'its owner shut it down'; return; } # an order comes as one
     return 1
 }
 
@@ -224,11 +224,13 @@ while :; do
     code=$?
     kill -0 "$master" 2>/dev/null || break
 done
-words=$(ended) || {
-    tail -n 20 log/start log/MasterLog log/StartLog >&2
-    fail 86 "HTCondor ended by itself ($code)"
-}
-say "$words"
+words=$(ended)
+known=$?
+for file in start MasterLog StartLog; do
+    [ -s "log/$file" ] && printf '==> %s on %s: %s <==\n' "$number" "$node" "$file" && tail -n 100 "log/$file"
+done
 rm -rf execute spool
+[ "$known" = 0 ] || fail 86 "HTCondor ended by itself ($code)"
+say "$words"
 tell end "why=$words" || :
 exit 0

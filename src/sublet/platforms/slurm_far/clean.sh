@@ -1,4 +1,5 @@
 # Removes all that a session left. Arguments: the root directory and the key. Aside first, so that half of it is never seen.
+# With the last one the directories go that all were in.
 root=$1 key=$2
 case $key in '' | */* | .*) exit 64 ;; esac
 cd "$root" || exit 0
@@ -10,3 +11,6 @@ for left in "trash/$key."*; do
     [ -d "$left" ] && chmod -R u+rwX "$left" 2>/dev/null
     rm -rf "$left"
 done
+rmdir trash incoming kept sessions 2>/dev/null
+cd / && rmdir "$root" 2>/dev/null
+exit 0

@@ -8,12 +8,12 @@ dir=$root/sessions/$key sent=$root/incoming/$key
 trap '' HUP PIPE # from here on it is done, whoever still listens
 old=$(umask)
 umask 077
-mkdir -p "$root/sessions" || exit 73
-if ! mkdir "$dir" 2>/dev/null; then
+for try in 1 2 3; do # what is above it may go with another session, just now
+    mkdir -p "$root/sessions" || exit 73
+    mkdir "$dir" 2>/dev/null && break
     [ -d "$dir" ] && { echo known; exit 0; }
-    mkdir "$dir"
-    exit 73
-fi
+    [ "$try" = 3 ] && { mkdir "$dir"; exit 73; }
+done
 cd "$dir" || exit 73
 
 back() { # nothing was submitted: as if it had never been tried, but what was sent needn't be sent again

@@ -63,7 +63,7 @@ printf '%s %s\n' "$$" "$(born "$$")" >process
 
 nonce=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 tell >said
-pause=1 until=$(($(date +%s) + 40))
+pause=1 until=$(($(date +%s) + 25))
 while :; do
     ask "/pilots/$lease/$number/claim" said bundle.tar
     code=$?
