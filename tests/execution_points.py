@@ -19,7 +19,6 @@ START = """\
 cd "$1" || exit
 mkdir -p log spool execute lock run etc credentials
 CONDOR_CONFIG="$1/ep.conf" setsid /usr/sbin/condor_master -f >out 2>&1 </dev/null &
-echo $! >pid
 """
 
 
@@ -105,6 +104,5 @@ def attached(
     try:
         yield point
     finally:
-        pid = (here / "pid").read_text().strip()
-        site.on(f"researcher@{node}", "kill", "-QUIT", pid, check=False)
-        site.wait(lambda: not point.runs())
+        for pid in site.on(f"researcher@{node}", "pgrep", "-u", "researcher", "condor_", check=False).split():
+            site.on(f"researcher@{node}", "kill", "-KILL", pid, check=False)

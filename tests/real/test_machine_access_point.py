@@ -85,12 +85,15 @@ def release(bare_site: Site, served: str) -> Iterator[str]:
     bare_site.on("ap", "mv", AWAY, MASTER)
 
 
-def settle(person: Person, checksum: str) -> None:
+def settle(person: Person, *lines: str) -> None:
+    """Write settings of the section [annex]."""
+    text = "".join(f"{line}\n" for line in ("[annex]", *lines))
+    person.did("sh", "-ec", 'mkdir -p "$SUBLET_HOME"; printf "%s" "$1" >"$SUBLET_HOME/sublet.toml"', "sh", text)
+
+
+def settle_release(person: Person, checksum: str) -> None:
     """Write the settings that say where HTCondor comes from."""
-    lines = ("[annex]", 'release = "http://127.0.0.1:8000/release.tar"', f'release_sha256 = "{checksum}"')
-    person.did(
-        "sh", "-c", 'mkdir -p "$SUBLET_HOME" && cat >"$SUBLET_HOME/sublet.toml" <<E\n' + "\n".join(lines) + "\nE"
-    )
+    settle(person, 'release = "http://127.0.0.1:8000/release.tar"', f'release_sha256 = "{checksum}"')
 
 
 def test_without_htcondor_both_ways_to_it_are_told(bare_site: Site, release: str) -> None:
@@ -107,7 +110,7 @@ def test_without_htcondor_both_ways_to_it_are_told(bare_site: Site, release: str
 
 def test_a_release_with_another_checksum_is_refused_and_leaves_nothing(bare_site: Site, release: str) -> None:
     person = Person(bare_site, "wrong")
-    settle(person, "0" * 64)
+    settle_release(person, "0" * 64)
     refused = person.types("annex", "setup", "--fetch")
     assert refused.returncode == 1
     assert release in refused.stderr  # what it is, beside what it should be
@@ -117,7 +120,7 @@ def test_a_release_with_another_checksum_is_refused_and_leaves_nothing(bare_site
 
 def test_a_release_is_fetched_unpacked_and_used_without_any_privilege(bare_site: Site, release: str) -> None:
     person = Person(bare_site, "right")
-    settle(person, release)
+    settle_release(person, release)
     said = json.loads(person.typed("annex", "setup", "--fetch", "--json"))
     assert (said["stage"], said["release"]) == ("ready", f"/home/researcher/{person.home}/htcondor")
     submit = (f"{said['release']}/bin/condor_submit", "-terse", "/dev/stdin")
@@ -161,6 +164,32 @@ def submit(person: Person) -> str:
 
 def queued(person: Person, cluster: str) -> bool:
     return bool(person.did("condor_q", "-af", "ClusterId", "-constraint", f"ClusterId=={cluster}"))
+
+
+def test_where_one_line_of_an_administrators_is_needed_it_is_printed_and_suffices(department: Site) -> None:
+    strict = "SEC_DEFAULT_AUTHENTICATION_METHODS = FS"
+    configure(department, strict)
+    person, insistent = Person(department, "strict"), Person(department, "insistent")
+    own = json.loads(person.typed("annex", "setup", "--json"))
+    assert own["kind"] == "own"
+    settle(insistent, 'use = "machine"')
+    refused = insistent.types("annex", "setup")
+    assert refused.returncode == 3
+    line = refused.stderr.rstrip().rpartition("configuration: ")[2]
+    assert line in own["note"]
+    configure(department, strict, line)
+    assert json.loads(insistent.typed("annex", "setup", "--json"))["kind"] == "machine"
+    configure(department)
+    for one in (person, insistent):
+        one.typed("annex", "setup", "--stop")
+        one.types("down")
+
+
+def configure(site: Site, *lines: str) -> None:
+    """Let the department's daemons have these lines of configuration too, from now on."""
+    text = "".join(f"{line}\n" for line in lines)
+    site.on("ap", "sh", "-ec", 'printf "%s" "$1" >/etc/condor/config.d/20-strict', "sh", text)
+    site.on("ap", "condor_reconfig")
 
 
 def test_the_machines_own_access_point_needs_no_administrator_and_runs_the_owners_jobs_alone(department: Site) -> None:

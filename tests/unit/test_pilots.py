@@ -23,7 +23,7 @@ from sublet.pilots.configuration import attribute, literal, written
 from sublet.pilots.ground import Ground, daemons_configuration, tools_configuration
 from sublet.pilots.keeping import keep, keep_first
 from sublet.pilots.machine import Told, read_address, schedd_ad
-from sublet.pilots.own import OwnAccessPoint
+from sublet.pilots.own import OwnAccessPoint, queued
 from sublet.pilots.release import NEEDED, Release, find_release, release_at
 from sublet.pilots.tokens import POOL, Signer, expiry, identity, issuer, new_key
 from sublet.pilots.tools import Tools, trouble
@@ -209,6 +209,13 @@ def test_what_was_settled_stays_but_the_address_may_change(tmp_path: Path, monke
     keys = [tmp_path / "ap/passwords.d" / name for name in ("POOL", "AP")]
     assert all(key.stat().st_mode & 0o777 == 0o600 for key in keys)
     assert keys[0].read_bytes() != keys[1].read_bytes()
+
+
+def test_a_queue_with_jobs_is_told_from_one_without() -> None:
+    made = [b"101 0.0 Job Machine\n", b"101 01.-1 Job Machine\n", b"101 1.0 Job Machine\n", b'103 1.0 Owner "ann"\n']
+    assert queued(made)
+    assert not queued([*made, b"102 1.0\n", b"105\n"])
+    assert not queued([])
 
 
 def test_root_is_told_to_be_somebody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

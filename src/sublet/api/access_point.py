@@ -59,6 +59,7 @@ def _view(state: AccessPointState) -> AccessPointView:
         package=state.package,
         url=state.url,
         progress=state.progress,
+        note=state.note,
         problem=state.failure.message if state.failure else "",
         hint=state.failure.advice if state.failure else "",
     )

@@ -80,6 +80,7 @@ def described(view: AccessPointView) -> list[str]:
             ("nodes connect to", view.collector),
             ("schedd", view.schedd),
             ("you are", view.owner),
+            ("note", view.note),
             ("job lease", length(view.job_lease) if view.job_lease else ""),
             ("HTCondor's tools", f"export CONDOR_CONFIG={view.configuration}" if view.configuration else ""),
         ]

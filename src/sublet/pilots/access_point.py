@@ -14,7 +14,8 @@ from typing import Literal, Protocol
 
 from sublet.errors import AccessPointFailed, NoHTCondor, SubletError
 from sublet.pilots.address import is_here, is_portable, towards
-from sublet.pilots.machine import MachineAccessPoint, find_machine_schedd
+from sublet.pilots.keeping import make_private
+from sublet.pilots.machine import MachineAccessPoint, Schedd, Unusable, find_machine_schedd
 from sublet.pilots.own import Contact, OwnAccessPoint
 from sublet.pilots.release import find_release
 from sublet.pilots.tools import Tools
@@ -39,6 +40,7 @@ class AccessPoint(Protocol):
 
     kind: str  # "own" or "machine"
     tools: Tools
+    note: str  # what a person should know of it
 
     @property
     def gathering(self) -> Tools:
@@ -85,16 +87,29 @@ async def find_access_point(home: Path, wanted: Wanted, host: str = "") -> Acces
     own = OwnAccessPoint(home / "ap", release)
     address = _address(own, wanted, host)
     lease = wanted.lease or usual_lease()
-    schedd = None
+    found = None
     if wanted.use != "own" and not (wanted.use == "any" and own.has_jobs()):
-        schedd = await find_machine_schedd(Tools(release))
-    if schedd is None and wanted.use == "machine":
-        raise AccessPointFailed(
-            why="this machine has no HTCondor access point that takes your jobs",
+        make_private(own.directory)
+        found = await find_machine_schedd(Tools(release), own.directory)
+    if wanted.use == "machine" and not isinstance(found, Schedd):
+        raise _unusable(found)
+    machine = isinstance(found, Schedd)
+    own.settle(address, bind=wanted.bind, port=wanted.port, schedd=not machine, lease=lease)
+    if isinstance(found, Schedd):
+        return MachineAccessPoint(own, found)
+    if isinstance(found, Unusable):
+        own.note = f"This machine's own is not used: {found.why} An administrator could add: {found.line}"
+    return own
+
+
+def _unusable(found: Unusable | None) -> AccessPointFailed:
+    if found is None:
+        return AccessPointFailed(
+            why="this machine has none that takes your jobs",
             hint="Leave `use` in the section [annex] of sublet.toml away, and Sublet runs one for you.",
         )
-    own.settle(address, bind=wanted.bind, port=wanted.port, schedd=schedd is None, lease=lease)
-    return own if schedd is None else MachineAccessPoint(own, schedd)
+    hint = f"An administrator can allow it by one line of its configuration: {found.line}"
+    return AccessPointFailed(why=f"this machine's own can't be used: {found.why}", hint=hint)
 
 
 def usual_lease() -> timedelta:

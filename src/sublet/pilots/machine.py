@@ -7,6 +7,9 @@ nodes that can't be connected to (CCB); the schedd's address is told there, so t
 
 from __future__ import annotations
 
+import getpass
+import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,15 +17,18 @@ from pathlib import Path
 
 from sublet.errors import AccessPointUnreachable, SubletError
 from sublet.pilots.configuration import quoted_string
+from sublet.pilots.jobs import to_queue
+from sublet.pilots.keeping import keep
 from sublet.pilots.own import Contact, OwnAccessPoint
-from sublet.pilots.slots import to_advertise, to_config, to_fetch_token
+from sublet.pilots.slots import to_advertise, to_config, to_fetch_token, to_ping
 from sublet.pilots.tokens import identity
 from sublet.pilots.tools import Tools
 from sublet.reach.local import LocalReach
 
 SCHEDD_MAY = ("READ", "WRITE")
 _TOLD_FOR = 600  # seconds that the schedd's address is good for at the person's collector
-_ADDRESS = "SCHEDD_ADDRESS_FILE"
+_ADDRESS, _METHODS = "SCHEDD_ADDRESS_FILE", "SEC_DEFAULT_AUTHENTICATION_METHODS"
+_TAKE_TOKENS = f"{_METHODS} = $({_METHODS}) IDTOKENS"
 
 
 @dataclass(frozen=True)
@@ -44,16 +50,22 @@ class Schedd:
 
     def told(self) -> Told:
         """What its address file says now."""
-        try:
-            return read_address(self.address_file.read_text())
-        except OSError as error:
-            raise AccessPointUnreachable(why=f"{self.address_file}: {error.strerror}") from error
+        return read_file(self.address_file)
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """Why the machine's schedd can't be used, and the line by which an administrator would allow it."""
+
+    why: str
+    line: str
 
 
 class MachineAccessPoint:
     """One that others run, and the person's own collector beside it."""
 
     kind = "machine"
+    note = ""
 
     def __init__(self, own: OwnAccessPoint, schedd: Schedd) -> None:
         """Nothing is started yet."""
@@ -99,17 +111,35 @@ class MachineAccessPoint:
         self.own.drop_token(pilot)
 
 
-async def find_machine_schedd(tools: Tools) -> Schedd | None:
-    """The schedd of this machine, if it has one that answers and gives the person a token."""
+async def find_machine_schedd(tools: Tools, scratch: Path) -> Schedd | Unusable | None:
+    """The schedd of this machine, if it has one; Unusable if it doesn't let in what comes with the person's token."""
     here = LocalReach("access point")
     try:
-        values = await here.run(to_config(tools, _ADDRESS))
-        token = await here.run(to_fetch_token(tools, SCHEDD_MAY, 60))
-        schedd = Schedd(tools, Path(values.get(_ADDRESS, "")), identity(token))
-        schedd.told()
+        values = await here.run(to_config(tools, _ADDRESS, _METHODS))
+        file = Path(values.get(_ADDRESS, ""))
+        told = read_file(file)
+        await here.run(to_queue(tools, "false"))
     except SubletError:
         return None
-    return schedd
+    owner = f"{getpass.getuser()}@*"
+    try:
+        token = await here.run(to_fetch_token(tools, SCHEDD_MAY, 60))
+        owner = identity(token)
+        with tempfile.TemporaryDirectory(dir=scratch) as directory:
+            keep(Path(directory) / "schedd", f"{token}\n".encode())
+            await here.run(to_ping(tools, told.address, directory))
+    except SubletError as error:
+        takes_tokens = re.search(r"\b(ID)?TOKENS?\b", values.get(_METHODS, ""), re.IGNORECASE)
+        return Unusable(error.message, f"ALLOW_WRITE = $(ALLOW_WRITE) {owner}" if takes_tokens else _TAKE_TOKENS)
+    return Schedd(tools, file, owner)
+
+
+def read_file(file: Path) -> Told:
+    """What a schedd's address file says now."""
+    try:
+        return read_address(file.read_text())
+    except OSError as error:
+        raise AccessPointUnreachable(why=f"{file}: {error.strerror}") from error
 
 
 def read_address(text: str) -> Told:

@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -30,6 +30,7 @@ from sublet.reach.target import private, short
 
 PATIENCE = 30.0  # seconds that it may take to answer
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
+_JOB = re.compile(rb"0*[1-9]\d*\.\d+")  # cluster and number; 0.0 is the queue itself, and 01.-1 a whole cluster
 TOKEN_LIFE = timedelta(days=30)  # of the owner's own token, renewed when half of it is over
 
 
@@ -55,6 +56,7 @@ class OwnAccessPoint:
     def __init__(self, directory: Path, release: Release) -> None:
         """Nothing is made yet."""
         self.directory, self.release = directory, release
+        self.note = ""  # why the machine's own is not used, where it has one
         self.tools = Tools(release, str(directory / "tools.conf"))
         self.master = Master(directory / "daemons.conf", directory / "log")
 
@@ -117,8 +119,12 @@ class OwnAccessPoint:
         return self.ground.lease
 
     def has_jobs(self) -> bool:
-        """Whether it ever had a queue of its own, which is not to be left behind."""
-        return (self.directory / "spool/job_queue.log").exists()
+        """Whether jobs are in its queue, which are not to be left behind."""
+        try:
+            with (self.directory / "spool/job_queue.log").open("rb") as file:
+                return queued(file)
+        except FileNotFoundError:
+            return False
 
     async def start(self, now: datetime) -> None:
         """Make sure that it runs as it was decided, and answers; of many who call this at once, one starts it."""
@@ -195,6 +201,19 @@ class OwnAccessPoint:
             if time.monotonic() > deadline:
                 raise AccessPointFailed(why=f"{why}\n  {self.master.last_words()}", logs=self.directory / "log")
             await asyncio.sleep(0.1)
+
+
+def queued(log: Iterable[bytes]) -> bool:
+    """Whether a schedd's log of its queue has jobs that were made (101) and not yet destroyed (102)."""
+    jobs: set[bytes] = set()
+    for line in log:
+        act, _, rest = line.partition(b" ")
+        key = rest.split(None, 1)[0] if rest.strip() else b""
+        if act == b"101" and _JOB.fullmatch(key):
+            jobs.add(key)
+        elif act == b"102":
+            jobs.discard(key)
+    return bool(jobs)
 
 
 def _check(ground: Ground) -> None:

@@ -13,7 +13,7 @@ from sublet.errors import NoHTCondor
 MASTER, BROKER = "condor_master", "condor_shared_port"  # one of the daemons, and one of those behind them
 NEEDED = (
     *("condor_submit", "condor_q", "condor_history", "condor_rm", "condor_hold", "condor_release", "condor_qedit"),
-    *("condor_status", "condor_off", "condor_advertise", "condor_token_fetch", "condor_config_val"),
+    *("condor_status", "condor_off", "condor_advertise", "condor_token_fetch", "condor_config_val", "condor_ping"),
 )
 _SYSTEM = ("/usr/sbin", "/usr/local/sbin", "/opt/condor/sbin")  # often not on the PATH of an ordinary user
 _LIBEXEC = ("libexec/condor", "libexec", "lib/condor/libexec")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from sublet.errors import AccessPointRefused
 from sublet.pilots.tools import Ad, Tools, nothing, read_ads
-from sublet.reach.port import Command
+from sublet.reach.port import Command, Outcome
 
 
 def to_slots(tools: Tools, constraint: str = "true", attributes: Iterable[str] = ()) -> Command[list[Ad]]:
@@ -37,6 +39,13 @@ def to_fetch_token(tools: Tools, may: Iterable[str], seconds: int, key: str = ""
     return tools.command(words, str.strip)
 
 
+def to_ping(tools: Tools, schedd: str, tokens: str) -> Command[None]:
+    """See that a schedd, by its address, lets in who has nothing but these tokens: as a pilot comes to it."""
+    settings = {"_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS": "IDTOKENS", "_CONDOR_SEC_TOKEN_DIRECTORY": tokens}
+    alone = replace(tools, environment={**tools.environment, **settings})
+    return Command(alone.words("condor_ping", "-address", schedd, "-type", "SCHEDD", "WRITE"), read_ping)
+
+
 def to_advertise(tools: Tools, update: str, ad: str) -> Command[None]:
     """Tell the collector an ad, as `UPDATE_SCHEDD_AD`."""
     return tools.command(("condor_advertise", update, "-"), nothing, stdin=ad.encode())
@@ -46,6 +55,12 @@ def to_config(tools: Tools, *names: str) -> Command[dict[str, str]]:
     """The values that a configuration has for these names; what isn't defined is left out."""
     # condor_config_val ends with 1 when one of them is not defined, and says so on stderr.
     return Command(tools.words("condor_config_val", "-verbose", *names), lambda said: read_config(said.text, names))
+
+
+def read_ping(outcome: Outcome) -> None:
+    """AccessPointRefused if who asked was not let in; the tool itself says no more than that."""
+    if outcome.code:
+        raise AccessPointRefused(why="its schedd does not let in who comes with a token")
 
 
 def read_config(text: str, names: Iterable[str]) -> dict[str, str]:

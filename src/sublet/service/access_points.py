@@ -43,6 +43,7 @@ class AccessPointState:
     package: str = ""  # how an administrator would install HTCondor
     url: str = ""  # what would be fetched, or is
     progress: str = ""
+    note: str = ""
     failure: SubletError | None = None
 
 
@@ -162,6 +163,7 @@ class AccessPoints(Logins):
             contact=found.contact,
             configuration=found.tools.configuration,
             lease=found.lease,
+            note=found.note,
         )
 
     def _wanted(self) -> Wanted:

@@ -22,6 +22,7 @@ class AccessPointView:
     package: str = ""  # how an administrator would install HTCondor
     url: str = ""  # what would be fetched
     progress: str = ""
+    note: str = ""  # what a person should know of it
     problem: str = ""
     hint: str = ""
 
