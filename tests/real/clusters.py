@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,9 @@ from typing import Any
 
 from sublet.core.job import Job, JobState, Program, State
 from sublet.core.offer import Shape
+from sublet.core.request import Executable
+from sublet.kinds.bag import BAG
+from sublet.kinds.port import Setting
 from sublet.platforms.slurm import Slurm
 from sublet.reach.login import Login
 from sublet.reach.prompts import Prompt
@@ -73,6 +77,21 @@ def small(*argv: str, seconds: float = 60, **changes: Any) -> Job:
         "warn": timedelta(0),
     }
     return Job(**(values | changes))
+
+
+async def a_bag(platform: Slurm, key: str, parts: int, seconds: float = 60, **fields: Any) -> Job:
+    """A bag of small tasks in parts, as the service would make it."""
+    executable = Executable("bag", fields=fields)
+    tools, directory = (await platform.survey()).tools, await platform.session_directory(key)
+    duration = timedelta(seconds=seconds)
+    setting = Setting(f"{directory}/work", directory, Shape(1, MEMORY), (), duration, (), tools, parts=parts)
+    return small(program=BAG.ways(executable, tools)[0].program(setting), seconds=seconds, parts=parts)
+
+
+async def tasks_of(platform: Slurm, key: str) -> list[dict[str, Any]]:
+    """The record of a bag's tasks."""
+    content = b"".join([piece async for piece in platform.read(key, "tasks.jsonl")])
+    return [json.loads(line) for line in content.splitlines()]
 
 
 async def until(platform: Slurm, job: str, seen: Callable[[JobState], bool]) -> JobState:

@@ -1,18 +1,20 @@
 """What goes wrong on a real site, and is told as it was: nothing runs twice, nothing is made up, nothing is lost."""
 
 import asyncio
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from sublet.core.job import State
+from sublet.core.job import Job, State
 from sublet.core.offer import Shape
 from sublet.core.session import EndKind
 from sublet.errors import DiskFull, LoginNeeded, PlatformUnreachable
 from sublet.platforms.slurm import Slurm
-from tests.real.clusters import Cluster, ended, logged_in, running, sign_in, small, until
+from tests.real.clusters import Cluster, a_bag, ended, logged_in, running, sign_in, small, until
 from tests.sites import Site
 from tests.sites import running as site_running
 
@@ -69,14 +71,36 @@ async def test_each_end_is_told_as_it_was(cluster: Cluster) -> None:
 
 
 async def power_is_lost(cluster: Cluster) -> None:
+    """Under a job, and under one part of two."""
     slurm = await cluster.open("power")
     job = await slurm.submit(small("sleep", "200", seconds=240), key())
     await running(slurm, job)
-    node = cluster.site.on("ctl", "squeue", "-h", "-o", "%N", f"--name={job}").strip()
-    cluster.site.crash(node)
+    bag = await slurm.submit(await two_parts(slurm, name := key()), name)
+    await until(slurm, bag, lambda state: "of 2 parts 2 run" in state.condition)
+    work = Path(cluster.site.facts["home"]) / "researcher/.sublet/sessions" / bag / "work"
+    await asyncio.to_thread(cluster.site.wait, lambda: (work / "begun.0").exists() and (work / "begun.1").exists())
+    rows = cluster.site.on("ctl", "squeue", "-h", "-o", "%K %N", f"--name={job},{bag}").splitlines()
+    nodes = {part: node for part, node in map(str.split, rows) if part != "0"}
+    for node in nodes.values():
+        cluster.site.crash(node)
+    (work / "go").touch()
     assert (await end(slurm, job))[0] is EndKind.NODE_LOST
-    cluster.site.boot(node)
+    state = await ended(slurm, bag)
+    assert state.end
+    assert state.end.kind is EndKind.NODE_LOST
+    assert state.end.detail.startswith("part 1 of 2: node-lost")
+    assert re.search(r"38 succeeded, 0 failed, 0 tried again; 2 have no result: (0-1|2-3)$", state.end.detail)
+    for node in nodes.values():
+        cluster.site.boot(node)
     await slurm.clean(job)
+    await slurm.clean(bag)
+
+
+async def two_parts(slurm: Slurm, name: str) -> Job:
+    """A bag whose parts have a node each; the first tasks wait for a word, the second part's for ever."""
+    script = ": >begun.$SUBLET_PART; until [ -e go ]; do sleep 0.1; done; [ $SUBLET_PART = 0 ] || sleep 200"
+    made = await a_bag(slurm, name, 2, seconds=240, tasks=[["sh", "-c", script]] * 40)
+    return replace(made, queue="compute")
 
 
 async def the_limit_is_reached(cluster: Cluster) -> None:

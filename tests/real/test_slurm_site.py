@@ -16,7 +16,7 @@ from sublet.core.session import EndKind
 from sublet.errors import LoginNeeded, NotFound, PlatformRefused, QueueFull
 from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Rule, try_rule
 from sublet.platforms.slurm import Slurm
-from tests.real.clusters import Cluster, ended, logged_in, running, small, until
+from tests.real.clusters import Cluster, a_bag, ended, logged_in, running, small, tasks_of, until
 from tests.sites import Site
 from tests.sites import running as site_running
 
@@ -72,6 +72,18 @@ async def test_the_newest_slurm_keeps_all_rules(newer: Cluster) -> None:
         await slurm.offers(Request(Executable("command"), duration=timedelta(minutes=2)), ["sh"], datetime.now(UTC))
     ).offers
     assert [offer.queue for offer in offers] == ["debug"]
+    await slurm.close()
+
+
+async def test_the_newest_slurm_runs_a_bag_in_parts(newer: Cluster) -> None:
+    slurm = await newer.open(queue="shared")
+    fields = {"template": ["sh", "-c", "[ {x} != 7 ]"], "grid": {"x": list(range(40))}}
+    job = await slurm.submit(await a_bag(slurm, name := key(), 3, **fields), name)
+    state = await ended(slurm, job)
+    assert state.end
+    assert (state.end.kind, state.end.code, state.end.detail) == (EndKind.EXITED, 1, "")
+    assert {line["task"]: line["code"] for line in await tasks_of(slurm, job)} == {x: int(x == 7) for x in range(40)}
+    await slurm.clean(job)
     await slurm.close()
 
 

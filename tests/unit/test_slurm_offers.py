@@ -104,6 +104,27 @@ def test_jobs_that_must_end_well_first_are_one_option() -> None:
     assert said[-2:] == ("--dependency=afterok:7:12", "--kill-on-invalid-dep=yes")
 
 
+def test_a_site_takes_as_many_parts_as_its_limits_leave_beside_what_is_there() -> None:
+    limits = {"submits": {"physics": 40, "chemistry": 2}, "qos_submits": {"normal": 30, "short": 5}}
+    site = Site(NOW, queues=(SMALL, SiteQueue("q", qos="short")), accounts=("physics",), largest_array=1001, **limits)  # type: ignore[arg-type]
+    assert offering.most_parts(site, "small", Account(), there=0) == 30
+    assert offering.most_parts(site, "small", Account(), there=25) == 5
+    assert offering.most_parts(site, "small", Account(qos="other"), there=0) == 40
+    assert offering.most_parts(site, "q", Account(), there=0) == 5
+    assert offering.most_parts(site, "small", Account(project="chemistry"), there=10) == 1
+    assert offering.most_parts(Site(NOW, largest_array=0), "small", Account(), there=0) == 1, "it has no arrays"
+    assert offering.most_parts(Site(NOW, largest_array=1001), "small", Account(), there=50) == 1001
+
+
+def test_an_offer_says_of_how_many_parts_it_is_and_what_each_has() -> None:
+    wish = Wish("small", 1, 2, GIB, 0, HOUR).cut(8)
+    offer = offering.offer_for(request(), wish, NOW, "bag", "far", NOW)
+    assert isinstance(offer, Offer)
+    assert (offer.parts, offer.why) == (8, "earliest in small, in 8 parts with 2 cores and 1h each")
+    assert "--array=0-7" in flags(wish, Account())
+    assert not [word for word in flags(wish.cut(1), Account()) if word.startswith("--array")]
+
+
 def test_a_plan_that_has_passed_is_now() -> None:
     offer = made(NOW - HOUR, request())
     assert isinstance(offer, Offer)

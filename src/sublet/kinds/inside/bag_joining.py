@@ -106,7 +106,8 @@ def tell(total: int) -> int:
     missing = set(range(total)) - succeeded - failed
     again = attempts - len(succeeded) - len(failed)
     words = f"{len(succeeded)} succeeded, {len(failed)} failed, {again} tried again"
-    say(words + (f"; {len(missing)} have no result: {ranges(missing)}" if missing else ""))
+    lack = "has no result" if len(missing) == 1 else "have no result"
+    say(words + (f"; {len(missing)} {lack}: {ranges(missing)}" if missing else ""))
     return INCOMPLETE if missing else 1 if failed else 0
 
 
