@@ -24,13 +24,11 @@ from sublet.wire.views import (
     LeaseView,
     NodeStateView,
     PlanView,
-    ResultFileView,
-    ResultList,
     RowView,
     TemplateList,
     TemplateView,
 )
-from tests.canned import NOW, Canned, Said
+from tests.canned import NOW, Canned, Heard, Said
 from tests.cli.conftest import Type
 
 pytestmark = pytest.mark.usefixtures("in_utc")
@@ -338,22 +336,17 @@ def test_history_and_what_happened(type_in: Type, canned: Serve) -> None:
     assert type_in("annex", "history", "example", "-q").out == "example#1\n"
 
 
-def test_the_logs_of_the_last_lease_are_shown_and_files_are_named(type_in: Type, canned: Serve) -> None:
-    files = ResultList(items=(ResultFileView(path="log/StartLog", size=3, modified=NOW),))
-    canned(
-        {
-            "GET /v1/annexes/example/history": Said(
-                AnnexHistory(annex=replace(ANNEX, leases=(ENDED, QUEUED)), events=())
-            ),
-            "GET /v1/sessions/s2/logs": [Said(b"pilot starts\n"), Said(b"")],
-            "GET /v1/sessions/s2/results": Said(files),
-            "GET /v1/sessions/s2/results/log/StartLog": Said(b"daemon\n"),
-        }
-    )
-    typed = type_in("annex", "logs", "example")
-    assert (typed.code, typed.out) == (0, "pilot starts\n")
-    assert "It left: log/StartLog." in typed.err
-    assert type_in("annex", "logs", "example", "log/StartLog").out == "daemon\n"
+def test_the_logs_of_the_last_lease_are_shown(type_in: Type, canned: Serve) -> None:
+    said = {"stderr": b"pilot: it was idle\n", "stdout": b"0 StartLog: up\n"}
+
+    def log(heard: Heard) -> Said:
+        stream = "stdout" if "stream=stdout" in heard.target else "stderr"
+        return Said(said[stream] if "offset=" not in heard.target else b"")
+
+    canned({"GET /v1/annexes/example/history": past(ENDED, QUEUED), "GET /v1/sessions/s2/logs": log})
+    assert type_in("annex", "logs", "example").out == "pilot: it was idle\n"
+    assert type_in("annex", "logs", "example", "--htcondor").out == "0 StartLog: up\n"
+    assert json.loads(type_in("annex", "logs", "example", "--json").out)["lease"] == "example#2"
 
 
 def test_templates_are_saved_listed_shown_and_removed(type_in: Type, canned: Serve) -> None:

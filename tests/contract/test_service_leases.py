@@ -228,7 +228,7 @@ async def test_how_long_jobs_stay_with_a_lost_node_is_shown(tmp_path: Path) -> N
     async with leasing(tmp_path, annex={"job_lease": "7m"}) as service:
         plan, _ = await service.plan_lease("example", Wanted(TWO), ME)
         assert [(row.field, row.value, row.source) for row in plan.rows[-2:]] == [
-            ("access point", "own", "what is here"),
+            ("access point", "your own", "what is here"),
             ("job lease", "7m", "settings"),
         ]
 

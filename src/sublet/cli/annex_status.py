@@ -12,11 +12,11 @@ from sublet.cli.annex_texts import described, overview, remembered
 from sublet.cli.command import command
 from sublet.cli.output import Output, table
 from sublet.cli.texts import moment
-from sublet.client.calls import annexes, results
+from sublet.client.calls import annexes
 from sublet.client.following import Following
 from sublet.client.link import Link
 from sublet.client.waiting import follow, so_far
-from sublet.errors import NoLease, NotFound
+from sublet.errors import NoLease
 from sublet.wire.v1.annexes import LeaseView
 
 REDRAW = 2.0  # seconds
@@ -65,44 +65,26 @@ def history(out: Output, name: str, events: bool) -> None:
     out.show(view, lines, lambda: (lease.name for lease in view.annex.leases))
 
 
-@command("logs", "sublet annex logs example", "sublet annex logs example#2 log/0/StartLog")
+@command("logs", "sublet annex logs example", "sublet annex logs example#2 --htcondor")
 @click.argument("name", metavar="NAME[#N]")
-@click.argument("file", required=False)
 @click.option("--follow", "-f", "go_on", is_flag=True, help="Go on until the lease is over.")
-@click.option("--stderr", is_flag=True, help="What the pilot printed to stderr, instead of stdout.")
-def logs(out: Output, name: str, file: str | None, go_on: bool, stderr: bool) -> None:
-    """Show what a lease's pilot printed; or one of HTCondor's own logs, once they came home.
+@click.option("--htcondor", is_flag=True, help="What HTCondor logged there, once its node has ended.")
+def logs(out: Output, name: str, go_on: bool, htcondor: bool) -> None:
+    """Show what a lease's pilots said; of several leases the last is taken.
 
-    Of several leases the last is taken.
+    HTCondor's own logs come home when a node ends: each line with the number of its node.
     """
     link = out.link()
     lease = _last(link, name)
-    if file:
-        for piece in link.stream(results.result(lease.session, file)):
-            sys.stdout.buffer.write(piece)
-        return
-    following = Following(lease.session, "stderr" if stderr else "stdout")
+    following = Following(lease.session, "stdout" if htcondor else "stderr")
     pieces = follow(link, following) if go_on else so_far(link, following)
-    names = _left(link, lease)
     if out.json:
         text = b"".join(pieces).decode("utf-8", "replace")
-        out.data(
-            {"lease": lease.name, "session": lease.session, "stream": following.stream, "text": text, "files": names}
-        )
+        out.data({"lease": lease.name, "session": lease.session, "text": text})
         return
     for piece in pieces:
         sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
-    if names and out.for_people:
-        out.note(f"It left: {', '.join(names)}. Show one with: sublet annex logs {lease.name} FILE")
-
-
-def _left(link: Link, lease: LeaseView) -> list[str]:
-    """The files that it left, if its system still has them."""
-    try:
-        return [one.path for one in link.do(results.results(lease.session)).items]
-    except NotFound:
-        return []
 
 
 def _last(link: Link, name: str) -> LeaseView:

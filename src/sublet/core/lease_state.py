@@ -14,7 +14,7 @@ from sublet.core.session import OVER, Phase, Session
 
 PENDING = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})
 UP = frozenset({Phase.RUNNING, Phase.AVAILABLE})
-LEAST_SILENCE = timedelta(seconds=10)
+LEAST_SILENCE = timedelta(seconds=8)
 MISSED = 3  # updates that a node must miss to be called dead
 SILENT = timedelta(seconds=40)  # how long a pilot that asks every 10 s may not ask
 UNSEEN = timedelta(seconds=60)  # how long a pilot may take until its slots are seen

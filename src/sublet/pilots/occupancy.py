@@ -25,7 +25,7 @@ SLOT = (
 )
 OVER = {REMOVED, COMPLETED}
 ACTIVE = {RUNNING, SENDING, SUSPENDED}
-USUAL = 5  # seconds between two updates, where a slot doesn't say
+USUAL = 1  # seconds between two updates, where a slot doesn't say: what pilots are told
 
 
 def to_occupancy(tools: Tools) -> Command[list[Slots]]:

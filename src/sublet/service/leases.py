@@ -33,6 +33,10 @@ from sublet.store.tx import Tx
 from sublet.wire.ends import end_sentence
 from sublet.wire.kinds import NODE_COMPUTE
 
+FLAGS = {f"compute.{name}.min": f"--{name}" for name in ("nodes", "cores", "memory", "gpus")} | {
+    "schedule.duration": "--lifetime"
+}
+WHOSE = {"own": "your own", "machine": "this machine's", "any": "this machine's, else your own"}
 NOTHING_SENT = "nothing was sent"
 
 
@@ -56,7 +60,10 @@ class Leases(Annexes):
         self.own()
         check_name(name)
         sources, number = await self._sources(name, wanted, person)
-        chosen = system_of(sources) or await self._only_system()
+        chosen = system_of(sources)
+        if not chosen:
+            chosen = await self._only_system()
+            sources = [*sources, ("it is the only one", Details(system=chosen))]
         if chosen not in self.platforms_by_name:
             await self.refresh()
         self._named(chosen)
@@ -76,7 +83,7 @@ class Leases(Annexes):
         whose, why = (state.kind or use, "what is here") if use == "any" else (use, "settings")
         length = duration_text(lease or state.lease or usual_lease())
         return [
-            Row("access point", whose, why, "[annex] use"),
+            Row("access point", WHOSE.get(whose, ""), why, "[annex] use"),
             Row("job lease", length, "settings" if lease else "this sort of machine", "[annex] job_lease"),
         ]
 
@@ -235,7 +242,9 @@ class Leases(Annexes):
     async def end_with(self, lease: Lease, session: Session) -> bool:
         """It is over because its session is; a pilot that could not do its work said why."""
         words = end_of(session)
-        if session.end and session.end.kind is EndKind.EXITED and (said := await self.last_words(session)):
+        if session.end and session.end.kind is EndKind.EXITED and session.cancel_by:
+            words = f"{session.cancel_by} shut it down"
+        elif session.end and session.end.kind is EndKind.EXITED and (said := await self.last_words(session)):
             words = f"{words}: {said}" if session.end.code in MEANING else said
         return await self.end_lease(lease, words, session.ended)
 
@@ -293,5 +302,5 @@ def _no_offers(system: str, found: OfferSet) -> SubletError:
     if login:
         return LoginNeeded(login.message, hint=login.nearest, platform=system)
     why = " ".join(reason.message for reason in found.reasons) or f"{system} offers nothing."
-    nearest = "; ".join(reason.nearest for reason in found.reasons if reason.nearest)
-    return LeaseRefused(why=why, hint=f"Possible: {nearest}." if nearest else "")
+    nearest = [f"{FLAGS.get(one.field, '')} {one.nearest}".strip() for one in found.reasons if one.nearest]
+    return LeaseRefused(why=why, hint=f"Possible: {'; '.join(dict.fromkeys(nearest))}." if nearest else "")
