@@ -26,7 +26,7 @@ class Researcher:
         self.environment = {**os.environ, "SUBLET_HOME": str(home / "sublet"), "HOME": str(home), "LC_ALL": "C.UTF-8"}
         self.serving = Serving(home / "sublet", environment={"HOME": str(home)}, log=home / "log")
         self.serving.home.mkdir(mode=0o700)
-        (self.serving.home / "sublet.toml").write_text("")
+        (self.serving.home / "sublet.toml").write_text('poll = "2s"\n')
 
     def types(self, *words: str) -> subprocess.CompletedProcess[str]:
         """What a command line says."""
@@ -58,11 +58,11 @@ def answer_prompts(terminal: Terminal, site: Site, password: str | None = None, 
 
 
 @contextmanager
-def at(site: Site, home: Path) -> Iterator[Researcher]:
+def at(site: Site, home: Path, *options: str) -> Iterator[Researcher]:
     """A researcher who has added the site, but not signed in yet; at the end nothing is left open."""
     person = Researcher(home, site)
     known = ("--ssh", f"UserKnownHostsFile={person.serving.home}/known_hosts")
-    added = person.types("system", "add", site.name, "--host", site.host, "--user", "researcher", *known)
+    added = person.types("system", "add", site.name, "--host", site.host, "--user", "researcher", *known, *options)
     assert added.returncode == 0, added.stderr
     try:
         yield person

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from sublet.api import described
@@ -40,11 +43,16 @@ async def check(request: Request, name: str) -> Response:
 
 
 @router.post("/{name}/sweep", response_model=SweptView, responses=described.problems(401, 403, 404, 409, 503))
-async def sweep(request: Request, name: str) -> Response:
-    """Remove what is left on a platform and no session needs; for operators. It is also done by itself, every hour."""
+async def sweep(
+    request: Request, name: str, all: Annotated[bool, Query(description="Also files that were needed lately.")] = False
+) -> Response:
+    """Remove what is left on a platform and no session needs; for operators. It is also done by itself, every hour.
+
+    Files that sessions shared, such as images, stay for a while after the last one; with `all` they go too.
+    """
     if not (await person_of(request)).operator:
         raise OperatorsOnly
-    swept = await service_of(request).sweep(name)
+    swept = await service_of(request).sweep(name, timedelta(0) if all else None)
     return json_response(SweptView(sessions=swept.sessions, files=swept.files))
 
 

@@ -97,14 +97,15 @@ def check(out: Output, name: str) -> int:
 
 
 @command("sweep", "sublet platform sweep expanse")
+@click.option("--all", "all_", is_flag=True, help="Also images that were needed lately: nothing of yours stays.")
 @click.argument("name")
-def sweep(out: Output, name: str) -> None:
+def sweep(out: Output, name: str, all_: bool) -> None:
     """Remove what is left on a system and no session needs any more.
 
     That is done by itself too, every hour while you are signed in: files of sessions that are forgotten, images that no
     session has needed for a while, and what was cut off half way.
     """
-    view = out.link().do(platforms.sweep(name))
+    view = out.link().do(platforms.sweep(name, all=all_))
     gone = (*view.sessions, *view.files)
     out.show(view, lambda: gone, lambda: gone)
     out.note(

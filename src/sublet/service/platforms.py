@@ -59,10 +59,10 @@ class Platforms(Events):
         """Run the contract suite on the live platform."""
         return await check_platform(self._named(name))
 
-    async def sweep(self, name: str) -> Swept:
-        """Remove what is left there and no session needs."""
+    async def sweep(self, name: str, idle: timedelta | None = None) -> Swept:
+        """Remove what is left there and no session needs; shared files that nobody needed for so long, too."""
         self._named(name)
-        return await sweep(self, name, timedelta(0))
+        return await sweep(self, name, timedelta(0), idle)
 
     async def busy(self, name: str, start: datetime, end: datetime) -> Busy:
         """What is booked and held there, node by node; nothing says by whom."""

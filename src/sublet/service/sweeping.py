@@ -23,8 +23,11 @@ class Swept:
     files: tuple[str, ...]  # shared ones, by their digests
 
 
-async def sweep(desk: Desk, name: str, age: timedelta = SETTLED) -> Swept:
-    """Remove what sessions left that are not known any more, or were cleaned; and shared files long unused."""
+async def sweep(desk: Desk, name: str, age: timedelta = SETTLED, idle: timedelta | None = None) -> Swept:
+    """Remove what sessions left that are not known any more, or were cleaned; and shared files long unused.
+
+    What sessions left counts from an `age` on, shared files from being `idle` for so long, else as the platform says.
+    """
     platform = desk.platforms_by_name[name]
     left = await platform.left(age)
     known = await desk.store.read(lambda tx: tx.sessions.with_files(left)) if left else set()
@@ -38,7 +41,8 @@ async def sweep(desk: Desk, name: str, age: timedelta = SETTLED) -> Swept:
             log.warning("sweep.refused", platform=name, session=key, why=error.message)
         else:
             gone.append(key)
-    swept = Swept(tuple(gone), tuple(await platform.sweep()))
+    files = [] if idle is None else [*await platform.let_go(idle=idle)]
+    swept = Swept(tuple(gone), (*files, *await platform.sweep()))
     if gone or swept.files:
         log.info("platform.swept", platform=name, sessions=gone, files=swept.files)
     return swept

@@ -24,9 +24,9 @@ def check(name: str) -> Call[CheckList]:
     return Call("POST", path_of("platforms", name, "check"), as_view(CheckList))
 
 
-def sweep(name: str) -> Call[SweptView]:
+def sweep(name: str, *, all: bool = False) -> Call[SweptView]:
     """Remove what is left there and no session needs."""
-    return Call("POST", path_of("platforms", name, "sweep"), as_view(SweptView))
+    return Call("POST", path_of("platforms", name, "sweep"), as_view(SweptView), query={"all": all})
 
 
 def calendar(platform: str, start: datetime, end: datetime) -> Call[CalendarView]:

@@ -127,13 +127,17 @@ def execute(plan: dict[str, Any]) -> int:
 
 
 def make_page() -> None:
-    """The executed notebook as a page, for who has no Jupyter at hand."""
+    """The executed notebook as a page, for who has no Jupyter at hand; without one its end is still its own."""
     try:
         from nbconvert import HTMLExporter
+
+        page, _ = HTMLExporter().from_filename(EXECUTED)  # type: ignore[no-untyped-call]
     except ImportError:
         say(f"nbconvert is not installed, so there is no {PAGE}")
         return
-    page, _ = HTMLExporter().from_filename(EXECUTED)  # type: ignore[no-untyped-call]
+    except Exception as why:  # another's installation may be broken in any way
+        say(f"nbconvert could not make {PAGE}: {type(why).__name__}: {why}")
+        return
     with open(PAGE, "w", encoding="utf-8") as file:
         file.write(page)
 

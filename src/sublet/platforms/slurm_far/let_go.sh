@@ -1,7 +1,13 @@
 # Removes files that many shared and that nobody needs, or has needed for so many seconds, and says their names. Arguments: the
-# root directory, the seconds, then names (none: all). Aside first; one that is needed again meanwhile comes back.
+# root directory, the seconds, then names (none: all). Aside first; one that is needed again meanwhile comes back. Directories
+# that nothing is in any more go too.
 root=$1 idle=$2
 shift 2
+tidy() {
+    cd "$root" 2>/dev/null && rmdir kept trash sessions incoming 2>/dev/null
+    cd / && rmdir "$root" 2>/dev/null
+}
+trap 'code=$?; tidy; exit "$code"' EXIT
 cd "$root/kept" 2>/dev/null || exit 0
 [ $# -gt 0 ] || set -- *
 mkdir -p ../trash
