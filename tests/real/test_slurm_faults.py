@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,10 +12,11 @@ import pytest
 
 from sublet.core.job import Job, State
 from sublet.core.offer import Shape
+from sublet.core.request import Compute, Executable, Range, Request
 from sublet.core.session import EndKind
 from sublet.errors import DiskFull, LoginNeeded, PlatformUnreachable
 from sublet.platforms.slurm import Slurm
-from tests.real.clusters import Cluster, a_bag, ended, logged_in, running, sign_in, small, until
+from tests.real.clusters import MEMORY, Cluster, a_bag, ended, logged_in, running, sign_in, small, until
 from tests.sites import Site
 from tests.sites import running as site_running
 
@@ -212,3 +214,15 @@ async def test_a_claim_without_a_job_is_unknown_and_is_not_submitted_again(clust
     assert await slurm.submit(small("true"), name) == name
     assert jobs_named(cluster.site, name) == []
     await slurm.clean(name)
+
+
+async def test_a_queue_that_is_a_qos_runs_where_the_site_chooses(cluster: Cluster) -> None:
+    slurm = await cluster.open(queue="quick", queues={"quick": {"qos": "short"}})
+    wanted = Request(Executable("command"), Compute(memory=Range(MEMORY, MEMORY)), duration=timedelta(minutes=1))
+    answer = await slurm.offers(wanted, ["exec"], datetime.now(UTC))
+    assert [(offer.queue, offer.why) for offer in answer.offers] == [("quick", "earliest in quick")]
+    job = await slurm.submit(small("true", queue="quick"), key())
+    said = cluster.site.on("ctl", "squeue", "-h", "-t", "all", "-o", "%q %P", f"--name={job}")
+    assert said.split() == ["short", "compute"]
+    assert await end(slurm, job) == (EndKind.EXITED, 0, "")
+    await slurm.clean(job)

@@ -9,6 +9,7 @@ from sublet.core.request import Compute, Executable, Range, Request, Window
 from sublet.platforms import slurm_offers as offering
 from sublet.platforms.slurm_offers import Site
 from sublet.platforms.slurm_options import Account, Wish, comment, flags, wrong
+from sublet.platforms.slurm_queues import open_to, partitions
 from sublet.platforms.slurm_readers import SiteNode, SiteQueue, SiteReservation
 
 NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
@@ -33,15 +34,42 @@ def request(cores: int = 1, nodes: int = 1, duration: timedelta = HOUR, **more: 
 
 
 def test_the_default_queue_comes_first_and_closed_ones_are_left_out() -> None:
-    assert [queue.name for queue in offering.open_to(SITE, "", "", "")] == ["small", "large"]
+    assert [queue.name for queue in open_to(SITE, "", "", "")] == ["small", "large"]
 
 
 def test_a_queue_of_other_projects_is_left_out() -> None:
-    assert [queue.name for queue in offering.open_to(SITE, "", "biology", "")] == ["small"]
+    assert [queue.name for queue in open_to(SITE, "", "biology", "")] == ["small"]
+
+
+CALLED = {"regular": {"qos": "regular"}, "debug": {"qos": "debug"}}
+
+
+@pytest.mark.parametrize("name", ["regular", ""])
+def test_where_a_queue_is_a_qos_alone_no_partition_is_named_and_slurm_is_asked_once(name: str) -> None:
+    queues = open_to(SITE, name, "", "", CALLED)
+    wishes, reasons = offering.fitting(request(cores=8, nodes=8), SITE, queues, "far")
+    assert not reasons
+    [wish] = wishes
+    said = flags(wish, Account(qos=CALLED.get(name, {}).get("qos", "")))
+    assert not [word for word in said if word.startswith("--partition")]
+    assert ("--qos=regular" in said) is bool(name)
+    assert partitions(SITE, queues) == {"small", "large", "closed"}
+    offer = offering.offer_for(request(), wish, NOW, "exec", "far", NOW)
+    assert isinstance(offer, Offer)
+    assert offer.why == ("earliest in regular" if name else "earliest")
+
+
+def test_a_queue_can_be_a_partition_with_a_qos_and_has_the_partitions_limits() -> None:
+    queues = open_to(SITE, "short", "", "", {"short": {"partition": "small", "qos": "short"}})
+    wishes, _ = offering.fitting(request(), SITE, queues, "far")
+    assert [wish.queue for wish in wishes] == ["short"]
+    assert "--partition=small" in flags(wishes[0], Account())
+    _, reasons = offering.fitting(request(nodes=3), SITE, queues, "far")
+    assert "The queue short of far gives at most 2 nodes" in reasons[0].message
 
 
 def test_each_queue_that_fits_is_asked_and_no_other() -> None:
-    queues = offering.open_to(SITE, "", "", "")
+    queues = open_to(SITE, "", "", "")
     wishes, reasons = offering.fitting(request(nodes=4), SITE, queues, "far")
     assert [(wish.queue, wish.nodes) for wish in wishes] == [("large", 4)]
     assert reasons == []

@@ -9,21 +9,22 @@ from sublet.systems.own import Systems
 
 
 @pytest.mark.parametrize(
-    ("like", "queue", "partition", "qos"),
+    ("like", "queue", "words"),
     [
-        ("expanse", "shared", "shared", ""),
-        ("archer2", "short", "standard", "short"),
-        ("perlmutter", "regular", "", "regular"),
-        ("expanse", "", "", ""),
-        ("expanse", "secret", "secret", ""),
+        ("expanse", "shared", None),
+        ("archer2", "short", {"partition": "standard", "qos": "short"}),
+        ("perlmutter", "regular", {"qos": "regular"}),
+        ("expanse", "", None),
+        ("expanse", "secret", None),
     ],
 )
-def test_a_queue_becomes_the_partition_and_qos_that_stand_for_it(
-    like: str, queue: str, partition: str, qos: str, tmp_path: object
+def test_a_queue_is_known_by_the_partition_and_qos_that_stand_for_it(
+    like: str, queue: str, words: dict[str, str] | None, tmp_path: object
 ) -> None:
     found = Systems(str(tmp_path)).add("mine", {"like": like} | ({"queue": queue} if queue else {}))
     settings = platform_of(found)
-    assert (settings["queue"], settings["qos"]) == (partition, qos)
+    assert settings["queue"] == queue
+    assert settings["queues"].get(queue) == words
 
 
 def test_a_system_of_ones_own_keeps_its_door_and_its_manners(tmp_path: object) -> None:

@@ -46,6 +46,8 @@ from sublet.platforms.slurm_offers import Site
 from sublet.platforms.slurm_options import Account, Wish, flags, wrong
 from sublet.platforms.slurm_pace import Pace
 from sublet.platforms.slurm_probe import probe
+from sublet.platforms.slurm_queues import open_to, partitions
+from sublet.platforms.slurm_readers import SiteQueue
 from sublet.platforms.slurm_survey import Surveyor
 from sublet.platforms.slurm_watch import Watch
 
@@ -81,6 +83,9 @@ class Slurm(Remote):
         description="`predicted`: a queue that others share. `booked`: `reservation` or `queue` is Sublet's alone.",
     )
     queue: Name = Field(default="", description="The partition to use; empty: each that fits is asked.")
+    queues: dict[str, dict[str, Name]] = Field(
+        default_factory=dict, description="Queues as the centre calls them: name → the partition, the qos, or both."
+    )
     project: Name = Field(default="", description="The account that pays.")
     qos: Name = Field(default="", description="The quality of service to ask for.")
     constraint: Name = Field(default="", description="Features that nodes must have.")
@@ -180,7 +185,7 @@ class Slurm(Remote):
         """What Slurm shows, at most `fresh` old; without a login, what it showed last, and how long ago."""
         await self._look_around()
         site = self._surveyor.site()
-        names = {one.name for one in offering.open_to(site, self.queue, self.project, self.reservation)}
+        names = partitions(site, self._queues(site, self.queue, self.project))
         survey = self._surveyor.survey(site, names, self.reservation)
         return replace(survey, notes=(*survey.notes, *self._manners.notes))
 
@@ -219,13 +224,13 @@ class Slurm(Remote):
         await self._look_around()
         site = self._surveyor.site()
         named = request.queue or self.queue
-        queues = offering.open_to(site, named, request.project or self.project, self.reservation)
+        queues = self._queues(site, named, request.project or self.project)
         if not queues:
-            names = ", ".join(one.name for one in site.queues)
+            names = ", ".join(self.queues or [one.name for one in site.queues])
             said = f"{self.name} has no queue {named} that can be used; it has: {names}."
             return Answer(reasons=(Reason("urn:not-supported", "platform", said, nearest=names, platform=self.name),))
         wishes, reasons = offering.fitting(request, site, queues, self.name, offering.beginning(request, now))
-        account = self._account(request.project, request.qos)
+        account = self._account(request.project, request.qos or self._qos_of(named))
         wishes = [wish.cut(self._parts(request, wish, site, account)) for wish in wishes]
         await self._pace.take(len(wishes))
         try:
@@ -241,7 +246,7 @@ class Slurm(Remote):
 
     def _parts(self, request: Request, wish: Wish, site: Site, account: Account) -> int:
         """In how many parts: as many as the kind wants, the settings allow, and the site takes."""
-        most = offering.most_parts(site, wish.queue, account, self._watch.count())
+        most = offering.most_parts(site, wish.partition or wish.queue, account, self._watch.count())
         return min(request.parts, self._manners.parts, most)
 
     def _offer(self, request: Request, wish: Wish, plan: Any, way: str, site: Site, now: datetime) -> Offer | Reason:
@@ -252,6 +257,12 @@ class Slurm(Remote):
         if isinstance(failure := to.trouble(self.name, plan), PlatformUnreachable):
             raise failure
         return offering.refusal(wish, words, site, self.name, now)
+
+    def _queues(self, site: Site, name: str, project: str) -> list[SiteQueue]:
+        return open_to(site, name, project, self.reservation, self.queues)
+
+    def _qos_of(self, queue: str) -> str:
+        return self.queues.get(queue, {}).get("qos", "")
 
     def _account(self, project: str, qos: str) -> Account:
         """What every job says beside its own amounts; what a request names stands before the settings."""
@@ -332,7 +343,7 @@ class Slurm(Remote):
             if await asyncio.to_thread(_holds_files, spool / part):
                 await self.send(key, spool / part, part)
         words = (
-            *flags(wish, self._account(job.project, job.qos)),
+            *flags(wish, self._account(job.project, job.qos or self._qos_of(job.queue or self.queue))),
             *(("--no-kill",) if job.program.outlives_nodes else ()),
             f"--output={root.replace('%', '%%')}/sessions/{key}/{'slurm-%a' if job.parts > 1 else 'slurm'}.log",
         )
@@ -361,7 +372,7 @@ class Slurm(Remote):
     async def _wish(self, job: Job) -> Wish:
         await self._look_around()
         site = self._surveyor.site()
-        queues = offering.open_to(site, job.queue or self.queue, job.project or self.project, self.reservation)
+        queues = self._queues(site, job.queue or self.queue, job.project or self.project)
         wish = offering.wish_of(job, site, queues, self.name, datetime.now(UTC))
         return replace(wish, after=await self._ids(job.after))
 

@@ -42,22 +42,6 @@ def listens(request: Request) -> bool:
     return executable is not None and (executable.kind == "interactive" or any(port.get("access") for port in ports))
 
 
-def open_to(site: Site, queue: str, project: str, reservation: str) -> list[SiteQueue]:
-    """The queues that may be used: the one that is named, else those that are up and open to the project."""
-    if queue:
-        return [one for one in site.queues if one.name == queue]
-    mine = {project} if project else set(site.accounts)
-    found = [
-        one
-        for one in site.queues
-        if one.up
-        and (not one.needs_reservation or reservation)
-        and (not one.accounts or not mine or mine & set(one.accounts))
-        and not (mine and mine <= set(one.denied))
-    ]
-    return sorted(found, key=lambda one: not one.default)
-
-
 def fitting(
     request: Request, site: Site, queues: Sequence[SiteQueue], platform: str, begin: datetime | None = None
 ) -> tuple[list[Wish], list[Reason]]:
@@ -87,6 +71,7 @@ def wish_for(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], begi
         threads=threads,
         longest=queue.max_time,
         begin=begin,
+        partition=queue.partition,
     )
 
 
@@ -126,7 +111,7 @@ def _most(nodes: Iterable[SiteNode], of: Callable[[SiteNode], int], limit: int |
 def _too_much(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], platform: str) -> Reason | None:
     """The first limit of a queue that the request doesn't fit in."""
     wanted = request.compute
-    where = f"The queue {queue.name} of {platform}"
+    where = f"The queue {queue.name} of {platform}" if queue.name else platform
     if not queue.up or not nodes:
         said = f"{where} takes no jobs now." if nodes else f"{where} has no nodes."
         return Reason("urn:not-supported", "platform", said, platform=platform)
@@ -181,7 +166,7 @@ def offer_for(
         windows = windows_of(request, now, HORIZON)
         window = next((one for one in windows if last_start(one) >= planned), None)
         if window is None:
-            said = f"Slurm would start it in {wish.queue} at {planned:%Y-%m-%d %H:%M} UTC, after the windows asked for."
+            said = f"Slurm would start it{wish.where} at {planned:%Y-%m-%d %H:%M} UTC, after the windows asked for."
             nearest = f"{planned.isoformat()}/PT1H"
             return Reason("urn:window-passed", "schedule", said, nearest=nearest, platform=platform)
     start = max(planned, window.start) if window else planned
@@ -194,7 +179,7 @@ def offer_for(
         nodes=(),
         shape=Shape(wish.cores, wish.memory, wish.gpus),
         terms=Predicted(p10=start, p50=start, p90=start, samples=0, as_of=now),
-        why=f"earliest in {wish.queue}{in_parts(wish)}{note}",
+        why=f"earliest{wish.where}{in_parts(wish)}{note}",
         queue=wish.queue,
         qos=request.qos,
         project=request.project,
@@ -223,7 +208,7 @@ def refusal(wish: Wish, words: str, site: Site, platform: str, now: datetime) ->
         free = timedelta(minutes=(first.start - now) // timedelta(minutes=1))
         shorter = f"a time under {duration_text(free)}, or " if free > timedelta(minutes=5) else ""
         nearest = f"{shorter}a start after {first.end:%Y-%m-%dT%H:%M:%SZ}, when the reservation {first.name} ends"
-    message = f"Slurm plans nothing for it in {wish.queue}: {said}"
+    message = f"Slurm plans nothing for it{wish.where}: {said}"
     return Reason("urn:refused-by-platform", "compute", message, nearest=nearest, platform=platform)
 
 

@@ -39,8 +39,14 @@ class Wish:
     begin: datetime | None = None
     names: tuple[str, ...] = ()  # exact nodes
     comment: str = ""
+    partition: str | None = None  # what is said, if not the queue's name; empty: the site chooses
     after: tuple[str, ...] = ()  # Slurm's ids of jobs that must end well first
     parts: int = 1  # of a job array, each with all of the above
+
+    @property
+    def where(self) -> str:
+        """` in QUEUE`, if one is named."""
+        return f" in {self.queue}" if self.queue else ""
 
     @property
     def seconds(self) -> int:
@@ -82,7 +88,7 @@ def flags(wish: Wish, account: Account) -> tuple[str, ...]:
 
 
 def _said(wish: Wish, account: Account) -> Iterator[tuple[str, object]]:
-    yield "partition", wish.queue
+    yield "partition", wish.queue if wish.partition is None else wish.partition
     yield "account", account.project
     yield "qos", account.qos
     yield "constraint", account.constraint

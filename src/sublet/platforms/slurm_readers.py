@@ -44,6 +44,12 @@ class SiteQueue:
     denied: tuple[str, ...] = ()
     qos: str = ""  # a QOS of its own, whose limits are not shown here
     needs_reservation: bool = False
+    partition: str | None = None  # what is said to Slurm, if not the name; empty: nothing, for the site chooses
+
+    @property
+    def said(self) -> str:
+        """The partition as it is said to Slurm."""
+        return self.name if self.partition is None else self.partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +233,5 @@ def read_results(stdout: bytes) -> tuple[ResultFile, ...]:
 
 def by_queue(queues: Iterable[SiteQueue], nodes: Iterable[SiteNode]) -> dict[str, list[SiteNode]]:
     """The nodes that each queue has, also those that are away for now: Slurm lets jobs wait for them."""
-    found: dict[str, list[SiteNode]] = {queue.name: [] for queue in queues}
-    for node in nodes:
-        for name in node.queues:
-            if name in found:
-                found[name].append(node)
-    return found
+    known = list(nodes)
+    return {queue.name: [node for node in known if not queue.said or queue.said in node.queues] for queue in queues}

@@ -53,10 +53,8 @@ def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str,
 def platform_of(system: System) -> dict[str, Any]:
     """A system's facts as the settings of the platform that reaches it."""
     door = door_of(system)
-    known = system.find_queue(system.queue)
-    words = known.words if known else {"partition": system.queue}
     values: dict[str, Any] = {"kind": "slurm", "project": system.project, "constraint": system.constraint}
-    values |= {"queue": words.get("partition", ""), "qos": words.get("qos", "")}
+    values |= {"queue": system.queue, "queues": {one.name: one.words for one in system.queues if one.options}}
     values |= {
         "key": system.key,
         "ssh": door.pop("options"),
