@@ -73,6 +73,8 @@ class HTCondor(Platform):
     programs: str = Field(default="", description="Where HTCondor was unpacked; empty: it is on the PATH.")
     annex: str = Field(default="", description="The id of the annex whose slots are used; empty: those of no annex.")
     title: str = Field(default="", description="What the annex is called; empty: by the platform's name.")
+    person: str = Field(default="", description="Whose sessions it takes; empty: everybody's.")
+    live: bool = Field(default=True, description="Whether it is asked; else it only keeps what its sessions left.")
     supplier: str = Field(default="", description="Whose slots an annex's are, as the access point knows them.")
     lease: Duration | None = Field(
         default=None, description="How long a job outlives a lost connection to its node; unset: as HTCondor says."
@@ -91,6 +93,15 @@ class HTCondor(Platform):
     _sizes: dict[str, int] | None = PrivateAttr(default=None)
     _checked: dict[str, float] = PrivateAttr(default_factory=dict)
     _settling: dict[str, asyncio.Lock] = PrivateAttr(default_factory=dict)
+
+    @property
+    def asleep(self) -> bool:
+        """An annex without leases."""
+        return not self.live
+
+    def serves(self, person: str) -> bool:
+        """An annex is its owner's."""
+        return self.person in ("", person)
 
     async def open(self, home: Path) -> None:
         """Make the directories; HTCondor is looked for when it is needed."""
@@ -278,7 +289,7 @@ class HTCondor(Platform):
 
     async def _forget(self, session: Submitted) -> None:
         """Let the queue forget what has ended otherwise than by itself."""
-        if any(told.status != "exited" for told in session.told().values()):
+        if any(told.status not in ("", "exited") for told in session.told().values()):
             await self._run(to.to_remove(self.tools(), f"{_of(session.key)} && JobStatus != {to.REMOVED}"))
             await self._run(to.to_forget(self.tools(), _of(session.key)))
 

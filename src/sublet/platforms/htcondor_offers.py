@@ -23,6 +23,7 @@ from sublet.platforms.port import Survey
 from sublet.reach.port import Command
 
 MIB = 1 << 20
+FRESH = timedelta(seconds=5)  # how long a survey is good for: nodes come and go
 SILENT = timedelta(minutes=1)  # a slot that was not heard for so long is not counted on
 HORIZON = timedelta(days=400)
 FOR_EVER = timedelta(days=3650)  # for slots that don't say when they end
@@ -125,7 +126,8 @@ def survey_of(view: View, called: str) -> Survey:
     notes = [f"{place.node.name} ends at {place.end:%Y-%m-%d %H:%M} UTC" for place in there]
     if not there:
         notes = [f"{called} has no node now"]
-    return Survey(view.as_of, tuple(place.node for place in there), tools=shared, notes=tuple(notes))
+    nodes = tuple(place.node for place in there)
+    return Survey(view.as_of, nodes, tools=shared, notes=tuple(notes), good_for=FRESH)
 
 
 def answer(view: View, request: Request, way: str, now: datetime, seen: Seen) -> Answer:
@@ -255,7 +257,7 @@ def _offer(
         shape=shape,
         terms=Predicted(p10=start, p50=start, p90=start, samples=0, as_of=view.as_of),
         why="a slot is free now" if start <= now else "when a slot comes free",
-        queue=seen.title or seen.platform,
+        queue="" if start <= now else seen.title or seen.platform,  # what is free now needs no track record
         begin=window.start if window and window.start > now else None,
         parts=max(1, min(request.parts, seen.parts, room)),
     )

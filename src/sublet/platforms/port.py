@@ -55,6 +55,7 @@ class Survey:
     metrics: tuple[Quote, ...] = ()  # what it performs, as IVOA metrics
     notes: tuple[str, ...] = ()  # in words: "memory is limited by cgroup v1"
     contained_only: bool = False
+    good_for: timedelta = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,15 @@ class Platform(BaseModel):
     def asks_a_person(self) -> bool:
         """Whether a person must sign in to it, by what its settings say."""
         return False
+
+    @property
+    def asleep(self) -> bool:
+        """Whether it can run nothing at present, and is asked only by name; what ran there can be looked at."""
+        return False
+
+    def serves(self, person: str) -> bool:
+        """Whether this person may run something there."""
+        return True
 
     @property
     def chains(self) -> bool:

@@ -81,7 +81,7 @@ class Asking(Desk):
     async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
         """Offers, each held until the set expires; or a NO with every reason."""
         asked = await self._after(person, asked)
-        candidates, reasons = await self._candidates(asked)
+        candidates, reasons = await self._candidates(asked, person)
         shared = await self._shared(asked.request, candidates)
         found = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
         metrics.offersets.labels(found.result).inc()
@@ -111,7 +111,7 @@ class Asking(Desk):
             raise NotYours(noun="offer set")
         return replace(found, offers=tuple(self.shown(session) for session in found.offers))
 
-    async def _candidates(self, asked: Asked) -> tuple[list[Candidate], list[Reason]]:
+    async def _candidates(self, asked: Asked, person: Person) -> tuple[list[Candidate], list[Reason]]:
         """The platforms that could run it, and every reason that speaks against it before any calendar is opened."""
         request, executable = asked.request, asked.request.executable
         reasons = [*asked.reasons]
@@ -136,15 +136,16 @@ class Asking(Desk):
         if reasons:
             return [], reasons
         candidates: list[Candidate] = []
-        for name in self.platforms_by_name:
-            if request.platform in ("", name):
+        open_to = [name for name, platform in self.platforms_by_name.items() if platform.serves(person.name)]
+        for name in open_to:
+            if request.platform == name or not (request.platform or self.platforms_by_name[name].asleep):
                 found = self._unnamed(name, request) or await self._candidate(name, executable, prepare)
                 if isinstance(found, Candidate):
                     candidates.append(found)
                 else:
                     reasons.append(found)
         if not candidates and not reasons:
-            names = ", ".join(self.platforms_by_name)
+            names = ", ".join(open_to)
             why = f"There is no platform {request.platform} here; there are: {names}."
             reasons.append(Reason("urn:invalid-value", "platform", why, request.platform, names, names))
         return candidates, reasons

@@ -9,7 +9,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
@@ -25,7 +25,6 @@ from sublet.settings import Settings
 from sublet.store.store import Store
 
 log = structlog.get_logger()
-SURVEY_AGE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +60,9 @@ class Desk:
     happened: asyncio.Condition = field(default_factory=asyncio.Condition)  # something was written to the events
 
     async def survey(self, name: str) -> Survey:
-        """What a platform has, not older than a minute; a change of its nodes reaches its calendar."""
+        """What a platform has, while its last survey is good; a change of its nodes reaches its calendar."""
         old = self.surveys.get(name)
-        if old and self.now() - old.as_of < SURVEY_AGE:
+        if old and self.now() - old.as_of < old.good_for:
             return old
         platform = self.platforms_by_name[name]
         new = await platform.survey()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import metadata
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,8 +19,8 @@ from sublet.kinds.registry import survey_kinds
 from sublet.movers.registry import survey_movers
 from sublet.platforms.port import Platform
 from sublet.service import metrics
+from sublet.service.annex_platforms import AnnexPlatforms, keep
 from sublet.service.desk import log, utc_now
-from sublet.service.lease_watch import LeaseWatch
 from sublet.service.reconcile import Loop
 from sublet.service.sweeping import Sweeper
 from sublet.service.systems import Stamp, directory_of, stamp_of, systems_of
@@ -33,10 +34,10 @@ OWN_LOGIN = (
 
 
 @dataclass
-class Service(LeaseWatch):
+class Service(AnnexPlatforms):
     """Ask, accept, run, look: what the HTTP interface and the pages call."""
 
-    _systems: set[str] = field(default_factory=set)  # the platforms that are the person's own systems
+    _own: dict[str, set[str]] = field(default_factory=dict)  # "system" or "annex" → the platforms that are such
     _systems_stamp: Stamp = ()
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -80,33 +81,45 @@ class Service(LeaseWatch):
 
     async def _begin(self, platform: Platform) -> None:
         """Open a platform and look at it; one that can't be reached is tried again when it is asked."""
-        home = self.settings.home / "platforms" / platform.name
+        home = self._home_of(platform.name)
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         await platform.open(home)
         with contextlib.suppress(SubletError):
             await self.survey(platform.name)
 
+    def _home_of(self, platform: str) -> Path:
+        return self.settings.home / "platforms" / platform
+
     async def refresh(self) -> None:
-        """Take up systems that were added or changed since the last look, and let go of those that were removed."""
+        """Take up systems and annexes that were added or changed since the last look; let go of those that are gone."""
         async with self._refreshing:
             stamp = stamp_of(directory_of(self.settings))
             if stamp != self._systems_stamp:
                 self._systems_stamp = stamp
-                await self._take_up()
+                await self._take_up("system", *await asyncio.to_thread(systems_of, self.settings))
+            annexes = await self.annex_platforms(self.now())
+            if annexes is not None:
+                await self._take_up("annex", annexes, {})
+                for name in self._own["annex"]:
+                    await asyncio.to_thread(keep, self._home_of(name), annexes[name])
 
-    async def _take_up(self) -> None:
-        wanted, wrong = await asyncio.to_thread(systems_of, self.settings)
+    async def _take_up(self, noun: str, wanted: Mapping[str, Mapping[str, Any]], wrong: Mapping[str, str]) -> None:
+        """Make the platforms of one noun be as they are wanted; what can't be is shown as broken."""
+        own = self._own.setdefault(noun, set())
         made, bad = admitted(*load_platforms(wanted), self.settings.mode)
-        for name in [name for name in self._systems if not alike(made.get(name), self.platforms_by_name[name])]:
+        for name in [name for name in own if not alike(made.get(name), self.platforms_by_name[name])]:
             await self.platforms_by_name.pop(name).close()
             self.surveys.pop(name, None)
-            self._systems.discard(name)
-        self.broken = {name: why for name, why in self.broken.items() if not name.startswith("system ")}
-        self.broken |= {f"system {name}": why for name, why in (wrong | bad).items()}
+            own.discard(name)
+        taken = {
+            name: f"Another platform is called {name}." for name in made if name in self.platforms_by_name.keys() - own
+        }
+        self.broken = {name: why for name, why in self.broken.items() if not name.startswith(f"{noun} ")}
+        self.broken |= {f"{noun} {name}": why for name, why in ({**wrong, **bad, **taken}).items()}
         for name, platform in made.items():
             if name not in self.platforms_by_name:
                 self.platforms_by_name[name] = platform
-                self._systems.add(name)
+                own.add(name)
                 await self._begin(platform)
 
     @property

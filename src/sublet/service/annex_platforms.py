@@ -1,0 +1,111 @@
+"""Annexes are platforms too: each that has leases; and one that had some, while it keeps what its sessions left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sublet.core.annex import Annex
+from sublet.pilots.access_point import AccessPoint
+from sublet.service.access_points import PLACE
+from sublet.service.lease_watch import LeaseWatch
+from sublet.store.tx import Tx
+
+PREFIX = "annex-"
+EVERY = timedelta(seconds=1)
+KEPT = "platform.json"  # in a platform's directory: its settings, for when there is no access point or no lease
+Settings = dict[str, dict[str, Any]]
+
+
+@dataclass
+class AnnexPlatforms(LeaseWatch):
+    """Knows which annexes are platforms now, and with which settings."""
+
+    _annexes_seen: datetime | None = None
+    _annexes: Settings = field(default_factory=dict)  # as they were last
+
+    async def annex_platforms(self, now: datetime) -> Settings | None:
+        """The settings of each; None if they are as before, or were looked at just now."""
+        if self.settings.mode != "personal" or (self._annexes_seen and now - self._annexes_seen < EVERY):
+            return None
+        self._annexes_seen = now
+        live = await self.store.read(_leased)
+        found = await asyncio.to_thread(self._settings_of, live)
+        if found == self._annexes:
+            return None
+        self._annexes = found
+        return found
+
+    def _settings_of(self, live: Iterable[Annex]) -> Settings:
+        """Of those that have leases; and of those that have none any more, but sessions."""
+        home, programs = self.settings.home / "platforms", self.settings.home / PLACE
+        found: Settings = {}
+        for annex in live:
+            name = _free_name(annex, found)
+            if values := platform_of(annex, self.point, programs) if self.point else read_kept(home / name):
+                found[name] = values | {"live": True}
+        for name in _with_sessions(home):
+            if name not in found and (values := read_kept(home / name)):
+                found[name] = values | {"live": False}
+        return found
+
+
+def _leased(tx: Tx) -> list[Annex]:
+    """The annexes that have a lease which has not ended."""
+    ids = {lease.annex for lease in tx.leases.live()}
+    return [annex for annex in tx.annexes.list() if annex.id in ids] if ids else []
+
+
+def platform_of(annex: Annex, point: AccessPoint, programs: Path) -> dict[str, Any]:
+    """An annex as the settings of the platform that is seen through its id."""
+    return {
+        "kind": "htcondor",
+        "configuration": point.tools.configuration,
+        "gathering": point.gathering.configuration,
+        "programs": str(programs),
+        "annex": annex.id,
+        "title": annex.name,
+        "person": annex.person,
+        "supplier": point.contact.owner,
+        "lease": f"{round(point.lease.total_seconds())}s",
+    }
+
+
+def _free_name(annex: Annex, taken: Mapping[str, Any]) -> str:
+    """What the platform is called: by the annex's name, unless another person's has the same."""
+    name = f"{PREFIX}{annex.name}"
+    return name if name not in taken else f"{name}-{annex.id[:8]}"
+
+
+def _with_sessions(home: Path) -> list[str]:
+    """The platforms of annexes that have sessions' files."""
+    found = []
+    with suppress(FileNotFoundError):
+        for name in os.listdir(home):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                if name.startswith(PREFIX) and os.listdir(home / name / "sessions"):
+                    found.append(name)
+    return sorted(found)
+
+
+def read_kept(place: Path) -> dict[str, Any]:
+    """The settings that a platform had last."""
+    try:
+        values: dict[str, Any] = json.loads((place / KEPT).read_text())
+    except (OSError, ValueError):
+        return {}
+    return values
+
+
+def keep(place: Path, values: Mapping[str, Any]) -> None:
+    """Remember a platform's settings."""
+    part = place / f"{KEPT}.part"
+    part.write_text(json.dumps(values))
+    part.replace(place / KEPT)

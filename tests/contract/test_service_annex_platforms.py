@@ -1,0 +1,107 @@
+"""An annex is a platform while it has leases, for its owner; what its sessions left can be read after that."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.service import annex_platforms
+from sublet.service.annex_platforms import read_kept
+from sublet.service.service import Service
+from tests.contract.leases import leasing, made
+from tests.contract.services import ME, OTHER, ask
+
+pytestmark = pytest.mark.anyio
+NAME = "annex-example"
+
+
+class Tools:
+    """HTCondor's tools, as far as platforms want to know."""
+
+    configuration = "/nowhere/tools.conf"
+
+
+class Contact:
+    """Where pilots go."""
+
+    owner = "me@ap"
+
+
+class Point:
+    """An access point that is only known, not there."""
+
+    tools = gathering = Tools
+    contact = Contact
+    lease = timedelta(minutes=2)
+
+
+async def look(service: Service, point: Any = Point) -> set[str]:
+    """The platforms that are annexes, looked at anew."""
+    service.point = point
+    service._annexes_seen = None
+    await service.refresh()
+    return {name for name in service.platforms_by_name if name.startswith("annex-")}
+
+
+async def test_an_annex_is_a_platform_as_long_as_it_has_leases(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        assert await look(service) == set()
+        lease = await made(service)
+        assert await look(service) == {NAME}
+        platform: Any = service.platforms_by_name[NAME]
+        assert (platform.annex, platform.title, platform.supplier) == (lease.annex, "example", "me@ap")
+        await look(service)
+        assert service.platforms_by_name[NAME] is platform, "what is as before is left alone"
+        await service.end_lease(lease, "it was enough")
+        assert await look(service) == set()
+
+
+async def test_it_is_its_owners_alone(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        await made(service)
+        await look(service)
+        mine = await ask(service, ME, platform=NAME)
+        theirs = await ask(service, OTHER, platform=NAME)
+        assert [reason.platform for reason in mine.reasons] == [NAME]
+        assert theirs.reasons[0].message.startswith(f"There is no platform {NAME} here")
+
+
+async def test_without_leases_it_keeps_what_sessions_left_and_is_asked_only_by_name(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        lease = await made(service)
+        await look(service)
+        await service.platforms_by_name[NAME].place("key")
+        await service.end_lease(lease, "it was enough")
+        assert await look(service) == {NAME}
+        assert service.platforms_by_name[NAME].asleep
+        assert NAME not in {reason.platform for reason in (await ask(service)).reasons}
+        assert {reason.platform for reason in (await ask(service, platform=NAME)).reasons} == {NAME}
+        await service.platforms_by_name[NAME].clean("key")
+        assert await look(service) == set()
+
+
+async def test_a_service_that_starts_again_knows_it_before_the_access_point_answers(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        lease = await made(service)
+        await look(service)
+    async with leasing(tmp_path) as service:
+        assert await look(service, point=None) == {NAME}
+        assert read_kept(tmp_path / "platforms" / NAME)["annex"] == lease.annex
+
+
+async def test_a_platform_that_has_the_name_already_keeps_it(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        await made(service)
+        service.platforms_by_name[NAME] = service.platforms_by_name["cluster"]
+        await look(service)
+        assert service.platforms_by_name[NAME] is service.platforms_by_name["cluster"]
+        assert service.broken[f"annex {NAME}"] == f"Another platform is called {NAME}."
+        del service.platforms_by_name[NAME]
+
+
+def test_a_broken_file_of_settings_is_no_platform(tmp_path: Path) -> None:
+    (tmp_path / annex_platforms.KEPT).write_text("{")
+    assert read_kept(tmp_path) == {}
