@@ -18,6 +18,7 @@ from tests.sites import Site
 from tests.sites import running as site_running
 
 BOOK = {"executed.ipynb", "made.txt"}  # a page too, where nbconvert gets along with the site's Python
+BAG = {"tasks.jsonl", "tasks.out"}
 PLACES = ("/home", "/scratch", "/tmp", "/dev/shm")
 
 
@@ -60,6 +61,7 @@ def run_everything(person: Researcher, client: Client, site: Site, here: Path) -
         "container": asked(client, site, image=image, run=["sh", "-c", "echo contained; echo in > in.txt; exit 7"]),
         "again": asked(client, site, image=image, run=["echo", "again"]),
         "notebook": asked(client, site, notebook=f"file://{here}/book.ipynb", parameters={"n": 7}, memory="512MiB"),
+        "bag": asked(client, site, bag={"template": ["echo", "{x}"], "grid": {"x": list(range(1000))}}),
         "no program": asked(client, site, run=["/not/here"]),
         "no image": asked(client, site, image=f"file://{here}/none.tar", run=["true"]),
         "cancelled": asked(client, site, run=["sh", "-c", "echo begun; sleep 100"]),
@@ -76,14 +78,16 @@ def run_everything(person: Researcher, client: Client, site: Site, here: Path) -
         "container": ("exited", 7),
         "again": ("exited", 0),
         "notebook": ("exited", 0),
+        "bag": ("exited", 0),
         "no program": ("not-started", None),
         "no image": ("staging-failed", None),
         "cancelled": ("cancelled", None),
     }, words
-    for name, files in (("command", {"go", "out.txt"}), ("container", {"in.txt"}), ("notebook", BOOK)):
+    for name, files in (("command", {"go", "out.txt"}), ("container", {"in.txt"}), ("notebook", BOOK), ("bag", BAG)):
         done = person.types("result", sessions[name].id, "--out", str(here / name))
         assert done.returncode == 0, done.stderr
         assert {path.name for path in (here / name).iterdir()} >= files, words
+    assert len((here / "bag" / "tasks.jsonl").read_text().splitlines()) == 1000
     assert "42" in (here / "notebook" / "executed.ipynb").read_text()
     assert "".join(sessions["container"].logs()) == "contained\n", "what it printed is here"
     for name in ("again", "no program", "no image", "cancelled"):

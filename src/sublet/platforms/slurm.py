@@ -19,6 +19,7 @@ import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import uuid4
@@ -486,7 +487,7 @@ class Slurm(Remote):
         """Keep what it printed here, and remove the rest there."""
         fetched = self._fetched(key)
         if not fetched.there:
-            await fetched.take(self.reach, await self.session_directory(key))
+            await fetched.take(partial(self.output, key))
             await self._clean_there(key)
 
     async def left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
