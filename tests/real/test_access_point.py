@@ -96,6 +96,48 @@ def test_jobs_are_queued_changed_and_removed(person: Person, ready: AccessPointV
     assert gone[0]["RemoveReason"].startswith("a test")
 
 
+WORDS = """
+import asyncio, json, sys
+from pathlib import Path
+from sublet.pilots import jobs, slots
+from sublet.pilots.access_point import known_access_point
+from sublet.reach.local import LocalReach
+
+async def main():
+    tools, here = known_access_point(Path(sys.argv[1])).tools, LocalReach("here")
+    more = ['My.SubletTarget = "an annex"']
+    submit = jobs.to_submit(tools, "executable = /bin/true\\nqueue 3\\n", directory="/tmp", more=more)
+    [(cluster, first, last)] = await here.run(submit)
+    mine = jobs.ids([str(cluster)])[0]
+    seen = {"span": last - first, "none": await here.run(jobs.to_edit(tools, "ClusterId == 0", {"X": "1"}))}
+    seen["edited"] = await here.run(jobs.to_edit(tools, mine, {"SubletSupplier": '"a b"'}))
+    seen["held"] = await here.run(jobs.to_hold(tools, jobs.ids([f"{cluster}.1"])[0], "a reason; $(x)"))
+    wanted = ["ProcId", "JobStatus", "HoldReason", "SubletSupplier", "SubletTarget", "Iwd"]
+    ads = await here.run(jobs.to_queue(tools, mine, wanted))
+    seen["queue"] = sorted(ads, key=lambda ad: ad["ProcId"])
+    seen["released"] = await here.run(jobs.to_release(tools, mine))
+    seen["removed"] = [await here.run(jobs.to_remove(tools, mine, "enough")) for _ in range(2)]
+    seen["history"] = await here.run(jobs.to_history(tools, mine, ["ProcId", "RemoveReason"]))
+    seen["nodes"] = [await here.run(slots.to_slots(tools)), await here.run(slots.to_masters(tools, 'Name == "x"'))]
+    print(json.dumps(seen))
+
+asyncio.run(main())
+"""
+
+
+def test_our_own_words_for_its_tools_are_understood_and_read(person: Person, ready: AccessPointView) -> None:
+    seen = json.loads(person.did("python3", "-c", WORDS, f"/home/{person.user}/{person.home}"))
+    assert (seen["span"], seen["none"], seen["edited"]) == (2, 0, 3)
+    assert (seen["held"], seen["released"]) == (True, True)
+    assert [ad["JobStatus"] for ad in seen["queue"]] == [1, 5, 1]
+    assert {(ad["SubletTarget"], ad["SubletSupplier"]) for ad in seen["queue"]} == {("an annex", "a b")}
+    assert {ad["Iwd"] for ad in seen["queue"]} == {"/tmp"}
+    assert seen["queue"][1]["HoldReason"].startswith("a reason; $(x)")
+    assert seen["removed"][0] is True
+    assert [ad["RemoveReason"].partition(" (")[0] for ad in seen["history"]] == ["enough"] * 3
+    assert seen["nodes"] == [[], []]
+
+
 def test_a_node_behind_nat_attaches_runs_a_job_and_is_stopped_by_its_owner_alone(
     person: Person, ready: AccessPointView
 ) -> None:

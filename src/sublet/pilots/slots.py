@@ -31,11 +31,10 @@ def to_stop(tools: Tools, master: str) -> Command[None]:
     return tools.command(("condor_off", "-fast", "-master", "-name", master), nothing, seconds=30)
 
 
-def to_fetch_token(tools: Tools, may: Iterable[str], seconds: int, key: str = "", schedd: str = "") -> Command[str]:
-    """A token for oneself from a schedd, limited to these permissions."""
+def to_fetch_token(tools: Tools, may: Iterable[str], seconds: int) -> Command[str]:
+    """A token for oneself from the schedd, limited to these permissions."""
     limits = [word for permission in may for word in ("-authz", permission)]
-    where = [*(["-key", key] if key else []), *(["-name", schedd] if schedd else [])]
-    words = ("condor_token_fetch", "-type", "SCHEDD", *where, *limits, "-lifetime", str(seconds))
+    words = ("condor_token_fetch", "-type", "SCHEDD", *limits, "-lifetime", str(seconds))
     return tools.command(words, str.strip)
 
 
