@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -96,15 +97,21 @@ async def served(app: ASGIApp) -> AsyncIterator[str]:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()  # who comes before the server is up waits
-        config = uvicorn.Config(app, lifespan="off", log_config=None, timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
-        server.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
-        task = asyncio.create_task(server.serve([listener]))
-        try:
+        async with serving_on(listener, app):
             yield f"127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            await task
+
+
+@contextlib.asynccontextmanager
+async def serving_on(listener: socket.socket, app: ASGIApp) -> AsyncIterator[None]:
+    config = uvicorn.Config(app, lifespan="off", log_config=None, timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    server.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
+    task = asyncio.create_task(server.serve([listener]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
 
 
 @contextlib.asynccontextmanager
@@ -115,10 +122,24 @@ async def proxied(address: str) -> AsyncIterator[str]:
     await proxy.close()
 
 
-@pytest.fixture
-async def host() -> AsyncIterator[str]:
-    async with served(upstream()) as behind, proxied(f"http://{behind}") as host:
-        yield host
+@contextlib.asynccontextmanager
+async def behind_a_socket(path: Path) -> AsyncIterator[str]:
+    """A server that is reached through a Unix socket, as at the end of a tunnel."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        async with serving_on(listener, upstream()):
+            yield f"unix:{path}"
+
+
+@pytest.fixture(params=["tcp", "unix"])
+async def host(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
+    async with contextlib.AsyncExitStack() as stack:
+        if request.param == "unix":
+            address = await stack.enter_async_context(behind_a_socket(tmp_path / "s"))
+        else:
+            address = f"http://{await stack.enter_async_context(served(upstream()))}"
+        yield await stack.enter_async_context(proxied(address))
 
 
 def client(host: str) -> httpx2.AsyncClient:
@@ -194,7 +215,7 @@ async def test_websockets_carry_text_and_bytes_both_ways_with_their_subprotocol(
     async with connect(url, subprotocols=["v0", "v1.kernel"], origin=f"http://{host}", proxy=None) as there:  # type: ignore[arg-type, list-item]
         assert there.subprotocol == "v1.kernel"
         origin = await there.recv()
-        assert str(origin).startswith("http://127.0.0.1:")
+        assert str(origin).startswith(("http://127.0.0.1:", "http://localhost"))
         assert origin != f"http://{host}"  # the session sees its own address, and so accepts it
         await there.send("hello")
         assert await there.recv() == "HELLO"

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -58,6 +59,31 @@ def test_a_job_records_its_exit_code_in_every_shell(tmp_path: Path, sh: str) -> 
     assert (tmp_path / "s/stdout").read_text() == "out\n"
     assert (tmp_path / "s/stderr").read_text() == "err\n"
     assert not list(tmp_path.glob("s/sublet.*")), "its scratch is gone"
+
+
+SERVER = """
+import os, socket, time
+listener = socket.create_server((os.environ["SUBLET_HOST"], int(os.environ["SUBLET_PORT"])))
+while not os.path.exists("../connector"):
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("sh", ["dash", "bash"])
+def test_a_job_that_serves_says_where_once_it_listens(tmp_path: Path, sh: str) -> None:
+    serves = Program((sys.executable, "-c", SERVER), connects="uri:shell")
+    record = run(laid_out(tmp_path / "s", *job("x", program=serves)), sh=sh)
+    assert (record["kind"], record["code"]) == ("exited", 0), (tmp_path / "s/stderr").read_text()
+    kind, place = (tmp_path / "s/connector").read_text().split()
+    host, _, port = place.rpartition(":")
+    assert (kind, host) == ("uri:shell", os.uname().nodename)
+    assert 10000 <= int(port) < 32000
+
+
+def test_a_job_that_never_listens_says_nothing_and_ends(tmp_path: Path) -> None:
+    record = run(laid_out(tmp_path / "s", *job("x", program=Program(("true",), connects="uri:shell"))))
+    assert record["kind"] == "exited"
+    assert not (tmp_path / "s/connector").exists()
 
 
 def test_a_second_job_of_the_same_session_does_nothing(tmp_path: Path) -> None:

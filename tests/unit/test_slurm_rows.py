@@ -59,10 +59,11 @@ def test_looks_are_told_apart_by_key() -> None:
         '{"kind":"exited","code":3,"by":"","detail":"","started":10.5,"ended":12.0,"job":"7","node":"c1",'
         '"times":"0m1.25s 0m0.25s","peak":1048576,"oom":false}'
     )
-    text = f'a\tcr\t7\t60\t7\t10.5\t\t\t\t{end}\t\t\nb\nc\tc\t8\t60\t\t\t\t"it\'s me"\t\t\t\t\n'
+    text = f'a\tcr\t7\t60\t7\t10.5\t\t\t\t{end}\t\t\turi:shell c1:20000\nb\nc\tc\t8\t60\t\t\t\t"it\'s me"\t\t\t\t\t\n'
     looks = read.read_looks(text, ["a", "b", "c", "d"])
     assert looks["a"].record
     assert looks["a"].record.code == 3
+    assert looks["a"].connector == "uri:shell c1:20000"
     assert looks["a"].record.usage.cpu == 1.5
     assert looks["a"].ends == datetime.fromtimestamp(70.5, UTC)
     assert not looks["b"].claimed
@@ -128,11 +129,11 @@ def test_a_list_of_parts_that_was_cut_off_speaks_of_the_rest_too() -> None:
 
 def test_parts_have_looks_of_their_own() -> None:
     lines = [
-        "a\tc\t7\t60\t\t\t\t\t\t\t2\t75 3 have no result: 1-3",
-        "a/0\tcr\t7\t60\t8\t10.5\t\t\t\t\t2\t",
-        "a/1\tc\t7\t60\t\t\t\t\t\t\t2\t",
-        "b\tc\t9\t60\t\t\t\t\t\t\t\t",
-        "other/0\tc\t7\t60\t\t\t\t\t\t\t2\t",
+        "a\tc\t7\t60\t\t\t\t\t\t\t2\t75 3 have no result: 1-3\t",
+        "a/0\tcr\t7\t60\t8\t10.5\t\t\t\t\t2\t\t",
+        "a/1\tc\t7\t60\t\t\t\t\t\t\t2\t\t",
+        "b\tc\t9\t60\t\t\t\t\t\t\t\t\t",
+        "other/0\tc\t7\t60\t\t\t\t\t\t\t2\t\t",
     ]
     looks = read.read_looks("\n".join(lines), ["a", "b"])
     assert set(looks) == {"a", "a/0", "a/1", "b"}

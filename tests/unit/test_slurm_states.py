@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sublet.core.job import State
-from sublet.core.session import EndKind, Usage
+from sublet.core.session import Connector, EndKind, Usage
 from sublet.platforms.slurm_states import ELSEWHERE, ENDS, RUNS, WAITS, Look, Record, Row, judge, settle
 
 START = datetime(2026, 12, 1, 9, tzinfo=UTC)
@@ -133,6 +133,13 @@ def test_a_paused_job_says_so() -> None:
     found = judge(replace(RAN, paused=True), row("RUNNING"))
     assert found
     assert found.condition == "paused: stopped on its node; its time runs on"
+
+
+def test_a_job_that_listens_says_on_which_node_and_port() -> None:
+    found = judge(replace(RAN, connector="uri:shell c1:20000"), row("RUNNING"))
+    assert found
+    assert found.connector == Connector("uri:shell", "AVAILABLE", "HTTP", "c1:20000")
+    assert judge(RAN, row("RUNNING")).connector is None  # type: ignore[union-attr]
 
 
 def test_a_job_that_its_owner_holds_is_paused() -> None:

@@ -56,11 +56,11 @@ class Site:
     def has(self, key: str, flags: str = "cr", code: int | None = None) -> None:
         """Put a session's directory there."""
         end = "" if code is None else json.dumps({**END, "code": code})
-        self.files[key] = "\t".join([key, flags, "7", "60", "7", "10.0", "", "", "", end, "", ""])
+        self.files[key] = "\t".join([key, flags, "7", "60", "7", "10.0", "", "", "", end, "", "", ""])
 
     def has_parts(self, key: str, *codes: int | None) -> None:
         """Put the directory of a session in parts there, each with its exit code, if it has ended."""
-        self.files[key] = "\t".join([key, "c", "7", "60", *[""] * 6, str(len(codes)), ""])
+        self.files[key] = "\t".join([key, "c", "7", "60", *[""] * 6, str(len(codes)), "", ""])
         for number, code in enumerate(codes):
             self.has(f"{key}/{number}", "cr" if code is not None else "c", code)
 

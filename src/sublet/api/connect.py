@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import os
 from collections.abc import AsyncIterator, Iterable
+from functools import partial
 from typing import Protocol
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -19,7 +21,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import ClientConnection, connect, unix_connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.typing import Origin, Subprotocol
 
@@ -54,7 +56,7 @@ class Doors(Protocol):
         ...
 
     async def upstream(self, id: str) -> str:
-        """Where it listens: http://127.0.0.1:41233."""
+        """Where it listens: http://127.0.0.1:41233, or unix:/path."""
         ...
 
 
@@ -64,11 +66,23 @@ class Connect:
     def __init__(self, service: Doors) -> None:
         """Pass on to the sessions of this service."""
         self.service = service
-        self.client = httpx2.AsyncClient(timeout=PATIENCE, follow_redirects=False, trust_env=False)
+        self.clients: dict[str, httpx2.AsyncClient] = {}  # by the Unix socket that they go through; "" is none
 
     async def close(self) -> None:
         """Let go of the connections."""
-        await self.client.aclose()
+        for client in self.clients.values():
+            await client.aclose()
+
+    async def _client(self, through: str) -> httpx2.AsyncClient:
+        """Who carries requests through a socket; of sockets that are gone nobody is kept."""
+        if through not in self.clients:
+            for gone in _gone(self.clients):
+                await self.clients.pop(gone).aclose()
+            transport = httpx2.AsyncHTTPTransport(uds=through or None, trust_env=False)
+            self.clients[through] = httpx2.AsyncClient(
+                transport=transport, timeout=PATIENCE, follow_redirects=False, trust_env=False
+            )
+        return self.clients[through]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request, or one WebSocket, on."""
@@ -81,8 +95,8 @@ class Connect:
     async def _http(self, request: Request) -> Response:
         try:
             session, fresh = self._let_in(request)
-            upstream = await self.service.upstream(session)
-            answer = await self._pass_on(request, session, upstream)
+            upstream, through = _place(await self.service.upstream(session))
+            answer = await self._pass_on(request, session, upstream, await self._client(through))
         except SubletError as error:
             return problem_response(error)
         response = StreamingResponse(_raw(answer), answer.status_code)
@@ -102,19 +116,21 @@ class Connect:
             )
         return response
 
-    async def _pass_on(self, request: Request, session: str, upstream: str) -> httpx2.Response:
+    async def _pass_on(
+        self, request: Request, session: str, upstream: str, client: httpx2.AsyncClient
+    ) -> httpx2.Response:
         has_body = "content-length" in request.headers or "transfer-encoding" in request.headers
         headers = self._headers(request, session, upstream)
         if "content-length" in request.headers:
             headers.append(("content-length", request.headers["content-length"]))
-        message = self.client.build_request(
+        message = client.build_request(
             request.method,
             upstream.rstrip("/") + _target(request.scope),
             headers=headers,
             content=request.stream() if has_body else None,
         )
         try:
-            return await self.client.send(message, stream=True)
+            return await client.send(message, stream=True)
         except httpx2.HTTPError as error:
             raise SessionUnreachable(session=session[:8], why=type(error).__name__) from error
 
@@ -122,10 +138,10 @@ class Connect:
         try:
             session, _ = self._let_in(socket)
             _same_origin(socket.headers)
-            upstream = await self.service.upstream(session)
+            upstream, through = _place(await self.service.upstream(session))
             place = urlsplit(upstream)
-            there = await connect(
-                f"ws://{place.netloc}{_target(socket.scope)}",
+            there = await (partial(unix_connect, through) if through else connect)(
+                uri=f"ws://{place.netloc}{_target(socket.scope)}",
                 origin=Origin(upstream.rstrip("/")) if "origin" in socket.headers else None,
                 subprotocols=[Subprotocol(name) for name in socket.scope.get("subprotocols", ())] or None,
                 additional_headers=[
@@ -175,6 +191,16 @@ class Connect:
         if connection.headers.get("authorization", "").partition(" ")[2] == secret:
             headers.append(("authorization", f"token {secret}"))
         return headers
+
+
+def _gone(paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if path and not os.path.exists(path)]
+
+
+def _place(location: str) -> tuple[str, str]:
+    """Where to go, and the Unix socket to go through, if there is one."""
+    path = location.removeprefix("unix:")
+    return (location, "") if path == location else ("http://localhost", path)
 
 
 async def _raw(answer: httpx2.Response) -> AsyncIterator[bytes]:

@@ -19,7 +19,7 @@ LAB_SETTINGS = ".sublet/jupyter_server_config.py"
 LAB = """import os
 
 c = get_config()  # noqa
-c.ServerApp.ip = "127.0.0.1"
+c.ServerApp.ip = os.environ.get("SUBLET_HOST", "127.0.0.1")
 c.ServerApp.port = int(os.environ["SUBLET_PORT"])
 c.ServerApp.port_retries = 0
 c.ServerApp.base_url = os.environ["SUBLET_BASE_URL"]

@@ -51,10 +51,11 @@ from sublet.platforms.slurm_queues import open_to, partitions
 from sublet.platforms.slurm_readers import SiteQueue
 from sublet.platforms.slurm_survey import Surveyor
 from sublet.platforms.slurm_watch import Watch
+from sublet.platforms.slurm_ways import Ways
 
 CHUNK = 1 << 22
 SIF_TOOLS = ("apptainer", "singularity")
-UNREACHED = "what listens on a node of a cluster can't be reached from here"
+UNREACHED = "it allows no connection that is shared, so that nothing can stay connected to a node of it"
 WORD = re.compile(r"[A-Za-z0-9_][\w.+@:,&|*()\[\]-]*")
 
 
@@ -138,6 +139,7 @@ class Slurm(Remote):
     _home: Path = PrivateAttr()
     _watch: Watch = PrivateAttr()
     _pace: Pace = PrivateAttr()
+    _ways: Ways = PrivateAttr(default_factory=Ways)
     _root: str = PrivateAttr(default="")
     _owner: str = PrivateAttr(default="")
     _surveyor: Surveyor = PrivateAttr()
@@ -214,12 +216,17 @@ class Slurm(Remote):
 
     # Offers
 
+    @property
+    def _connects(self) -> bool:
+        """Whether someone can be connected to what listens on its nodes: by the shared login, or from here."""
+        return self.shared or not self.host
+
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
         """One offer for each queue that fits, at the time that Slurm plans; or each queue's reason."""
         if offering.listens(request) and not self._manners.interactive:
             said = f"{self.name}: the site's own settings allow no interactive sessions."
             return Answer(reasons=(Reason("urn:not-supported", "executable.kind", said, platform=self.name),))
-        if offering.listens(request):
+        if offering.listens(request) and not self._connects:
             no = Reason("urn:not-supported", "executable.kind", f"{self.name}: {UNREACHED}.", platform=self.name)
             return Answer(reasons=(no,))
         await self._look_around()
@@ -333,7 +340,7 @@ class Slurm(Remote):
 
     async def submit(self, job: Job, key: str) -> str:
         """Send what was brought, then submit, in one exec."""
-        if job.program.connects:
+        if job.program.connects and not self._connects:
             raise PlatformRefused(platform=self.name, why=UNREACHED)
         root = await self.root()
         wish = await self._wish(job)
@@ -397,7 +404,8 @@ class Slurm(Remote):
         """The states of many jobs at once."""
         keys = [id for id in ids if KEY.fullmatch(id)]
         states = await self._watch.ask(self.reach, await self.root(), keys) if keys else {}
-        return {id: states.get(id) or JobState(State.UNKNOWN) for id in ids}
+        placed = {key: await self._ways.placed(self.reach, key, state) for key, state in states.items()}
+        return {id: placed.get(id) or JobState(State.UNKNOWN) for id in ids}
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
         """Have Slurm stop them; those that wait end at once."""

@@ -43,6 +43,7 @@ def program(
         "limit": round(wish.limit.total_seconds()),
         "warn": min(round(job.warn.total_seconds()), seconds // 2),
         "grace": min(round(grace.total_seconds()), seconds // 4),
+        "connects": job.program.connects,
         "first": first,
         "joins": int(bool(job.program.join)),
         "missing": json.dumps(f"{first[:300]}: no such program is there"),

@@ -36,7 +36,7 @@ class Site:
 
 
 def listens(request: Request) -> bool:
-    """Whether someone is to connect to it: a node of a cluster can't be reached from outside."""
+    """Whether someone is to connect to it."""
     executable = request.executable
     ports = ((executable.fields.get("network") or {}) if executable else {}).get("ports") or ()
     return executable is not None and (executable.kind == "interactive" or any(port.get("access") for port in ports))

@@ -103,7 +103,7 @@ def read_looks(text: str, keys: Sequence[str]) -> dict[str, Look]:
     looks = dict.fromkeys(keys, Look())
     for line in text.split("\n"):
         key, *said = line.split("\t")
-        if session_of(key) in looks and len(said) == 11:
+        if session_of(key) in looks and len(said) == 12:
             looks[key] = _look(*said)
     return looks
 
@@ -120,6 +120,7 @@ def _look(  # one argument for each of its files
     end: str,
     parts: str,
     joined: str,
+    connector: str,
 ) -> Look:
     start = float(began) if re.fullmatch(r"\d+(\.\d+)?", began) else None
     return Look(
@@ -137,6 +138,7 @@ def _look(  # one argument for each of its files
         lasts=timedelta(seconds=count(duration) or 0),
         parts=count(parts) or 1,
         joined=read_joined(joined),
+        connector=connector,
     )
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from signal import Signals
 
 from sublet.core.job import JobState, State
-from sublet.core.session import HELD, STOPPED, End, EndKind, Usage, paused
+from sublet.core.session import HELD, STOPPED, Connector, End, EndKind, Usage, paused
 from sublet.core.together import Joined
 
 HELD_BY_USER = "JobHeldUser"
@@ -70,6 +70,7 @@ class Look:
     ends: datetime | None = None  # by its own clock
     cancel: str | None = None  # who wanted it stopped
     warning: str = ""
+    connector: str = ""  # its kind, and on which node and port it listens
     record: Record | None = None
     lasts: timedelta | None = None  # from its beginning
     parts: int = 1  # of a session: how many it has, each with a look of its own
@@ -165,12 +166,19 @@ def _of_queue(look: Look, row: Row) -> JobState:
             words = paused(STOPPED)
         elif look.warning:
             words = f"ends soon, at {look.warning}"
-        return JobState(State.RUNNING, started=look.began or row.start, condition=words)
+        way = read_connector(look.connector)
+        return JobState(State.RUNNING, started=look.began or row.start, condition=words, connector=way)
     if row.reason == HELD_BY_USER:
         return JobState(State.QUEUED, condition=paused(f"{HELD}, as Slurm job {row.id} in {row.queue}"))
     reason = f" ({row.reason})" if row.reason not in ("", "None") else ""
     plan = f"; planned to start at {row.start:%Y-%m-%d %H:%M} UTC" if row.start else ""
     return JobState(State.QUEUED, condition=f"Slurm job {row.id} {WAITS[row.state]} in {row.queue}{reason}{plan}")
+
+
+def read_connector(text: str) -> Connector | None:
+    """Where a job listens, as its own record has it: `uri:shell c1:23456`."""
+    kind, _, place = text.partition(" ")
+    return Connector(kind, "AVAILABLE", "HTTP", place) if place else None
 
 
 def _ended(look: Look, row: Row | None) -> JobState:

@@ -22,6 +22,10 @@ class LocalReach(ShellReach):
         self._home = home or Path.home()
         self._free = asyncio.Semaphore(at_once)
 
+    async def tunnel(self, name: str, host: str, port: int) -> str:
+        """The address itself: this machine can reach it."""
+        return f"http://{host}:{port}"
+
     async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
         """Run a batch in an `sh` of its own."""
         async with self._free:

@@ -91,6 +91,14 @@ class Reach(Protocol):
         """Bring a file or a directory from there, each file whole or not at all; goes on where a try before stopped."""
         ...
 
+    async def tunnel(self, name: str, host: str, port: int) -> str:
+        """Where a server on a machine behind it is reached from here: `unix:/…` or `http://…`; made if need be."""
+        ...
+
+    async def untunnel(self, name: str) -> None:
+        """Let go of that way."""
+        ...
+
     async def read(self, path: str, offset: int, limit: int) -> bytes:
         """Part of a file there; empty beyond its end; PlatformRefused where it can't be read."""
         ...

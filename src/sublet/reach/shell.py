@@ -54,6 +54,13 @@ class ShellReach(ABC):
         """Bring a file or a directory from there, each file whole or not at all; goes on where a try before stopped."""
         await fetch(self, source, target, progress)
 
+    async def tunnel(self, name: str, host: str, port: int) -> str:
+        """No way, unless what is under it has one."""
+        raise PlatformRefused(platform=self.name, why="nothing on a machine behind it can be connected to")
+
+    async def untunnel(self, name: str) -> None:  # noqa: B027 - most make none
+        """Nothing was made."""
+
     async def close(self) -> None:  # noqa: B027 - most hold nothing, and need not say so
         """Nothing is held between two commands."""
 

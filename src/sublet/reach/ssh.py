@@ -19,6 +19,7 @@ from sublet.reach.record import elsewhere
 from sublet.reach.refusals import BUSY, last_words
 from sublet.reach.shell import ShellReach
 from sublet.reach.target import Target
+from sublet.reach.tunnels import NoConnection, Tunnels
 from sublet.reach.visit import Visit, through_door
 
 CHANNELS = 4  # sshd allows 10 by default; the person's own terminals may share the connection
@@ -36,6 +37,7 @@ class SshReach(ShellReach):
         super().__init__(target.platform)
         self.target = target
         self.visit: Visit | None = None  # while a person's deliberate login is open, all goes over it
+        self._tunnels = Tunnels(target)
         self._free = asyncio.Semaphore(at_once)
         self._answered = (-_FRESH, True)
         self._certificate: tuple[float, datetime | None] = (-_FRESH, None)
@@ -53,6 +55,20 @@ class SshReach(ShellReach):
             raise PlatformUnreachable(platform=self.name, why=f"no answer within {seconds:.0f} s") from error
         except Cut as cut:
             raise await self._meaning(cut) from cut
+
+    async def tunnel(self, name: str, host: str, port: int) -> str:
+        """A socket here that leads there, carried by the shared connection."""
+        if self.visit is not None or self.target.door.exists():
+            why = "a connection that isn't shared carries no tunnel"
+            raise PlatformRefused(platform=self.name, why=why)
+        try:
+            return f"unix:{await self._tunnels.open(name, host, port)}"
+        except NoConnection as none:
+            raise await self._meaning(NotSent(str(none) or "there is no shared connection")) from none
+
+    async def untunnel(self, name: str) -> None:
+        """Take it away."""
+        await self._tunnels.close(name)
 
     async def _patiently(self, batch: Batch, seconds: float) -> list[Outcome]:
         for pause in _PAUSES:

@@ -84,6 +84,10 @@ class Target:
         """Ask whether the shared connection is there."""
         return self._ssh("-S", str(self.socket), "-O", "check")
 
+    def to_tunnel(self, what: str, path: Path, far: str) -> tuple[str, ...]:
+        """`forward` or `cancel` a tunnel from a socket here; no file of the person's adds others to it."""
+        return ("ssh", "-F", "none", "-S", str(self.socket), "-O", what, "-L", f"{path}:{far}", "--", self.host)
+
     def to_close(self) -> tuple[str, ...]:
         """End the shared connection and all that goes over it."""
         return self._ssh("-S", str(self.socket), "-O", "exit")

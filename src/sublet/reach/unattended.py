@@ -49,6 +49,18 @@ class UnattendedReach(ShellReach):
             await self._open()
         return await self._login.reach.exchange(batch, seconds)
 
+    async def tunnel(self, name: str, host: str, port: int) -> str:
+        """A way through the login, which is opened if need be."""
+        try:
+            return await self._login.reach.tunnel(name, host, port)
+        except LoginNeeded:
+            await self._open()
+        return await self._login.reach.tunnel(name, host, port)
+
+    async def untunnel(self, name: str) -> None:
+        """Take it away."""
+        await self._login.reach.untunnel(name)
+
     async def close(self) -> None:
         """End the login: unlike a person's, it can be had again."""
         await self._login.close()

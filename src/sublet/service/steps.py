@@ -162,7 +162,9 @@ async def _queued(desk: Desk, session: Session, platform: Platform) -> Step:
             words = f"{others}; {words}"
         return Step(due=desk.now() + RETRY, changes={"condition": words})
     if session.offer.interactive and state.connector is None:
-        return Step(due=desk.now() + timedelta(milliseconds=300), changes={"condition": "starting to listen"})
+        return Step(
+            due=desk.now() + timedelta(milliseconds=300), changes={"condition": state.condition or "starting to listen"}
+        )
     now = desk.now()
     connectors = _connectors(session, state)
     phase = P.AVAILABLE if connectors else P.RUNNING

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import socket
 import threading
 from collections.abc import Callable
@@ -131,8 +132,8 @@ def answer(status: int, body: str, *headers: tuple[str, str], type: str = "text/
 
 
 def serve(port: int, handle: Callable[[socket.socket], None]) -> None:
-    """Take visitors on the loopback for ever, each in a thread of its own."""
-    listener = socket.create_server(("127.0.0.1", port), backlog=64)
+    """Take visitors for ever, each in a thread of its own; on the loopback, unless the platform says where."""
+    listener = socket.create_server((os.environ.get("SUBLET_HOST", "127.0.0.1"), port), backlog=64)
     while True:
         visitor, _ = listener.accept()
         threading.Thread(target=_handle, args=(visitor, handle), daemon=True).start()

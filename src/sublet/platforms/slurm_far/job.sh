@@ -5,6 +5,7 @@
 #   ran/        made as the first act; who finds it there already goes away: nothing runs twice
 #   work/       the working directory; stdout, stderr: what the program prints; slurm.log: what Slurm says
 #   unstarted   a kind's word that nothing was run: a kind of end, and why (as JSON), a line each
+#   connector   what it serves, and on which node and port, once it does
 #   until       the moved end of its time;  cancel: who wants it stopped;  warning: when it ends, shortly before
 #   end.json    how it ended: made beforehand, so that the end can be told on a full disk, and renamed into place
 #   parts       how many parts there are, if there are several: then this runs as a job array, and each part has its own
@@ -146,6 +147,28 @@ find_program() { # as the system does, without the shell's own words
     esac
 }
 
+listens() { # whether someone listens on a port; `ours`: whether it is we, for another user could have been quicker
+    hex=$(printf '%04X' "$1") me=$(id -u)
+    cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ at _ state _ _ _ uid _; do
+        case $at in *:$hex) [ "$state" = 0A ] && { [ "$2" != ours ] || [ "$uid" = "$me" ]; } && echo yes ;; esac
+    done | grep -q yes
+}
+
+choose_port() { # one that nobody has, below those that connections outward use
+    tries=50
+    while [ "$tries" -gt 0 ]; do
+        port=$((10000 + $(od -An -N2 -tu2 /dev/urandom) % 22000))
+        listens "$port" anyone || return 0
+        tries=$((tries - 1))
+    done
+}
+
+announce() { # where it listens, once it does
+    trap - TERM
+    until listens "$port" ours; do sleep 0.2; done
+    printf '%s %s:%s\n' "$connects" "$(said ran/node)" "$port" >connector.part && mv connector.part connector
+}
+
 ends() { # when its time is over, in seconds since the epoch
     over=$((began + duration))
     moved=$(said "$dir/until")
@@ -195,6 +218,7 @@ run() { # becomes the program; from here on its processes carry the mark
     SUBLET_UNTIL=$(clock "$(ends)") SUBLET_PART=$part SUBLET_PARTS=$parts
     export LANG TMPDIR SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL SUBLET_PART SUBLET_PARTS
     [ "$parts" -gt 1 ] && export "$mark" "SUBLET_CLAIMS=$dir/claims"
+    [ -n "$connects" ] && export SUBLET_HOST=0.0.0.0 SUBLET_PORT="$port" # the login host comes from outside; a secret guards it
     environment
     cd "$dir/work" || exit 70
     program
@@ -227,11 +251,15 @@ modules >>slurm.log 2>&1
 (cd "$dir" && links)
 find_program || finish not-started 127 '""' "$missing"
 
+[ -n "$connects" ] && { choose_port; announce & }
+announcer=${connects:+$!}
+
 watch &
 watcher=$!
 (run) </dev/null >>stdout 2>>stderr
 code=$?
 kill -s USR1 "$watcher" 2>/dev/null
+[ -n "$announcer" ] && kill "$announcer" 2>/dev/null
 [ -e ran/time ] || stop_all 1
 
 if [ -n "$termed" ] || [ -e ran/term ]; then

@@ -15,7 +15,7 @@ records() { # of what has them in this directory, which is the session's or a pa
     [ -e "$1/ran/term" ] && flags=${flags}k
     [ -e paused ] && flags=${flags}p
     printf '\t%s' "$flags"
-    for name in id duration "$1/ran/id" "$1/ran/began" until cancel "$1/warning" "$1/end.json" parts joined; do said "$name"; done
+    for name in id duration "$1/ran/id" "$1/ran/began" until cancel "$1/warning" "$1/end.json" parts joined connector; do said "$name"; done
 }
 for key; do
     printf '%s' "$key"
