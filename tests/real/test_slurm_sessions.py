@@ -29,7 +29,7 @@ def home(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]
 
 @pytest.fixture
 async def service(site: Site, home: Path) -> AsyncIterator[Service]:
-    quick = {"poll": 0.3, "look": 0.1, "patience": 1, "grace": 1, "calls": 100, "queue": "debug"}
+    quick = {"poll": 0.3, "look": 0.1, "patience": 1, "grace": 1, "calls": 100}
     far = {"kind": "slurm", "host": site.host, "user": "researcher", "ssh": ssh_options(site), **quick}
     here = {"kind": "local"}
     async with Service.open(Settings.load(home, platforms={"far": far, "here": here}, poll="PT0.2S")) as opened:
@@ -38,7 +38,7 @@ async def service(site: Site, home: Path) -> AsyncIterator[Service]:
 
 async def begin(service: Service, **short: Any) -> Session:
     """Ask, and take the first offer."""
-    made = await ask(service, **({"platform": "far", "time": "1m", "memory": "64MiB"} | short))
+    made = await ask(service, **({"platform": "far", "queue": "debug", "time": "1m", "memory": "64MiB"} | short))
     assert made.result == "YES", made.reasons
     return await service.accept(made.offers[0].id, ME)
 
@@ -55,7 +55,7 @@ async def test_a_session_after_another_waits_in_slurms_own_queue(service: Servic
     first = await begin(service, run=["sh", "-c", "until [ -e go ]; do sleep 0.1; done"])
     running = await reach(service, first.id, lambda session: session.phase is Phase.RUNNING)
     second = await begin(service, run=["true"], after=[first.id[:8]])
-    here = await begin(service, run=["true"], after=[first.id], platform="here")
+    here = await begin(service, run=["true"], after=[first.id], platform="here", queue=None)
     queued = await reach(service, second.id, lambda session: "Slurm job" in session.condition)
     assert queued.condition.startswith(f"waits for {first.id[:8]} to complete; Slurm job ")
     assert "(Dependency)" in queued.condition
@@ -95,3 +95,17 @@ async def test_a_session_is_paused_where_it_is_and_goes_on(service: Service) -> 
     assert ended.end
     assert ended.end.kind is EndKind.DEPENDENCY_FAILED
     assert "was cancelled by me" in ended.end.detail
+
+
+async def test_a_bag_in_parts_is_paused_in_the_queue_and_on_its_nodes_at_once(service: Service) -> None:
+    grid = {"template": ["sh", "-c", "sleep 30 # {x}"], "grid": {"x": list(range(400))}}
+    session = await begin(service, run=None, bag=grid, time="4m", queue="shared")
+    assert session.offer.parts > 6, "more than can run at once"
+    await reach(service, session.id, lambda one: one.phase is Phase.RUNNING)
+    _, how = await service.pause(session.id, ME)
+    assert how == "held in the queue, and in part stopped on its node; its time runs on"
+    await reach(service, session.id, lambda one: one.paused)
+    _, how = await service.resume(session.id, ME)
+    assert how == "released in the queue, and in part continued on its node"
+    await reach(service, session.id, lambda one: not one.paused)
+    assert (await service.cancel(session.id, ME)).phase is Phase.CANCELLED
