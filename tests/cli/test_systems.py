@@ -118,16 +118,16 @@ def test_a_check_shows_every_part_with_the_flag_that_changes_it(type_in: Type) -
     typed = type_in("system", "check", "expanse", *words)
     assert typed.code == 1
     assert aged(typed.out) == snapshot("""\
-      WHAT     WANTED    LIMIT                                     CHANGED BY
-ok    queue    compute   compute, ind-compute, shared, ind-share…  --queue
-NO    project  not said  needed                                    --project
-NO    nodes    40        up to 32                                  --nodes
-note  cores    4         128 on each node                          --cores
-ok    memory   64GiB     256GiB on each node, nominally            --memory
-ok    gpus     0         none                                      --gpus
-NO    time     3d        up to 2d                                  --time
-note  jobs     50        32 running, 64 submitted                  --jobs
-ok    option   none      -                                         --option
+      WHAT     WANTED    FROM     LIMIT                                     CHANGED BY
+ok    queue    compute   you      compute, ind-compute, shared, ind-share…  --queue
+NO    project  not said  default  needed                                    --project
+NO    nodes    40        you      up to 32                                  --nodes
+note  cores    4         you      128 on each node                          --cores
+ok    memory   64GiB     you      256GiB on each node, nominally            --memory
+ok    gpus     0         default  none                                      --gpus
+NO    time     3d        you      up to 2d                                  --time
+note  jobs     50        you      32 running, 64 submitted                  --jobs
+ok    option   none      default  -                                         --option
 
 NO: project: expanse runs nothing without a project to charge.
     possible: --project NAME
@@ -145,6 +145,7 @@ note: jobs: compute runs 32 jobs of one group at a time; the others wait.
     possible: --jobs 32
 
 It would be refused.
+For its whole time each job costs 2880 node-hours, 368640 core-hours: 368640 SU.
 The limits of compute are from expanse101 of 2024-06-19. Looked at AGO.
 """)
 
@@ -154,18 +155,19 @@ def test_a_check_that_finds_nothing_is_a_success(type_in: Type) -> None:
     typed = type_in("system", "check", "expanse", *words)
     assert typed.code == 0
     assert aged(typed.out) == snapshot("""\
-    WHAT     WANTED  LIMIT                                     CHANGED BY
-ok  queue    shared  compute, ind-compute, shared, ind-share…  --queue
-ok  project  abc     needed                                    --project
-ok  nodes    1       up to 1                                   --nodes
-ok  cores    16      128 on each node                          --cores
-ok  memory   32GiB   256GiB on each node, nominally            --memory
-ok  gpus     0       none                                      --gpus
-ok  time     2h      up to 2d                                  --time
-ok  jobs     1       4096 running, 4096 submitted              --jobs
-ok  option   none    -                                         --option
+    WHAT     WANTED  FROM     LIMIT                                     CHANGED BY
+ok  queue    shared  you      compute, ind-compute, shared, ind-share…  --queue
+ok  project  abc     you      needed                                    --project
+ok  nodes    1       default  up to 1                                   --nodes
+ok  cores    16      you      128 on each node                          --cores
+ok  memory   32GiB   you      256GiB on each node, nominally            --memory
+ok  gpus     0       default  none                                      --gpus
+ok  time     2h      you      up to 2d                                  --time
+ok  jobs     1       default  4096 running, 4096 submitted              --jobs
+ok  option   none    default  -                                         --option
 
 Nothing that is known speaks against it.
+For its whole time it costs 32 core-hours: 32 SU of abc.
 The limits of shared are from expanse101 of 2024-06-19. Looked at AGO.
 """)
     assert type_in("system", "check", "expanse", *words, "--quiet").out == ""
@@ -184,6 +186,7 @@ def test_a_check_as_json_has_all_findings(type_in: Type) -> None:
             "limit": "not --mem, --gres, --gpus-per-task, --nodelist, --array",
             "message": "stampede3 refuses --mem.",
             "nearest": "leave it out",
+            "source": "you",
         }
     )
 
@@ -311,3 +314,19 @@ def test_completion_and_help_of_systems_load_no_yaml_and_nothing_loads_pydantic(
         code = f"import sys; from sublet.cli.app import run; run({words!r}); print(*sys.modules, file=sys.stderr)"
         said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert not heavy & set(said.stderr.split())
+
+
+def test_an_ask_can_be_shown_whole_before_anyone_is_asked(type_in: Type, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("run: python sim.py\ncores: 16\ntime: 2h\n")
+    words = ("--platform", "anvil", "--project", "abc", "--memory", "8GiB", str(tmp_path / "job.yaml"))
+    typed = type_in("ask", "--show", *words)
+    assert typed.code == 0
+    rows = {line.split()[1]: line for line in typed.out.splitlines() if line[:4].strip() in ("ok", "note")}
+    assert "job.yaml" in rows["cores"]
+    assert "you" in rows["memory"]
+    assert "the default of anvil" in rows["queue"]
+    assert "--jobs" not in typed.out
+    assert "it costs 32 core-hours: 32 SU of abc." in typed.out
+    assert type_in("ask", "--show", "--cores", "2", "--", "true").code == 2
+    shown = json.loads(type_in("ask", "--show", "--json", *words).out)
+    assert (shown["refused"], shown["cost"]["charged"]) == (False, 32)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from sublet.cli.output import table
-from sublet.cli.texts import away, counted, length, moment, size, when
+from sublet.cli.texts import away, costs, counted, length, moment, round_number, size, when
 from sublet.wire.v1.annexes import AnnexView, CostView, LeaseView, NodeStateView, PlanView, RowView
 
 SIGNS = {"ok": "ok", "warning": "note", "error": "NO", "unknown": "?"}
@@ -42,23 +42,13 @@ def _short(limit: str) -> str:
     return limit if len(limit) <= 30 else f"{limit[:29].rstrip(', ')}…"
 
 
-def costs(cost: CostView, project: str = "") -> str:
-    """`4 node-hours, 512 core-hours: 512 SU of abc123`."""
-    hours = (("node-hour", cost.node_hours), ("core-hour", cost.core_hours), ("GPU-hour", cost.gpu_hours))
-    used = [f"{_number(amount)} {noun}s" for noun, amount in hours if amount] or ["nothing yet"]
-    whose = f" of {project}" if project else ""
-    charge = "" if cost.charged is None else f": {_number(cost.charged)} {cost.coin}{whose}"
-    remark = f" ({cost.remark})" if cost.remark else ""
-    return f"{', '.join(used)}{charge}{remark}"
-
-
 def charged(cost: CostView | None) -> str:
     """The same for a column."""
     if cost is None:
         return ""
     if cost.charged is not None:
-        return f"{_number(cost.charged)} {cost.coin}"
-    return f"{_number(cost.node_hours)} node-hours"
+        return f"{round_number(cost.charged)} {cost.coin}"
+    return f"{round_number(cost.node_hours)} node-hours"
 
 
 def _spent(leases: Iterable[LeaseView]) -> str:
@@ -67,11 +57,7 @@ def _spent(leases: Iterable[LeaseView]) -> str:
     for cost in (lease.cost for lease in leases if lease.cost and lease.started):
         amount, coin = (cost.node_hours, "node-hours") if cost.charged is None else (cost.charged, cost.coin)
         coins[coin] = coins.get(coin, 0.0) + amount
-    return ", ".join(f"{_number(amount)} {coin}" for coin, amount in coins.items())
-
-
-def _number(amount: float) -> str:
-    return f"{amount:.0f}" if amount >= 100 or amount == round(amount) else f"{amount:.2g}"
+    return ", ".join(f"{round_number(amount)} {coin}" for coin, amount in coins.items())
 
 
 def overview(annexes: Iterable[AnnexView], now: datetime) -> list[str]:

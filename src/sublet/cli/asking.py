@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,10 +15,12 @@ from sublet.cli.output import Output, table
 from sublet.cli.texts import counted, length, moment, quoted, size, when
 from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
+from sublet.core.wish import Finding
 from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
 from sublet.wire.v1.quotes import QuoteView
 
 HEAD = ("OFFER", "WHERE", "START", "TIME", "NODES", "CORES", "MEMORY", "GPUS", "PRICE", "TERMS", "WHY")
+NOT_OURS = ("--constraint", "--jobs", "--option")  # flags of `system check` that a request has no word for
 MONETARY = "urn:ivoa:calycopis:cost:monetary"
 
 
@@ -28,9 +31,10 @@ MONETARY = "urn:ivoa:calycopis:cost:monetary"
 )
 @wishes
 @click.option("--example", is_flag=True, help="Print an example of a request, and do nothing.")
+@click.option("--show", is_flag=True, help="Show each part of it, who said so, and its flag; ask nothing.")
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.argument("words", nargs=-1, metavar="[-- COMMAND…]", type=click.UNPROCESSED)
-def ask(out: Output, example: bool, file: str | None, words: tuple[str, ...], **given: Any) -> int:
+def ask(out: Output, example: bool, show: bool, file: str | None, words: tuple[str, ...], **given: Any) -> int:
     """When and where can this run? Shows offers, or says why not.
 
     What is asked for stands in a FILE, or in options with a command after --. Options are put over the file.
@@ -38,9 +42,38 @@ def ask(out: Output, example: bool, file: str | None, words: tuple[str, ...], **
     if example:
         click.echo(FIRST, nl=False)
         return 0
+    if show:
+        return _shown(out, *split(file, words), given)
     link = out.link()
     view = link.do(offers.ask(document(out, *split(file, words), given, local=link.address.local)))
     return answered(out, view)
+
+
+def _shown(out: Output, file: str | None, words: tuple[str, ...], given: dict[str, Any]) -> int:
+    """The whole request, as the system that it is for would see it: nobody signs in, and nothing is asked or held."""
+    from sublet.cli.outlines import SIZES, checked, today, wish_in  # only needed here
+    from sublet.core.outline import outline
+    from sublet.home import sublet_home
+    from sublet.systems.own import Systems
+
+    asked = document(out, file, words, {**given, "stay": True}, local=True)
+    name = asked.get("platform", "")
+    if not name:
+        raise click.UsageError("--show wants --platform, and a system of `sublet system list`.")
+    system = Systems(sublet_home().systems).find(str(name))
+    typed = {field for field in (*SIZES, "queue", "project") if given[field] is not None}
+    sources = dict.fromkeys({*SIZES, "queue", "project"} - typed, file or "")
+    found = outline(system, wish_in(asked), sources=sources, today=today())
+    return checked(out, system, replace(found, rows=tuple(_asked_for(found.rows))))
+
+
+def _asked_for(rows: Sequence[Finding]) -> Iterator[Finding]:
+    """What a session says of itself; what else a system wants is said once, in its file."""
+    for row in rows:
+        if row.flag not in NOT_OURS:
+            yield row
+        elif row.state in ("error", "warning"):
+            yield replace(row, flag="the system's file")
 
 
 def split(file: str | None, words: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from datetime import UTC, date, datetime
 from typing import Any
 
 import click
 
 from sublet.cli.command import Example, Group, command
 from sublet.cli.logins import login, logout
+from sublet.cli.outlines import SIZES, checked, today, wish_in
 from sublet.cli.output import Output, table
 from sublet.cli.probing import probe, record_of, recorded
-from sublet.cli.texts import counted
 from sublet.core.amounts import parse_count, parse_duration, parse_memory
-from sublet.core.refusals import check as check_wish
-from sublet.core.refusals import queue_for
-from sublet.core.system import Queue, System, age
-from sublet.core.wish import Finding, Wish, refused, wish_of
+from sublet.core.outline import outline
+from sublet.core.system import System, age
+from sublet.core.wish import Wish
 from sublet.errors import SubletError
 from sublet.home import sublet_home
 from sublet.systems import catalogue
 from sublet.systems.own import Systems
-
-SIZES = {"nodes", "cores", "memory", "gpus", "time"}
-SIGNS = {"ok": "ok", "warning": "note", "error": "NO", "unknown": "?"}
 
 
 def own_systems() -> Systems:
@@ -40,11 +35,6 @@ def _names(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[s
 
 def _catalogued(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     return [name for name in catalogue.names() if name.startswith(begun)]
-
-
-def today() -> date:
-    """The day that ages are counted from."""
-    return datetime.now(UTC).date()
 
 
 @click.group("system", cls=Group, epilog=Example("sublet system check expanse --queue shared --cores 16 --time 2h"))
@@ -222,62 +212,23 @@ def check(
     something would be refused.
     """
     found = own_systems().find(name)
-    wish = replace(_in_file(file) if file else Wish(), queue=queue, project=project, constraint=constraint)
-    wish = replace(wish, options=option, **_amounts(said))
-    findings = check_wish(found, wish, today())
-    would = refused(findings)
-    out.show(
-        {"system": name, "refused": would, "looked_at": found.looked_at, "findings": findings},
-        lambda: _checked(found, wish, findings),
-        lambda: (f"{one.field}: {one.message}" for one in findings if one.state == "error"),
-    )
-    return 1 if would else 0
+    in_file = _in_file(file) if file else Wish()
+    typed = {"queue": queue, "project": project, "constraint": constraint, "options": option, **_amounts(said)}
+    wish = replace(in_file, **{field: value for field, value in typed.items() if value})
+    sources = dict.fromkeys(SIZES - typed.keys(), "the request" if file == "-" else file or "")
+    return checked(out, found, outline(found, wish, sources=sources, today=today()))
 
 
 def _in_file(file: str) -> Wish:
-    """What a request file says of sizes and time; what the short form leaves out was not said."""
     from sublet.client.documents import document_of, parse  # only with a file
-    from sublet.wire.request import read_request
-    from sublet.wire.short import is_short
 
-    document = parse(sys.stdin.buffer.read()) if file == "-" else document_of(file, {}, local=False)
-    wish = wish_of(read_request(document, datetime.now(UTC)))
-    left_out: dict[str, Any] = dict.fromkeys(SIZES - document.keys() if is_short(document) else ())
-    return replace(wish, **left_out)
+    return wish_in(parse(sys.stdin.buffer.read()) if file == "-" else document_of(file, {}, local=False))
 
 
 def _amounts(said: dict[str, str | None]) -> dict[str, Any]:
     parsers: dict[str, Any] = {"memory": parse_memory, "time": parse_duration}
     parsers["gpus"] = lambda text: parse_count(text, "a count", 0)
     return {field: parsers.get(field, parse_count)(text) for field, text in said.items() if text is not None}
-
-
-def _checked(found: System, wish: Wish, findings: tuple[Finding, ...]) -> list[str]:
-    """A table of all parts, then a paragraph for each that is not simply fine."""
-    rows = [(SIGNS[one.state], one.field, one.wanted, _short(one.limit), one.flag) for one in findings]
-    lines = table(("", "WHAT", "WANTED", "LIMIT", "CHANGED BY"), rows)
-    for one in findings:
-        if one.message:
-            lines += ["", f"{SIGNS[one.state]}: {one.field}: {one.message}"]
-            lines += [f"    possible: {one.nearest}"] if one.nearest else []
-    unknown = sum(one.state == "unknown" for one in findings)
-    words = ["It would be refused." if refused(findings) else "Nothing that is known speaks against it."]
-    words += [f"{counted(unknown, 'limit')} not known (?)."] if unknown else []
-    return [*lines, "", " ".join(words), *_provenance(found, queue_for(found, wish))]
-
-
-def _provenance(found: System, queue: Queue | None) -> list[str]:
-    """Who says so, and how long ago."""
-    if not found.looked_at:
-        return []
-    dates = {source.name: source.date for source in found.sources}
-    sources = ", ".join(f"{name} of {dates[name]}" for name in (queue.sources if queue else ()))
-    words = f"The limits of {queue.name} are from {sources}. " if queue and sources else ""
-    return [f"{words}Looked at {age(found.looked_at, today())}."]
-
-
-def _short(limit: str) -> str:
-    return limit if len(limit) <= 40 else f"{limit[:39].rstrip(', ')}…"
 
 
 for one in (list_systems, show, add, check, probe, remove, login, logout):

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sublet.core.allocation import Cost
+    from sublet.wire.v1.annexes import CostView
     from sublet.wire.v1.quotes import QuoteView
 
 STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
@@ -72,3 +74,18 @@ def quoted(cost: QuoteView) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 offer`, `3 offers`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def costs(cost: Cost | CostView, project: str = "") -> str:
+    """`4 node-hours, 512 core-hours: 512 SU of abc123`."""
+    hours = (("node-hour", cost.node_hours), ("core-hour", cost.core_hours), ("GPU-hour", cost.gpu_hours))
+    used = [f"{round_number(amount)} {noun}s" for noun, amount in hours if amount] or ["nothing yet"]
+    whose = f" of {project}" if project else ""
+    charge = "" if cost.charged is None else f": {round_number(cost.charged)} {cost.coin}{whose}"
+    remark = f" ({cost.remark})" if cost.remark else ""
+    return f"{', '.join(used)}{charge}{remark}"
+
+
+def round_number(amount: float) -> str:
+    """To two digits, unless it is whole or large."""
+    return f"{amount:.0f}" if amount >= 100 or amount == round(amount) else f"{amount:.2g}"

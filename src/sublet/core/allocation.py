@@ -5,12 +5,25 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Protocol
 
-from sublet.core.annex import Details
 from sublet.core.system import Charge, NodeKind, Queue
 
 HOUR = timedelta(hours=1)
 _UNIT = re.compile(r"(?:(?P<coin>[\w-]+) per )?(?P<base>node|core|GPU)-hours?(?P<but>, times .*|, and .*|; .*)?")
+
+
+class Sizes(Protocol):
+    """What is asked for: nodes, and what is on each; None is not said."""
+
+    @property
+    def nodes(self) -> int | None: ...
+    @property
+    def cores(self) -> int | None: ...
+    @property
+    def memory(self) -> int | None: ...
+    @property
+    def gpus(self) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +38,7 @@ class Cost:
     remark: str = ""  # how the centre charges, where it can't be counted here, or not in full
 
 
-def cost_of(details: Details, queue: Queue | None, time: timedelta) -> Cost:
+def cost_of(details: Sizes, queue: Queue | None, time: timedelta) -> Cost:
     """What these nodes cost for this time in this queue; a queue that gives whole nodes charges them whole."""
     kind = _kind(details, queue)
     whole = queue is not None and queue.sharing == "whole"
@@ -49,7 +62,7 @@ def _times(hours: float, amount: int | None) -> float | None:
     return None if amount is None else hours * amount
 
 
-def _kind(details: Details, queue: Queue | None) -> NodeKind | None:
+def _kind(details: Sizes, queue: Queue | None) -> NodeKind | None:
     """The sort of node that it would get: the first that has all that is asked for."""
     kinds = queue.nodes if queue else ()
     wanted = (details.cores or 0, details.memory or 0, details.gpus or 0)

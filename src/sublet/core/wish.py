@@ -43,6 +43,7 @@ class Finding:
     limit: str = ""
     message: str = ""  # why it is not simply fine
     nearest: str = ""  # what to write instead
+    source: str = ""  # who said it: "you", a file's name, "default"; empty: nobody looked
 
 
 def wish_of(request: Request) -> Wish:
