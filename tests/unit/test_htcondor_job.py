@@ -38,8 +38,8 @@ def laid_out(place: Path, made: Job, seconds: float = 60) -> Path:
     return place
 
 
-def start(place: Path, sh: str = "sh") -> subprocess.Popen[bytes]:
-    environment = {"PATH": os.environ["PATH"], "_CONDOR_SCRATCH_DIR": str(place), "SUBLET_PART": "0"}
+def start(place: Path, sh: str = "sh", part: str = "0") -> subprocess.Popen[bytes]:
+    environment = {"PATH": os.environ["PATH"], "_CONDOR_SCRATCH_DIR": str(place), "SUBLET_PART": part}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen([sh, "job.sh"], cwd=place, env=environment, **pipes)  # type: ignore[call-overload]
 
@@ -104,6 +104,14 @@ def test_the_end_of_the_time_stops_every_process(tmp_path: Path) -> None:
     said, out, _, _ = run(laid_out(tmp_path, job("sh", "-c", "setsid sleep 300 & echo $!; sleep 300"), seconds=2))
     assert said["kind"] == "timeout"
     assert not Path(f"/proc/{out.strip()}/exe").exists()
+
+
+def test_one_part_leaves_another_alone(tmp_path: Path) -> None:
+    places = [laid_out(tmp_path / part, job("sh", "-c", f"sleep {seconds}")) for part, seconds in (("0", 0), ("1", 2))]
+    longer = start(places[1], part="1")
+    assert run(places[0])[0]["code"] == 0
+    longer.communicate(timeout=30)
+    assert longer.returncode == 0
 
 
 def test_too_much_memory_stops_it(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@
 #   record.json    how it ended: there from the first moment on, so that there is always something to bring back
 #
 # What the program prints is streamed by HTCondor. A watcher beside it keeps its time and its memory. Every process of the
-# program is known by SUBLET_SESSION in its environment, wherever it went on this node. A file `until` on the access point
+# program is known by SUBLET_MARK in its environment, wherever it went on this node. A file `until` on the access point
 # moves the end of its time: it is fetched by condor_chirp when the time seems to be over.
 
 PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}
@@ -19,6 +19,7 @@ own=$(mktemp -d "$dir/.sublet.XXXXXX") || exit 70 # the job's own notes
 began=$(date +%s)
 date +%s.%N >"$own/began"
 . ./program
+mark=$session.${SUBLET_PART:-0}. # another part of the session may run beside this one
 
 said() { # the first line of a file, else nothing
     line=
@@ -27,7 +28,7 @@ said() { # the first line of a file, else nothing
 }
 
 marked() {
-    grep -lsF "SUBLET_SESSION=$session" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do printf '%s ' "$pid"; done
+    grep -lsF "SUBLET_MARK=$mark" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do printf '%s ' "$pid"; done
 }
 
 signal_all() { # every process of the program; false if there is none
@@ -157,9 +158,9 @@ run() { # becomes the program; from here on its processes carry the mark
     trap - TERM HUP
     LANG=${LANG:-C.UTF-8}
     TMPDIR=$dir/tmp
-    SUBLET_SESSION=$session SUBLET_DATA=$dir/data SUBLET_WARNING=$dir/warning
+    SUBLET_SESSION=$session SUBLET_MARK=$mark SUBLET_DATA=$dir/data SUBLET_WARNING=$dir/warning
     SUBLET_UNTIL=$(clock "$((began + duration))")
-    export LANG TMPDIR SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL
+    export LANG TMPDIR SUBLET_SESSION SUBLET_MARK SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL
     environment
     cd work || exit 70
     program

@@ -1,0 +1,144 @@
+"""Sessions of every kind on an annex: real pilots behind NAT, real HTCondor, the service of an ordinary user."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sublet.client import Session
+from sublet.client.calls.platforms import check
+from tests.access_points import Person
+from tests.real import images
+
+WHERE = "annex-work"
+
+
+@pytest.fixture(scope="module")
+def annex(person: Person) -> Iterator[str]:
+    """An annex of one node, as a platform."""
+    words = ("--system", person.site.name, "--queue", "compute", "--nodes", "1", "--lifetime", "30m", "--idle", "20m")
+    person.typed("annex", "create", "work", *words, "--yes", "--wait")
+    person.site.wait(lambda: WHERE in names(person))
+    yield WHERE
+    person.types("annex", "shutdown", "work")
+    person.types("annex", "setup", "--stop")
+
+
+def names(person: Person) -> set[str]:
+    """The platforms that have nodes."""
+    return {platform.name for platform in person.client().platforms() if platform.nodes}
+
+
+def run(person: Person, **wishes: Any) -> Session:
+    """Take the offer of the annex."""
+    offers = person.client().ask(**({"platform": WHERE, "time": "5m", "memory": "64MiB"} | wishes))
+    assert offers.result == "YES", offers.reasons
+    return offers[0].accept()
+
+
+def condor(person: Person, *words: str) -> str:
+    """What one of HTCondor's own tools says, as the person uses it."""
+    return person.did(*words, CONDOR_CONFIG=f"/home/{person.user}/{person.home}/ap/tools.conf")
+
+
+def runs(person: Person, session: Session) -> None:
+    """Wait until it runs."""
+    person.site.wait(lambda: session.refresh().phase == "RUNNING", 60)
+
+
+def test_an_annex_keeps_every_promise_of_a_platform(person: Person, annex: str) -> None:
+    findings = person.client().do(check(annex)).items
+    assert [f"{one.rule} {one.detail}" for one in findings if not one.ok] == []
+    assert len(findings) >= 13
+
+
+def test_one_ask_offers_the_annex_beside_everything_else(person: Person, annex: str) -> None:
+    offers = person.client().ask(run=["true"], time="5m")
+    found = {offer.platform: offer for offer in offers}
+    assert {"here", person.site.name, annex} <= found.keys()
+    assert found[annex].view.terms.kind == "predicted"
+    (reason,) = person.client().ask(run=["true"], time="5h", platform=annex).reasons
+    assert reason.field == "schedule.requested.duration"
+    assert "The annex work is there for" in reason.message
+
+
+def test_commands_containers_and_bags_run_as_jobs(person: Person, annex: str) -> None:
+    images.docker_archive(person.file("image.tar"), Entrypoint=None)
+    person.file("brought.txt").write_text("brought")
+    data = [f"file:///home/{person.user}/brought.txt"]
+    odd = 'it\'s $(x) "odd"\n✓'
+    command = run(
+        person, run=["sh", "-c", 'cat data/*/brought.txt; printf "%s" "$1" >odd; exit 3', "sh", odd], data=data
+    )
+    archive = f"file:///home/{person.user}/image.tar"
+    contained = run(person, image=archive, run=["sh", "-c", "echo contained; ls /home; echo left >left"])
+    tasks = {"grid": {"x": list(range(12))}, "template": ["sh", "-c", "echo task {x}; test {x} != 7"], "parts": 2}
+    bag = run(person, bag=tasks)
+
+    command.wait(120)
+    assert (command.view.end.kind, command.view.end.code) == ("exited", 3)
+    assert "".join(command.logs()) == "brought"
+    assert command.result("odd").text() == odd
+    contained.wait(120)
+    assert (contained.phase, "".join(contained.logs())) == ("COMPLETED", "contained\n"), contained.view.end
+    assert contained.result("left").text() == "left\n"
+    bag.wait(120)
+    lines = [json.loads(line) for line in bag.result("tasks.jsonl").text().splitlines()]
+    assert sorted((line["task"], line["code"]) for line in lines) == [(x, int(x == 7)) for x in range(12)]
+    assert {line["part"] for line in lines} == {0, 1}
+    assert bag.view.end.code == 1
+    assert "11 succeeded, 1 failed" in "".join(bag.logs())
+
+
+def test_a_service_that_dies_after_it_submitted_finds_the_job_again(person: Person, annex: str) -> None:
+    person.typed("down")
+    person.starts_service(SUBLET_CRASH_AT="submit.after")
+    session = run(person, run=["sh", "-c", "echo once; sleep 1"])
+    socket = person.kept("run", "service.json")
+    pid = json.loads(socket.read_text())["pid"]
+    person.site.wait(lambda: not person.runs(pid), 60)
+    person.starts_service()
+    again = person.client().session(session.id).wait(120)
+    assert (again.phase, "".join(again.logs())) == ("COMPLETED", "once\n")
+    constraint = f'SubletSession == "{session.id}"'
+    assert condor(person, "condor_history", "-constraint", constraint, "-af", "NumJobStarts").split() == ["1"]
+    assert condor(person, "condor_q", "-constraint", constraint, "-af", "ClusterId").split() == []
+
+
+def test_what_is_stopped_brings_back_what_it_had(person: Person, annex: str) -> None:
+    session = run(person, run=["sh", "-c", "echo half >half; echo began; sleep 300"])
+    person.site.wait(lambda: "".join(session.logs()) == "began\n", 60)
+    assert session.pause().startswith("stopped")
+    assert session.resume().startswith("continued")
+    session.cancel()
+    session.wait(60)
+    assert (session.phase, session.view.end.by) == ("CANCELLED", "researcher")
+    assert session.result("half").text() == "half\n"
+
+
+def test_a_busy_annex_is_offered_when_what_runs_ends(person: Person, annex: str) -> None:
+    ((node,),) = (platform.nodes for platform in person.client().platforms() if platform.name == annex)
+    busy = run(person, run=["sleep", "300"], cores=node.cores, time="6m")
+    runs(person, busy)
+    (offer,) = person.client().ask(run=["true"], platform=annex, time="1m", memory="64MiB")
+    wait = (offer.view.start - busy.refresh().view.started).total_seconds()
+    assert 350 < wait < 370
+    busy.cancel()
+
+
+def test_when_the_annex_ends_its_sessions_say_so_and_their_results_stay(person: Person, annex: str) -> None:
+    before = run(person, run=["sh", "-c", "echo kept >kept"]).wait(60)
+    session = run(person, run=["sh", "-c", "echo began; sleep 300"])
+    runs(person, session)
+    person.typed("annex", "shutdown", "work")
+    session.wait(60)
+    assert session.view.end.kind == "node-lost"
+    assert "not started again" in session.view.end.detail
+    assert "".join(session.logs()) == "began\n"
+    assert before.result("kept").text() == "kept\n"
+    person.site.wait(lambda: annex not in {offer.platform for offer in person.client().ask(run=["true"], time="1m")})
+    (reason,) = person.client().ask(run=["true"], platform=annex, time="1m").reasons
+    assert "has no node now" in reason.message
