@@ -14,205 +14,38 @@ its session's key, which is also its name in the queue: Slurm's own number is sh
 from __future__ import annotations
 
 import asyncio
-import re
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
-from uuid import uuid4
-
-from pydantic import AfterValidator, Field, PrivateAttr
+from typing import Any, Literal
 
 from sublet.core.job import Job, JobState, State
 from sublet.core.offer import Answer, Offer, Reason
-from sublet.core.probe import Live
 from sublet.core.request import Request
 from sublet.core.session import CONTINUED, HELD, RELEASED, STOPPED, Phase
 from sublet.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable, QueueFull
 from sublet.platforms import slurm_commands as to
 from sublet.platforms import slurm_offers as offering
 from sublet.platforms import slurm_readers as read
-from sublet.platforms.kept import KeptFiles
-from sublet.platforms.port import Duration, Kept, Progress, ResultFile, Survey, quietly
-from sublet.platforms.remote import Remote
+from sublet.platforms.port import Kept, Progress, ResultFile, quietly
 from sublet.platforms.sessiondir import KEY, remove_tree
 from sublet.platforms.shell import inside
 from sublet.platforms.slurm_home import Fetched
 from sublet.platforms.slurm_job import far, packed, program
-from sublet.platforms.slurm_manners import Manners
 from sublet.platforms.slurm_offers import Site
-from sublet.platforms.slurm_options import Account, Wish, flags, wrong
-from sublet.platforms.slurm_pace import Pace
-from sublet.platforms.slurm_probe import probe
-from sublet.platforms.slurm_queues import open_to, partitions
-from sublet.platforms.slurm_readers import SiteQueue
-from sublet.platforms.slurm_survey import Surveyor
-from sublet.platforms.slurm_watch import Watch
-from sublet.platforms.slurm_ways import Ways
+from sublet.platforms.slurm_options import Account, Wish, flags
+from sublet.platforms.slurm_site import WORD, SlurmSite
 
 CHUNK = 1 << 22
 SIF_TOOLS = ("apptainer", "singularity")
 UNREACHED = "it allows no connection that is shared, so that nothing can stay connected to a node of it"
-WORD = re.compile(r"[A-Za-z0-9_][\w.+@:,&|*()\[\]-]*")
 
 
-def _options(words: tuple[str, ...]) -> tuple[str, ...]:
-    if found := wrong(words):
-        raise ValueError("; ".join(found))
-    return words
-
-
-def _name(word: str) -> str:
-    if word and not WORD.fullmatch(word):
-        raise ValueError(f"{word!r} can't be a name that Slurm knows")
-    return word
-
-
-Name = Annotated[str, AfterValidator(_name)]
-
-
-class Slurm(Remote):
+class Slurm(SlurmSite):
     """A cluster with Slurm."""
-
-    kind: ClassVar[str] = "slurm"
-    has_queues: ClassVar[bool] = True
-    fetches: ClassVar[bool] = False  # nodes have no way out at most sites
-    terms: Literal["booked", "predicted"] = Field(  # type: ignore[misc]  # elsewhere fixed, here a setting
-        default="predicted",
-        description="`predicted`: a queue that others share. `booked`: `reservation` or `queue` is Sublet's alone.",
-    )
-    queue: Name = Field(default="", description="The partition to use; empty: each that fits is asked.")
-    queues: dict[str, dict[str, Name]] = Field(
-        default_factory=dict, description="Queues as the centre calls them: name → the partition, the qos, or both."
-    )
-    project: Name = Field(default="", description="The account that pays.")
-    qos: Name = Field(default="", description="The quality of service to ask for.")
-    constraint: Name = Field(default="", description="Features that nodes must have.")
-    reservation: Name = Field(default="", description="The reservation to run in.")
-    options: Annotated[tuple[str, ...], AfterValidator(_options)] = Field(
-        default=(), description="More options for sbatch, as `--licenses=matlab:1`; what Sublet says itself is refused."
-    )
-    refuses: tuple[str, ...] = Field(default=(), description="Options that the site refuses, such as `mem`.")
-    path: tuple[str, ...] = Field(
-        default=(), description="Directories that tools are looked for in first, also by jobs; `~/` is the home there."
-    )
-    tool_modules: dict[str, str] = Field(
-        default_factory=dict, description="Tools that are in a module, loaded by jobs that use them: name → module."
-    )
-    site_file: str = Field(
-        default="/etc/sublet/site", description="The site's own file that lowers polling and limits; plain text."
-    )
-    modules: tuple[str, ...] = Field(default=(), description="Modules to load, for finding tools and in every job.")
-    directory: str = Field(
-        default=".sublet", description="Where sessions are kept there: below the home directory, or `$SCRATCH/sublet`."
-    )
-    scratch: str = Field(default="", description="A node's own disk, as `/scratch/{user}/job_{job}`; empty: TMPDIR.")
-    grace: Duration = Field(
-        default=timedelta(seconds=5), ge=timedelta(0), description="Time between SIGTERM and SIGKILL, also at the end."
-    )
-    poll: Duration = Field(
-        default=timedelta(seconds=30), ge=timedelta(0), description="The least time between two calls of squeue."
-    )
-    look: Duration = Field(
-        default=timedelta(seconds=5), ge=timedelta(0), description="The least time between two looks at jobs' records."
-    )
-    calls: float = Field(
-        default=2, gt=0, description="How many times a second Slurm is called in the long run; 20 at once."
-    )
-    patience: Duration = Field(
-        default=timedelta(seconds=30), description="How long a job's own record is waited for when Slurm says it ended."
-    )
-    unused: Duration = Field(
-        default=timedelta(days=7), description="How long a shared file, such as an image, stays there with no session."
-    )
-    pulls: bool = Field(
-        default=True,
-        description="Whether images of registries may be fetched by Apptainer on the login host; else they are sent.",
-    )
-    parts: int = Field(
-        default=20, ge=1, le=1000, description="The most jobs of an array that one bag is cut into; 1: no arrays."
-    )
-    fresh: Duration = Field(default=timedelta(minutes=5), description="How long a survey is good for.")
-    _home: Path = PrivateAttr()
-    _watch: Watch = PrivateAttr()
-    _pace: Pace = PrivateAttr()
-    _ways: Ways = PrivateAttr(default_factory=Ways)
-    _root: str = PrivateAttr(default="")
-    _owner: str = PrivateAttr(default="")
-    _surveyor: Surveyor = PrivateAttr()
-    _kept: KeptFiles = PrivateAttr()
-    _manners: Manners = PrivateAttr()
-
-    async def open(self, home: Path) -> None:
-        """Read what an earlier service knew; nobody is asked yet, so no login is needed."""
-        self._home = home
-        await asyncio.to_thread((self._home / "sessions").mkdir, mode=0o700, parents=True, exist_ok=True)
-        seconds = (self.poll.total_seconds(), self.look.total_seconds(), self.patience.total_seconds())
-        self._watch = Watch(self.name, *seconds)
-        self._pace = Pace(self.calls)
-        self._owner = await asyncio.to_thread(self._own_name)
-        self._kept = KeptFiles(self.name, self._owner)
-        self._surveyor = await asyncio.to_thread(Surveyor, self.name, self._home / "survey.json", self.fresh)
-        self._heed()
-        if self._reach is None:
-            self._reach = self.way(self._home.parent.parent / "run" / "ssh")
-
-    async def close(self) -> None:
-        """Let go; jobs and a person's login stay."""
-        if self._reach:
-            await self._reach.close()
-
-    def _own_name(self) -> str:
-        file = self._home / "owner"
-        if not file.exists():
-            file.write_text(str(uuid4()))
-        return file.read_text()
-
-    async def root(self) -> str:
-        """The full path of `directory` there."""
-        if not self._root:
-            self._root = await self.reach.run(to.to_root(self.name, self.directory))
-        return self._root
-
-    def _key(self, key: str) -> str:
-        if not KEY.fullmatch(key):
-            raise PlatformRefused(platform=self.name, why=f"{key!r} can't be the name of a session's directory")
-        return key
-
-    # What there is
-
-    async def survey(self) -> Survey:
-        """What Slurm shows, at most `fresh` old; without a login, what it showed last, and how long ago."""
-        await self._look_around()
-        site = self._surveyor.site()
-        names = partitions(site, self._queues(site, self.queue, self.project))
-        survey = self._surveyor.survey(site, names, self.reservation)
-        return replace(survey, notes=(*survey.notes, *self._manners.notes))
-
-    async def _look_around(self) -> None:
-        try:
-            root = await self.root()
-        except (LoginNeeded, PlatformUnreachable) as error:
-            self._surveyor.doubt(error)
-        else:
-            tools = to.where_tools_are(self.path, self.modules, self.tool_modules)
-            await self._surveyor.look(self.reach, to.to_survey(root, tools, self.site_file))
-            self._heed()
-
-    def _heed(self) -> None:
-        """Behave as the settings say, and as the site's own file asks."""
-        own = Manners(self.poll, self.look, self.fresh, self.calls, parts=self.parts, pull=self.pulls)
-        self._manners = own.lowered(self._surveyor.site_file)
-        self._watch.heed(self._manners.poll.total_seconds(), self._manners.look.total_seconds())
-        self._pace.heed(self._manners.calls)
-        self._surveyor.heed(self._manners.survey)
-
-    async def probe(self, tools: Mapping[str, str]) -> Live:
-        """Its queues, limits, nodes, accounts and tools, asked now: a login is needed."""
-        return await probe(self.name, self.reach, tools)
 
     # Offers
 
@@ -265,9 +98,6 @@ class Slurm(Remote):
         if isinstance(failure := to.trouble(self.name, plan), PlatformUnreachable):
             raise failure
         return offering.refusal(wish, words, site, self.name, now)
-
-    def _queues(self, site: Site, name: str, project: str) -> list[SiteQueue]:
-        return open_to(site, name, project, self.reservation, self.queues)
 
     def _qos_of(self, queue: str) -> str:
         return self.queues.get(queue, {}).get("qos", "")
