@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from sublet.errors import BadRequest
 
@@ -55,6 +56,10 @@ def located(document: Mapping[str, Any], directory: str) -> dict[str, Any]:
     found = dict(document)
     if isinstance(found.get("notebook"), str):
         found["notebook"] = _absolute(found["notebook"], directory)
+    if isinstance(image := found.get("image"), str):
+        found["image"] = _image(image, directory)
+    elif isinstance(image, Mapping) and isinstance(image.get("locations"), list):
+        found["image"] = {**image, "locations": [_image(place, directory) for place in image["locations"]]}
     if isinstance(found.get("data"), list):
         found["data"] = [_located_data(item, directory) for item in found["data"]]
     return found
@@ -66,6 +71,14 @@ def _located_data(item: Any, directory: str) -> Any:
     if isinstance(item, Mapping) and isinstance(item.get("location"), str):
         return {**item, "location": _absolute(item["location"], directory)}
     return item
+
+
+def _image(place: Any, directory: str) -> Any:
+    """An image that is a file here is brought from here; an absolute path is one where it runs."""
+    if not isinstance(place, str) or os.path.isabs(place) or "://" in place:
+        return place
+    path = os.path.normpath(os.path.join(directory, os.path.expanduser(place)))
+    return f"file://{quote(path)}" if os.path.isfile(path) else place
 
 
 def _absolute(place: str, directory: str) -> str:

@@ -40,6 +40,7 @@ from sublet.platforms.slurm_options import Account, Wish, flags
 from sublet.platforms.slurm_site import WORD, SlurmSite
 
 CHUNK = 1 << 22
+LAST_RESORT = "podman"  # its store is in the home, which nodes share
 SIF_TOOLS = ("apptainer", "singularity")
 UNREACHED = "it allows no connection that is shared, so that nothing can stay connected to a node of it"
 
@@ -73,15 +74,16 @@ class Slurm(SlurmSite):
         wishes, reasons = offering.fitting(request, site, queues, self.name, offering.beginning(request, now))
         account = self._account(request.project, request.qos or self._qos_of(named))
         wishes = [wish.cut(self._parts(request, wish, site, account)) for wish in wishes]
+        way = min(ways, key=lambda name: name == LAST_RESORT)
         await self._pace.take(len(wishes))
         try:
             plans = await self.reach.run_all([to.to_plan(flags(wish, account)) for wish in wishes])
         except LoginNeeded as error:
             note = f"; by the survey of {site.as_of:%Y-%m-%d %H:%M} UTC, because a login is needed: {error.advice}"
-            found = [offering.offer_for(request, wish, now, ways[0], self.name, now, note) for wish in wishes]
+            found = [offering.offer_for(request, wish, now, way, self.name, now, note) for wish in wishes]
         else:
             asked = zip(wishes, plans, strict=True)
-            found = [self._offer(request, wish, plan, ways[0], site, now) for wish, plan in asked]
+            found = [self._offer(request, wish, plan, way, site, now) for wish, plan in asked]
         reasons += [one for one in found if isinstance(one, Reason)]
         return offering.answer([one for one in found if isinstance(one, Offer)], reasons)
 

@@ -31,8 +31,7 @@ ACCOUNTS = 'sacctmgr --noheader --parsable2 show assoc user="$(id -un)" format=a
 QOS = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name,maxsubmitpu,grpsubmit")
 ROOM = 'df -Pk "$1" 2>/dev/null || df -Pk "${1%/*}"'  # where nothing is, its directory is gone too
 MOVE_END = 'cd "$1" && printf "%s\\n" "$2" >until.part && mv until.part until'
-NOT_FOR_GUESTS = {"docker", "podman"}  # a daemon that users have no part in; a store in a home that nodes share
-WANTED = tuple(tool for tool in TOOLS if tool not in NOT_FOR_GUESTS)
+WANTED = tuple(tool for tool in TOOLS if tool != "docker")  # its daemon is not for users of a cluster
 LOOKED_AT = 200  # sessions in one command
 
 
