@@ -27,15 +27,15 @@ def given(ledger: Ledger, name: str = "slot1_1-7.aa", node: int = 0) -> Attempt:
 
 def test_a_node_that_was_never_seen_is_neither_alive_nor_dead(ledger: Ledger) -> None:
     assert ledger.alive(0, 1000) is None
-    assert "SubletFarAlive = undefined" in ledger.probe(1000, 5)
-    assert "SubletFarReady = False" in ledger.probe(1000, 5)
+    assert "SubletFarAlive = undefined" in ledger.probe(0, 1000, 5)
+    assert "SubletFarReady = False" in ledger.probe(0, 1000, 5)
 
 
 def test_a_node_lives_as_long_as_it_beats_while_the_agent_talks(ledger: Ledger) -> None:
     beats(ledger, 0, 10)
     ledger.heard(10 + DEAD)
     assert ledger.alive(0, 10 + DEAD)
-    assert "SubletFarReady = True" in ledger.probe(10 + DEAD, 5)
+    assert "SubletFarReady = True" in ledger.probe(0, 10 + DEAD, 5)
     ledger.heard(10 + DEAD + 0.1)
     assert ledger.alive(0, 10 + DEAD + 0.1) is False
 
@@ -45,7 +45,7 @@ def test_a_silent_agent_says_nothing_about_a_node(ledger: Ledger) -> None:
     assert ledger.alive(0, 10 + 5 * DEAD)
     ledger.cut(15)
     assert ledger.alive(0, 15 + GRACE)
-    assert "SubletFarReady = False" in ledger.probe(20, 5)
+    assert "SubletFarReady = False" in ledger.probe(0, 20, 5)
     assert ledger.alive(0, 15 + GRACE + 0.1) is False
 
 
@@ -124,16 +124,16 @@ def test_a_job_that_fails_to_start_goes_elsewhere_and_in_the_end_is_held(ledger:
         attempt = given(ledger, f"slot1_{number}-7.{number}")
         assert ledger.failed(attempt.name) is attempt
         assert ledger.gives_up(attempt) is (number == 2)
-        assert f'SubletFarEvict = "slot1_{number}"' in ledger.probe(1, 5)
+        assert f'SubletFarEvict = "slot1_{number}"' in ledger.probe(0, 1, 5)
         ledger.revoke(attempt.id)
 
 
 def test_a_node_that_ends_takes_nothing_more_and_is_not_evicted(ledger: Ledger) -> None:
     ledger.beat(0, {"epoch": "e1", "node": "c0", "ending": "its lifetime is over"}, 1)
     assert ledger.alive(0, 1)
-    assert "SubletFarReady = False" in ledger.probe(1, 5)
+    assert "SubletFarReady = False" in ledger.probe(0, 1, 5)
 
 
 def test_a_name_from_the_far_side_can_not_leave_its_string(ledger: Ledger) -> None:
     ledger.beat(0, {"epoch": "e1", "node": 'x"\nSTART = True\\'}, 1)
-    assert 'SubletFarNode = "xSTART = True"' in ledger.probe(1, 5)
+    assert 'SubletFarNode = "xSTART = True"' in ledger.probe(0, 1, 5)

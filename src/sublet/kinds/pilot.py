@@ -18,7 +18,8 @@ from sublet.core.request import Executable, Request
 from sublet.kinds import fields as f
 from sublet.kinds.port import Callback, Kind, Setting, Way
 
-FIELDS = ("lease",)
+FIELDS = ("lease", "carry")
+CARRIES = ("", "direct", "spool")
 LEASE = re.compile(r"[A-Za-z0-9-]{1,64}")
 PLACE = ".sublet/pilot"
 SCRIPTS = ("start", "node", "ask")
@@ -38,22 +39,25 @@ class Pilot(Kind):
         lease = fields.get("lease")
         if not isinstance(lease, str) or not LEASE.fullmatch(lease):
             found.append(f.invalid("lease", "a pilot needs the id of its lease.", wanted=lease))
+        if fields.get("carry", "") not in CARRIES:
+            found.append(f.invalid("carry", "it is direct, spool, or left out.", wanted=fields.get("carry")))
         return found
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """By the shell that every node has; HTCondor is looked for when it starts."""
-        lease = str(executable.fields["lease"])
-        return [Way("htcondor", contained=False, program=partial(program, lease), asks=True)]
+        lease, carry = str(executable.fields["lease"]), str(executable.fields.get("carry", ""))
+        return [Way("htcondor", contained=False, program=partial(program, lease, carry), asks=True)]
 
     def needs(self, executable: Executable) -> str:
         """Nothing but nodes of one's own."""
         return "leave to run processes outside a container"
 
 
-def program(lease: str, setting: Setting) -> Program:
+def program(lease: str, carry: str, setting: Setting) -> Program:
     """The scripts, and what they need to ask."""
     callback = setting.callback or Callback((), "")
-    values = {"lease": lease, "token": setting.secret, "urls": " ".join(callback.urls), "pin": callback.pin}
+    asking = {"token": setting.secret, "urls": " ".join(callback.urls), "pin": callback.pin}
+    values = {"lease": lease, "carry": carry, **asking}
     travels = {f"{PLACE}/{name}.sh": script(name) for name in SCRIPTS}
     return Program(
         argv=(setting.tool("sh"), f"{PLACE}/start.sh"),

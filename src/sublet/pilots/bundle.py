@@ -96,7 +96,7 @@ def bundle(
         "release": release.removeprefix("sha256:"),
         "tools": " ".join(tools),
     }
-    return _tar(
+    return tar(
         {
             "values": assigned(values),
             "ask.sh": script("ask"),
@@ -110,7 +110,7 @@ def bundle(
 
 def renewal(plan: Plan, tokens: Mapping[str, str], stamp: str) -> bytes:
     """What has changed since: tokens, and whom the annex is open to."""
-    return _tar(_changing(plan, tokens, stamp))
+    return tar(_changing(plan, tokens, stamp))
 
 
 def stamp_of(plan: Plan, now: datetime, often: timedelta) -> str:
@@ -130,16 +130,22 @@ def changeable(plan: Plan) -> str:
 
 
 def configuration(plan: Plan) -> str:
-    """Its configuration: attached to one access point, for one annex, under nobody's orders but its owner's."""
+    """Its configuration, for a node that reaches the access point."""
+    values = {**values_of(plan), "LOCAL_DIR": "$ENV(SUBLET_PILOT)"}
+    parts = "".join(f"include : $ENV(SUBLET_PILOT)/{name}.conf\n" for name in ("annex", "node"))
+    return written(values, ["SECURITY:strong"]) + parts
+
+
+def values_of(plan: Plan) -> dict[str, str]:
+    """What makes it a pilot: attached to one access point, for one annex, under nobody's orders but its owner's."""
     host = plan.to.collector.rpartition(":")[0].strip("[]")
     version = ip_address(host).version
     domain = plan.to.owner.partition("@")[2]
     owner = owner_of(plan.lease, plan.number)
     chosen = f"TARGET.{JOB_TARGET} =?= MY.{SLOT_ANNEX}"
     opened = f"(MY.{SLOT_OPEN} && TARGET.{JOB_TARGET} =?= undefined)"
-    values = {
+    return {
         **places(""),
-        "LOCAL_DIR": "$ENV(SUBLET_PILOT)",
         **STRICT,
         "DAEMON_LIST": "MASTER STARTD",
         "USE_SHARED_PORT": "True",
@@ -186,8 +192,6 @@ def configuration(plan: Plan) -> str:
         "START": f"({chosen} || {opened}) && $(ENOUGH)",
         "MASTER.DAEMON_SHUTDOWN_FAST": f"time() > $({SLOT_END})",
     }
-    parts = "".join(f"include : $ENV(SUBLET_PILOT)/{name}.conf\n" for name in ("annex", "node"))
-    return written(values, ["SECURITY:strong"]) + parts
 
 
 @cache
@@ -201,7 +205,8 @@ def seconds(duration: timedelta) -> int:
     return max(1, round(duration.total_seconds()))
 
 
-def _tar(contents: Mapping[str, bytes]) -> bytes:
+def tar(contents: Mapping[str, bytes]) -> bytes:
+    """Files as one archive, for their owner alone."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for place in sorted({name.rpartition("/")[0] for name in contents} - {""}):

@@ -23,6 +23,7 @@ class Master:
         """Not started yet."""
         self.configuration, self.logs = configuration, logs
         self._started: subprocess.Popen[bytes] | None = None
+        self._found: int | None = None
 
     def pid(self) -> int | None:
         """The master's process, whoever started it; None if it isn't running."""
@@ -47,6 +48,13 @@ class Master:
                 cwd="/",
                 start_new_session=True,
             )
+
+    def alive(self) -> bool:
+        """Whether the master that was started or found here last still runs: cheaper than to look for it."""
+        if self._started is not None:
+            return self._started.poll() is None
+        self._found = self._found or self.pid()
+        return self._found is not None and _name(self._found) == MASTER
 
     def check(self) -> None:
         """Raise AccessPointFailed, with its last words, if the one that was started here has ended."""

@@ -77,6 +77,14 @@ class Kept:
     users: tuple[str, ...] = ()  # the sessions that need it now
 
 
+@dataclass(frozen=True)
+class Carrier:
+    """How a process of its own gets at a session's directory there while it runs."""
+
+    words: tuple[str, ...]  # what runs a program there, with a channel to it; empty: the directory is seen from here
+    directory: str  # the session's directory, as it is seen from where the program runs
+
+
 class Platform(BaseModel):
     """Something that can run executables. Its fields are its settings."""
 
@@ -161,6 +169,10 @@ class Platform(BaseModel):
     async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
         """Remove those of them (none named: of all) that no session needs, or needed for so long; which they were."""
         return ()
+
+    async def carrier(self, key: str, program: str) -> Carrier:
+        """How to get at the session's directory with a program, given as a line for the shell there."""
+        raise PlatformRefused(platform=self.name, why="its nodes share no file system that can be reached from here")
 
     @abstractmethod
     async def find(self, key: str) -> str | None:

@@ -30,7 +30,7 @@ from sublet.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreac
 from sublet.platforms import slurm_commands as to
 from sublet.platforms import slurm_offers as offering
 from sublet.platforms import slurm_readers as read
-from sublet.platforms.port import Kept, Progress, ResultFile, quietly
+from sublet.platforms.port import Carrier, Kept, Progress, ResultFile, quietly
 from sublet.platforms.sessiondir import KEY, remove_tree
 from sublet.platforms.shell import inside
 from sublet.platforms.slurm_home import Fetched
@@ -139,6 +139,19 @@ class Slurm(SlurmSite):
     async def session_directory(self, key: str) -> str:
         """The session's directory there."""
         return f"{await self.root()}/sessions/{self._key(key)}"
+
+    async def carrier(self, key: str, program: str) -> Carrier:
+        """Over the person's own login; or by itself, where this machine sees the same files."""
+        directory = await self.session_directory(key)
+        for there, here in sorted(self.mounts.items(), reverse=True):
+            if directory.startswith(f"{there.rstrip('/')}/"):
+                return Carrier((), here.rstrip("/") + directory[len(there.rstrip("/")) :])
+        if not self.host:
+            return Carrier((), directory)
+        if self.login is None or not self.login.shared:
+            why = "its centre allows no connection that stays, and this machine does not see its files"
+            raise PlatformRefused(platform=self.name, why=why, hint="Name what this machine sees of them in `mounts`.")
+        return Carrier(self.login.target.to_use(program), directory)
 
     async def send(self, key: str, source: Path, relative: str) -> None:
         """Bring a file or directory to a session that is not submitted yet."""

@@ -110,6 +110,9 @@ class SlurmSite(Remote):
     parts: int = Field(
         default=20, ge=1, le=1000, description="The most jobs of an array that one bag is cut into; 1: no arrays."
     )
+    mounts: dict[str, str] = Field(
+        default_factory=dict, description="What this machine sees of its file systems: path there → path here."
+    )
     fresh: Duration = Field(default=timedelta(minutes=5), description="How long a survey is good for.")
     _home: Path = PrivateAttr()
     _watch: Watch = PrivateAttr()

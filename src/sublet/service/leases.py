@@ -170,7 +170,12 @@ class Leases(Annexes):
         memory = f"{details.memory or 0}B"
         where = {"queue": words.get("partition"), "qos": words.get("qos"), "project": details.project}
         return {
-            "executable": {"kind": "pilot", "name": f"{annex.name}#{lease.number}", "lease": lease.id},
+            "executable": {
+                "kind": "pilot",
+                "name": f"{annex.name}#{lease.number}",
+                "lease": lease.id,
+                "carry": lease.details.carry or self.usual_carry(lease.details.system),
+            },
             "compute": {
                 "kind": NODE_COMPUTE,
                 **{name: {"min": count, "max": count} for name, count in exactly.items() if count},

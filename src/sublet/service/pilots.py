@@ -38,7 +38,7 @@ AGAIN = timedelta(minutes=10)  # for so long a claim whose answer was lost may b
 STOPPING = timedelta(seconds=5)  # for pilots to end when their owner stops them; after that they hear it when they ask
 SPOKEN = 256 * 1024  # bytes of what they printed that are looked through
 SAYING = re.compile(r"^pilot: (\d+) on ([^:\s]+): (.+)$", re.MULTILINE)
-FACTS = ("node", "job", "arch", "libc")
+FACTS = ("node", "job", "arch", "libc", "carry")
 NONCE = re.compile(r"[0-9a-f]{32}")
 NO_SUCH = "There is no such lease, or this token is not for it."
 
@@ -105,12 +105,13 @@ class Pilots(AccessPoints):
             raise PilotRefused(why=f"Node {number} of this lease was claimed already.")
         log.info("pilot.claimed", lease=lease, number=number, node=pilot.node)
         await self.tell()
-        return await self._bundle(place, number, now)
+        return await self.bundle_for(place, number, told, now)
 
-    async def _bundle(self, place: Place, number: int, now: datetime) -> bytes:
+    async def bundle_for(self, place: Place, number: int, told: Mapping[str, str], now: datetime) -> bytes:
+        """What a node that has told this of itself needs."""
         point = await self.access_point(place.session.offer.platform)
         callback = await self.callback(place.session.offer.platform)
-        plan = _plan(place, number, point)
+        plan = plan_of(place, number, point)
         calling = Calling(callback.urls, callback.pin, self._pilot_secret(place.lease.id, number), EVERY)
         tokens = await point.pilot_tokens(TOKEN_LIFE, now)
         key = pilot_key(self._key(), place.lease.id, number)
@@ -123,7 +124,7 @@ class Pilots(AccessPoints):
         await self.store.write(lambda tx: tx.pilots.see(lease, number, now))
         self._check_open(place)
         point = await self.access_point(place.session.offer.platform)
-        plan = _plan(place, number, point)
+        plan = plan_of(place, number, point)
         stamp = stamp_of(plan, now, TOKEN_LIFE / 2)
         if told.get("have") == stamp:
             return b""
@@ -210,7 +211,8 @@ def _read_port(file: Path) -> int:
         return 0
 
 
-def _plan(place: Place, number: int, point: AccessPoint) -> Plan:
+def plan_of(place: Place, number: int, point: AccessPoint) -> Plan:
+    """What is decided for one pilot, as of now."""
     details = place.lease.details
     return Plan(
         annex=place.annex.id,

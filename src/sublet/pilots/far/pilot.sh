@@ -7,7 +7,7 @@
 #
 # Nothing is written anywhere else.
 
-dir=${SUBLET_PILOT:?} node=$SUBLET_NODE
+dir=${SUBLET_PILOT:?} node=$SUBLET_NODE carry=
 cd "$dir" || exit 85
 umask 077
 . ./values
@@ -29,6 +29,7 @@ clean() {
 }
 
 tell() { # what to do, then more to say; the answer is in the file `answer`
+    [ "$carry" = spool ] && return 1 # there is nobody to tell but whom the far half's heartbeats tell
     printf 'secret=%s\nhave=%s\n%s\n' "$secret" "$(cat stamp)" "$2" >"said.$1"
     ask "/pilots/$lease/$number/$1" "said.$1" "answer.$1"
 }
@@ -42,7 +43,7 @@ fail() { # exit code, words
 stop() { # why; HTCondor lets go of its jobs at once
     [ -n "$why" ] || why=$1
     [ -z "$master" ] && exit 143
-    kill -s QUIT "$master" 2>/dev/null
+    kill -s "${quit:-QUIT}" "$master" 2>/dev/null
 }
 
 trap clean EXIT
@@ -199,6 +200,25 @@ renew() { # ask from time to time what has changed; without an answer everything
     done
 }
 
+far_half() { # this node reaches nothing: it takes jobs out of the spool
+    python=$(command -v python3) || fail 87 "its nodes reach nothing, and have no python3 to take jobs out of the spool with"
+    SUBLET_FAR_life=$((end - $(date +%s))) SUBLET_FAR_starter=$sbin/condor_starter
+    SUBLET_FAR_FACT_cores=$cores SUBLET_FAR_FACT_memory=$memory SUBLET_FAR_FACT_machine=$node
+    SUBLET_FAR_FACT_gpus=${CUDA_VISIBLE_DEVICES:-}
+    SUBLET_FAR_FACT_tools=$(sed -n 's/^SubletTools = "\(.*\)"$/\1/p' node.conf)
+    SUBLET_FAR_FACT_containers=$(grep -q '^HasSIF = True' node.conf && echo yes)
+    export SUBLET_FAR_life SUBLET_FAR_starter SUBLET_FAR_FACT_cores SUBLET_FAR_FACT_memory SUBLET_FAR_FACT_machine
+    export SUBLET_FAR_FACT_gpus SUBLET_FAR_FACT_tools SUBLET_FAR_FACT_containers
+    quit=TERM
+    "$python" far.py </dev/null &
+    master=$!
+    while :; do
+        wait "$master"
+        code=$?
+        kill -0 "$master" 2>/dev/null || break
+    done
+}
+
 ended() { # why HTCondor ended, in words
     [ -s ending ] && { cat ending; return; }
     [ -n "$why" ] && { printf '%s' "$why"; return; }
@@ -213,6 +233,10 @@ measure
 mkdir -p log spool execute lock run etc credentials
 chmod 755 execute
 configure >node.conf
+if [ "$carry" = spool ]; then
+    far_half
+    exit "$code"
+fi
 said=$("$root/bin/condor_ping" -address "<$collector>" -quiet ADVERTISE_STARTD 2>&1) ||
     fail 83 "the access point at $collector can't be reached: $(printf '%s' "$said" | tr '\n' ' ' | cut -c 1-300)"
 "$sbin/condor_master" -f </dev/null >log/start 2>&1 &

@@ -8,7 +8,7 @@ rename, and whatever is done twice is done once:
   out/A.tar  what became of attempt A                 out/A.bad  it could not be run;  out/A.off: it was stopped
   live/A.out what attempt A prints, while it runs     kill/A     attempt A is to be stopped
   fence/E    what node epoch E brings is void         lease      the near side lives: a counter
-  stop       the lease ends                           agent      which agent is the present one
+  stop/N     node N is to end                         agent      which agent is the present one
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 from sublet.pilots.split.frames import MARK, SLICE, decode, encode, file_pieces, lengths, write_whole
 
-PARTS = ("in", "out", "kill", "alive", "ask", "ans", "live", "fence", "tmp")
+PARTS = ("in", "out", "kill", "alive", "ask", "ans", "live", "fence", "stop", "tmp")
 ENDINGS = (".tar", ".bad", ".off")
 TICK = 0.5  # seconds between two looks at heartbeats and questions
 SLOW = 0.5  # seconds between two looks when nothing has happened for a while
@@ -148,7 +148,7 @@ class Agent:
             forget(self.path("ask", node))
 
     def _stop(self, header: dict[str, Any], body: bytes) -> None:
-        self._write("stop", b"stop")
+        self._write("stop/" + str(header["node"]), b"")
 
     def _clean(self, header: dict[str, Any], body: bytes) -> None:
         shutil.rmtree(self.spool, ignore_errors=True)

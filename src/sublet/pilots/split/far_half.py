@@ -51,11 +51,8 @@ class FarHalf:
         self.epoch = self._new_epoch()
         self.lease: str | None = None
         self.leased = time.monotonic()
-        self.used = time.monotonic()
         self.beaten = 0.0
-        margin = float(settings["margin"])
-        end = os.environ.get("SLURM_JOB_END_TIME", "")
-        self.over = min(float(end) - margin if end.isdigit() and int(end) else 1e12, time.time() + settings["life"])
+        self.over = time.time() + settings["life"]
 
     def path(self, *names: str) -> str:
         """A path in the spool."""
@@ -83,6 +80,7 @@ class FarHalf:
     def _beat(self) -> None:
         self.count += 1
         beat = {"epoch": self.epoch, "count": self.count, "node": os.uname().nodename, "runs": sorted(self.attempts)}
+        beat["facts"] = dict(self.settings["facts"], left=str(int(self.over - time.time())))
         if self.ending:
             beat["ending"] = self.ending
         self._write("alive/" + self.node, json.dumps(beat).encode())
@@ -105,13 +103,9 @@ class FarHalf:
             self._void("the near side has been silent for too long", list(self.attempts))
 
     def _look_at_time(self) -> None:
-        if self.attempts:
-            self.used = time.monotonic()
-        idle = self.settings["idle"]
         reasons = [
-            (os.path.exists(self.path("stop")), "it was shut down"),
+            (os.path.exists(self.path("stop", self.node)), "it was shut down"),
             (time.time() > self.over, "its lifetime is over"),
-            (bool(idle) and time.monotonic() - self.used > idle, "it was idle"),
             (not os.path.isdir(self.spool), "its spool is gone"),
             (self.failures >= TRIES, "jobs could not be started here"),
         ]
@@ -177,12 +171,13 @@ class FarHalf:
         with open(directory + "/job.ad") as file:
             ad = file.read()
         with open(directory + "/in.ad", "w") as file:
-            file.write(ad_here(ad, directory + "/sandbox", self.settings["lease_id"]))
+            gpus = assigned_gpus(read(directory + "/machine.ad") or "")
+            file.write(ad_here(ad, directory + "/sandbox", self.settings["lease_id"], gpus))
         for part in ("log", "execute", "spool", "lock", "run"):
             os.makedirs(directory + "/own/" + part)
         words = [self.settings["starter"], "-f", "-t", "-local-name", "far"]
         words += ["-job-input-ad", directory + "/in.ad", "-job-output-ad", directory + "/out.ad"]
-        own = dict(os.environ, CONDOR_CONFIG=self.home + "/far.conf", HOME=self.home, SUBLET_OWN=directory + "/own")
+        own = dict(os.environ, CONDOR_CONFIG=self.home + "/condor_config", SUBLET_OWN=directory + "/own")
         with open(directory + "/starter.log", "wb") as log:
             return subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, cwd=self.home, env=own)
 
@@ -248,7 +243,7 @@ class FarHalf:
             say("can't deliver " + name + ": " + str(error))
 
 
-def ad_here(ad: str, sandbox: str, owner: str) -> str:
+def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "") -> str:
     """A job's ad, as the starter on this node needs it: in this sandbox, with nothing to transfer."""
 
     def value(name: str, otherwise: str) -> str:
@@ -276,10 +271,20 @@ def ad_here(ad: str, sandbox: str, owner: str) -> str:
         "Err": "_condor_stderr",
         "In": inside(given) if os.path.exists(inside(given)) else "/dev/null",
     }
+    if gpus:
+        lines = [line for line in lines if line.split("=", 1)[0].strip().lower() != "environment"]
+        said["Environment"] = (value("Environment", "") + " CUDA_VISIBLE_DEVICES=" + gpus).strip()
     if image:
         said["ContainerImage"] = inside(image) if os.path.exists(inside(image)) else image
     lines += ['{} = "{}"'.format(*pair) for pair in said.items()]
     return "\n".join(lines) + "\n"
+
+
+def assigned_gpus(machine: str) -> str:
+    """The numbers of the GPUs that a slot was given, as CUDA wants them."""
+    found = re.search(r'(?im)^AssignedGPUs\s*=\s*"(.*)"\s*$', machine)
+    words = re.split(r"[,\s]+", found.group(1)) if found else []
+    return ",".join(word[4:] if re.match(r"CUDA\d+$", word) else word for word in words if word)
 
 
 def unpack(archive: tarfile.TarFile, directory: str) -> None:
@@ -341,7 +346,17 @@ def say(words: str) -> None:
     sys.stderr.flush()
 
 
+def found_out() -> dict[str, Any]:
+    """What the pilot's shell found out of this node, as it said in the environment."""
+    said = {name: value for name, value in os.environ.items() if name.startswith("SUBLET_FAR_")}
+    facts = {name[16:]: value for name, value in said.items() if name.startswith("SUBLET_FAR_FACT_")}
+    found: dict[str, Any] = {name[11:]: value for name, value in said.items() if name[11:] in ("spool", "starter")}
+    if "SUBLET_FAR_life" in said:
+        found["life"] = float(said["SUBLET_FAR_life"])
+    return dict(found, facts=facts) if facts else found
+
+
 def main(settings: dict[str, Any]) -> None:
     """Be the far half."""
     os.umask(0o077)
-    FarHalf(settings).run()
+    FarHalf(dict(settings, **found_out())).run()

@@ -55,6 +55,7 @@ class Node:
     name: str = ""
     runs: int = 0
     ending: str = ""
+    facts: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -107,7 +108,8 @@ class Ledger:
         epoch = str(said.get("epoch", ""))
         self.known.discard(number)
         runs, ending = len(said.get("runs") or ()), str(said.get("ending", ""))
-        self.seen[number] = Node(epoch, now, str(said.get("node", "")), runs, ending)
+        facts = {str(name): str(value) for name, value in (said.get("facts") or {}).items()}
+        self.seen[number] = Node(epoch, now, str(said.get("node", "")), runs, ending, facts)
 
     def alive(self, number: int, now: float) -> bool | None:
         """Whether a node lives; None: it has not been seen yet, so nothing may start there and nothing is evicted."""
@@ -198,23 +200,19 @@ class Ledger:
 
     # What the bridge's startd is told
 
-    def probe(self, now: float, clock: int) -> str:
-        """What each slot says of its far half, as the startd's cron reads it."""
-        lines = []
-        for number in range(self.nodes):
-            node, alive = self.seen.get(number), self.alive(number, now)
-            evict = [a.id.split("-")[0] for a in self.attempts.values() if a.node == number and a.stage is Stage.FAILED]
-            ready = alive is True and self.link.up and not (node and node.ending)
-            lines += [
-                f"SlotMergeConstraint = SlotID == {number + 1}",
-                f"SubletFarAlive = {'undefined' if alive is None else alive}",
-                f"SubletFarReady = {ready}",
-                f"SubletFarLink = {self.link.up}",
-                f'SubletFarNode = "{clean(node.name if node else "")}"',
-                f'SubletFarEvict = "{clean(",".join(evict))}"',
-                f"SubletFarTime = {clock}",
-                f"- node{number}",
-            ]
+    def probe(self, number: int, now: float, clock: int) -> str:
+        """What a node's slots say of its far half, as the startd's cron reads it."""
+        node, alive = self.seen.get(number), self.alive(number, now)
+        evict = [a.id.split("-")[0] for a in self.attempts.values() if a.node == number and a.stage is Stage.FAILED]
+        ready = alive is True and self.link.up and not (node and node.ending)
+        lines = [
+            f"SubletFarAlive = {'undefined' if alive is None else alive}",
+            f"SubletFarReady = {ready}",
+            f"SubletFarLink = {self.link.up}",
+            f'SubletFarNode = "{clean(node.name if node else "")}"',
+            f'SubletFarEvict = "{clean(",".join(evict))}"',
+            f"SubletFarTime = {clock}",
+        ]
         return "\n".join(lines) + "\n"
 
 

@@ -1,7 +1,9 @@
 """The near half of one job: what the bridge's stock starter runs in place of the job. It asks the relay, and waits.
 
-    near_half submit_wait_stageout DIRECTORY ID JOB_AD STATUS_AD SANDBOX
-    near_half remove DIRECTORY ID
+    near_half submit_wait_stageout BRIDGE ID JOB_AD STATUS_AD SANDBOX
+    near_half remove BRIDGE ID
+
+BRIDGE is the directory of one node, named by its number, below that of the relay.
 
 It ends with 0 only with a real result, or after `remove`: any other end would complete or hold the job. It never ends
 because something is dead: then the bridge's startd evicts the job.
@@ -20,13 +22,16 @@ from typing import Any
 PATIENCE = 3.0  # seconds that `remove` waits for a relay that isn't there
 
 
-def call(directory: str, message: dict[str, Any], patience: float | None = None) -> dict[str, Any]:
-    """Ask the relay; if it is not there, again: everything it is told twice is done once."""
+def call(
+    directory: str, message: dict[str, Any], patience: float | None = None, seconds: float | None = None
+) -> dict[str, Any]:
+    """Ask the relay; if it is not there, again, until its patience is over: what it is told twice is done once."""
     began = time.monotonic()
     while True:
         try:
             with socket.socket(socket.AF_UNIX) as line:
-                line.connect(os.path.join(directory, "relay.sock"))
+                line.settimeout(seconds)
+                connect(line, directory)
                 line.sendall(json.dumps(message).encode() + b"\n")
                 with line.makefile() as answers:
                     answer = answers.readline()
@@ -40,15 +45,28 @@ def call(directory: str, message: dict[str, Any], patience: float | None = None)
         time.sleep(0.5)
 
 
-def submit(directory: str, id: str, job_ad: str, sandbox: str) -> int:
+def connect(line: socket.socket, directory: str) -> None:
+    """To the socket in a directory, however long its name is."""
+    place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        line.connect(f"/proc/self/fd/{place}/relay.sock")
+    finally:
+        os.close(place)
+
+
+def relay_of(bridge: str) -> str:
+    """The directory of the relay that a bridge belongs to."""
+    return os.path.dirname(os.path.dirname(bridge))
+
+
+def submit(bridge: str, id: str, job_ad: str, sandbox: str) -> int:
     """Have it run on the far side; its files come back into the sandbox."""
     scratch = os.getcwd()
     if not os.path.exists(job_ad):  # the starter leaves out a slash
         job_ad = os.path.join(scratch, ".job.ad")
-    number = re.match(r"slot(\d+)", id)
     attempt = f"{id}.{os.urandom(6).hex()}"  # never used twice, so that a late result is known as one
-    message = {"op": "submit", "id": id, "attempt": attempt, "node": int(number.group(1)) - 1 if number else 0}
-    answer = call(directory, {**message, "job_ad": job_ad, "sandbox": sandbox, "scratch": scratch})
+    message = {"op": "submit", "id": id, "attempt": attempt, "node": int(os.path.basename(bridge))}
+    answer = call(relay_of(bridge), {**message, "job_ad": job_ad, "sandbox": sandbox, "scratch": scratch})
     if answer.get("failed"):
         sys.stdout.write(f"{answer['failed']}\n")  # the reason for which the job is held
         return 1
@@ -58,11 +76,11 @@ def submit(directory: str, id: str, job_ad: str, sandbox: str) -> int:
 def main() -> int:
     """As the starter calls it."""
     words = sys.argv[1:]
-    id = re.sub(r"[^\w.-]", "_", words[2])
+    bridge, id = words[1].rstrip("/"), re.sub(r"[^\w.-]", "_", words[2])
     if words[0] == "remove":
-        call(words[1], {"op": "remove", "id": id}, PATIENCE)
+        call(relay_of(bridge), {"op": "remove", "id": id}, PATIENCE)
         return 0
-    return submit(words[1], id, words[3], words[5])
+    return submit(bridge, id, words[3], words[5])
 
 
 if __name__ == "__main__":

@@ -113,6 +113,8 @@ class Outgoing:
         try:
             with tarfile.open(fileobj=self._pipe, mode="w|", format=tarfile.PAX_FORMAT) as archive:
                 archive.add(self._job_ad, "job.ad")
+                if os.path.exists(os.path.join(self._scratch, ".machine.ad")):
+                    archive.add(os.path.join(self._scratch, ".machine.ad"), "machine.ad")
                 archive.add(self._sandbox, "sandbox", filter=lambda one: None if one.name[8:] in own else one)
             self._pipe.put(b"")
         except (OSError, Closed):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -16,11 +17,13 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sublet.pilots.release import Release
 from sublet.pilots.split.asking import Endpoint, Refused
+from sublet.pilots.split.bridge import Bridge
 from sublet.pilots.split.channel import Channel
 from sublet.pilots.split.ledger import Attempt, Ledger, Link, Node, Stage
 from sublet.pilots.split.parcels import Incoming, Outgoing
@@ -44,6 +47,7 @@ class Plan:
     grace: float = 120.0
     silent: float = 10.0  # seconds without a word of the agent after which the channel is given up
     poll: float = 0.1
+    release: dict[str, str] = field(default_factory=dict)  # where HTCondor is here; empty: there are no bridges
 
 
 class Relay:
@@ -66,6 +70,8 @@ class Relay:
         self.waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self.coming: dict[str, Incoming | None] = {}
         self.asking: dict[str, asyncio.Task[None]] = {}
+        self.bridges = self._bridges()
+        self.working: dict[int, asyncio.Task[None]] = {}
         self.trouble = "it has not connected yet"
         self.cleaning = False
         self.cleaned = asyncio.Event()
@@ -78,11 +84,17 @@ class Relay:
             "cleaned": self._was_cleaned,
         }
 
+    def _bridges(self) -> dict[int, Bridge]:
+        if not self.plan.release:
+            return {}
+        release = Release(**{name: Path(path) for name, path in self.plan.release.items()})
+        return {number: Bridge(self.directory / "bridge" / str(number), release) for number in range(self.plan.nodes)}
+
     # Near halves
 
     async def near(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection: one question, and one answer, which may take as long as a job does."""
-        answers = {"submit": self._submit, "remove": self._remove, "clean": self._clean}
+        answers = {"submit": self._submit, "remove": self._remove, "stop": self._stop, "clean": self._clean}
         with contextlib.suppress(ValueError, KeyError, TypeError, ConnectionError):
             message = json.loads(await reader.readline())
             answer = await answers[message["op"]](message)
@@ -118,9 +130,16 @@ class Relay:
         self._tell_startd()
         return {}
 
+    async def _stop(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The nodes are to end."""
+        for number in range(self.plan.nodes):
+            self._end_node(number)
+        return {}
+
     async def _clean(self, message: dict[str, Any]) -> dict[str, Any]:
         """The lease is over: have the spool removed; whether that is done, or why not."""
         self.cleaning = True
+        await asyncio.gather(*(bridge.stop() for bridge in self.bridges.values()))
         self._order({"op": "clean"})
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(float(message.get("seconds", 20))):
@@ -277,12 +296,41 @@ class Relay:
             now = time.monotonic()
             for node in self.ledger.bury(now):
                 self._bury(node)
+            for number, bridge in self.bridges.items():
+                self._tend(number, bridge, now)
             self._tell_startd()
             write(self.directory / "state.json", json.dumps(self._state(now)))
             await asyncio.sleep(1)
 
+    def _tend(self, number: int, bridge: Bridge, now: float) -> None:
+        """A bridge runs while its node is there, and a node ends with its bridge."""
+        if number in self.working or not bridge.ready or self.cleaning:
+            return
+        node, alive, was_over = self.ledger.seen.get(number), self.ledger.alive(number, now), bridge.over
+        bridge.look()
+        if bridge.over and not was_over:
+            self._end_node(number)
+        elif bridge.running and (alive is False or (node and node.ending)):
+            self.working[number] = asyncio.create_task(self._withdraw(number, bridge))
+        elif node and alive and node.facts and not (bridge.running or bridge.over or node.ending):
+            bridge.start(node.facts, int(time.time()))
+
+    async def _withdraw(self, number: int, bridge: Bridge) -> None:
+        try:
+            await bridge.stop()
+        finally:
+            del self.working[number]
+
+    def _end_node(self, number: int) -> None:
+        order = {"op": "stop", "node": number}
+        self.ledger.orders.append(order)
+        self._order(order)
+
     def _tell_startd(self) -> None:
-        write(self.directory / "probe.out", self.ledger.probe(time.monotonic(), int(time.time())))
+        for number in range(self.plan.nodes):
+            place = self.directory / "bridge" / str(number)
+            if place.is_dir():
+                write(place / "probe.out", self.ledger.probe(number, time.monotonic(), int(time.time())))
 
     def _bury(self, node: Node) -> None:
         (self.directory / "fenced" / node.epoch).touch(mode=0o600)
@@ -299,6 +347,7 @@ class Relay:
                 "runs": node.runs,
                 "ending": node.ending,
                 "alive": self.ledger.alive(number, now),
+                "over": self.bridges[number].over if number in self.bridges else "",
             }
             for number, node in self.ledger.seen.items()
         }
@@ -316,7 +365,7 @@ class Relay:
         """Until the lease's spool is gone, or it is told to end."""
         socket = self.directory / "relay.sock"
         socket.unlink(missing_ok=True)
-        server = await asyncio.start_unix_server(self.near, socket, limit=1 << 20)
+        server = await asyncio.start_unix_server(self.near, "relay.sock", limit=1 << 20)  # a short name, for a socket
         socket.chmod(0o600)
         told = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
@@ -364,6 +413,14 @@ def main() -> int:
     """`python -m sublet.pilots.split.relay DIRECTORY`."""
     os.umask(0o077)
     directory = Path(sys.argv[1])
+    os.chdir(directory)
+    lock = os.open("relay.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return 0  # another one is there
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, str(os.getpid()).encode(), 0)
     values = json.loads((directory / "relay.json").read_text())
     lists = {name: tuple(values.get(name, ())) for name in ("channel", "urls")}
     asyncio.run(Relay(directory, Plan(**{**values, **lists})).run())

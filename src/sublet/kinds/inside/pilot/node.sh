@@ -61,18 +61,46 @@ done
 cd "$dir" || exit 85
 printf '%s %s\n' "$$" "$(born "$$")" >process
 
+ask_service() { # over the network; the words of a failure are in `words`
+    pause=1 until=$(($(date +%s) + $1))
+    while :; do
+        ask "/pilots/$lease/$number/claim" said bundle.tar
+        code=$?
+        [ "$code" = 0 ] && return 0
+        [ "$code" = 2 ] && fail 82 "the service refused it: $words"
+        [ "$(date +%s)" -lt "$until" ] || return 1
+        sleep "$pause"
+        pause=$((pause * 2))
+    done
+}
+
+ask_spool() { # through a directory that the login host sees too; the service looks there when nodes are silent
+    spool=${here%%/work/*}/spool
+    mkdir -p "$spool/tmp" "$spool/ask" "$spool/ans" || return 1
+    cp said "$spool/tmp/ask.$number" && mv "$spool/tmp/ask.$number" "$spool/ask/$number" || return 1
+    left=1500
+    until [ -f "$spool/ans/$number.tar" ]; do
+        left=$((left - 1))
+        [ "$left" -gt 0 ] || { rm -f "$spool/ask/$number"; return 1; }
+        sleep 0.2
+    done
+    mv "$spool/ans/$number.tar" bundle.tar || return 1
+    case $(head -c 8 bundle.tar) in refused:) fail 82 "the service refused it: $(head -n 1 bundle.tar | cut -c 10-300)" ;; esac
+    export SUBLET_FAR_spool="$spool"
+}
+
 nonce=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 tell >said
-pause=1 until=$(($(date +%s) + 25))
-while :; do
-    ask "/pilots/$lease/$number/claim" said bundle.tar
-    code=$?
-    [ "$code" = 0 ] && break
-    [ "$code" = 2 ] && fail 82 "the service refused it: $words"
-    [ "$(date +%s)" -lt "$until" ] || fail 81 "the service can't be reached: $words"
-    sleep "$pause"
-    pause=$((pause * 2))
-done
+case $carry in
+    spool) ask_spool || fail 81 "nobody answered through $spool" ;;
+    direct) ask_service 25 || fail 81 "the service can't be reached: $words" ;;
+    *)
+        ask_service 5 || {
+            before=$words
+            ask_spool || fail 81 "the service can't be reached: $before; and nobody answered through $spool"
+        }
+        ;;
+esac
 tar xf bundle.tar || fail 82 "the service's answer can't be read"
 rm -f said bundle.tar*
 export SUBLET_PILOT="$dir" SUBLET_NODE="$node" SUBLET_KEPT="${here%/sessions/*}/kept"

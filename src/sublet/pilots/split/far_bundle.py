@@ -1,0 +1,58 @@
+"""What a node that reaches nothing is given through the spool: the same shell as any pilot, and the far half."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sublet.kinds.pilot import assigned, script
+from sublet.pilots.bundle import OLDEST, Plan, far, seconds, tar
+from sublet.pilots.configuration import STRICT, places, written
+from sublet.pilots.split.travel import program
+
+DOMAIN = "far.sublet"
+
+
+def far_bundle(plan: Plan, lease: timedelta, release: str, tools: Sequence[str]) -> bytes:
+    """No secret of HTCondor's is in it. `lease` is how long jobs go on while the near side is silent."""
+    values = {
+        "carry": "spool",
+        "lease": plan.lease,
+        "number": plan.number,
+        "lifetime": seconds(plan.lifetime),
+        "margin": seconds(plan.margin),
+        "oldest": OLDEST,
+        "release": release.removeprefix("sha256:"),
+        "tools": " ".join(tools),
+    }
+    settings = {"node": plan.number, "lease_id": plan.lease, "poll": 0.1, "lease": seconds(lease)}
+    return tar(
+        {
+            "values": assigned(values),
+            "ask.sh": script("ask"),
+            "pilot.sh": far("pilot"),
+            "condor_config": configuration().encode(),
+            "far.py": program(("far_half",), settings),
+        }
+    )
+
+
+def configuration() -> str:
+    """Of the starters on a node: each in directories of its own, with no network."""
+    values = {
+        **places(""),
+        "LOCAL_DIR": "$ENV(SUBLET_OWN)",
+        **STRICT,
+        "NETWORK_INTERFACE": "127.0.0.1",
+        "ENABLE_IPV6": "False",
+        "USE_SHARED_PORT": "False",
+        "DEFAULT_DOMAIN_NAME": DOMAIN,
+        "UID_DOMAIN": DOMAIN,
+        "FILESYSTEM_DOMAIN": DOMAIN,
+        "ALLOW_WRITE": "",
+        "ALLOW_READ": "",
+        "STARTER_ALLOW_RUNAS_OWNER": "False",
+        "STARTER_NESTED_SCRATCH": "False",
+        "MOUNT_UNDER_SCRATCH": "",
+    }
+    return written(values) + "include : $ENV(SUBLET_PILOT)/node.conf\n"

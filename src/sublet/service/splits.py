@@ -1,0 +1,246 @@
+"""Pilots whose nodes reach nothing: a relay for each such lease, and a bridge for each of its nodes.
+
+A lease whose nodes run and have not asked is looked for in its spool. What was found is remembered for its system.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from sublet.core.annex import Pilot
+from sublet.core.lease_state import UP
+from sublet.errors import SubletError
+from sublet.pilots.bundle import stamp_of
+from sublet.pilots.certificate import certificate
+from sublet.pilots.keeping import keep
+from sublet.pilots.keys import pilot_key
+from sublet.pilots.release import find_release
+from sublet.pilots.split import bridge
+from sublet.pilots.split.channel import BOOT
+from sublet.pilots.split.far_bundle import far_bundle
+from sublet.pilots.split.relay import Plan as RelayPlan
+from sublet.pilots.split.relaying import FarNode, Relaying, State
+from sublet.platforms.slurm_commands import WANTED as TOOLS
+from sublet.service.desk import log
+from sublet.service.pilots import TOKEN_LIFE, Pilots, Place, plan_of
+from sublet.store.tx import Tx
+
+LOOKED = timedelta(seconds=1)
+SILENT = timedelta(seconds=6)  # how long nodes may run without having asked before their spool is looked at
+SEEN = timedelta(seconds=5)  # how often a node's life is written down
+
+
+@dataclass(frozen=True, slots=True)
+class Carried(Place):
+    """A lease that has not ended, with its pilots."""
+
+    pilots: tuple[Pilot, ...]
+
+
+@dataclass
+class Splits(Pilots):
+    """Keep relays and bridges going, and hear what they say."""
+
+    _split_looked: datetime | None = None
+    _splitting: asyncio.Task[None] | None = None
+    _stamps: dict[tuple[str, int], str] = field(default_factory=dict)  # what each bridge was given last
+    _not_carried: dict[str, str] = field(default_factory=dict)  # lease → why it has no relay
+
+    # What was found of systems
+
+    def usual_carry(self, system: str) -> str:
+        """How jobs got to this system's nodes the last time; empty: nobody knows."""
+        try:
+            return str(json.loads(self._found.read_bytes()).get(system, ""))
+        except (OSError, ValueError):
+            return ""
+
+    def remember_carry(self, system: str, carry: Literal["direct", "spool"]) -> None:
+        """So that the next lease there doesn't have to find out. That nodes reach us is tried anew each time."""
+        try:
+            known = json.loads(self._found.read_bytes())
+        except (OSError, ValueError):
+            known = {}
+        if carry == "spool" and known.get(system) != carry:
+            known[system] = carry
+        elif carry == "direct" and system in known:
+            del known[system]
+        else:
+            return
+        self._found.parent.mkdir(mode=0o700, exist_ok=True)
+        keep(self._found, json.dumps(known).encode())
+
+    @property
+    def _found(self) -> Path:
+        return self.settings.home / "pilots" / "carry.json"
+
+    # Claims
+
+    async def bundle_for(self, place: Place, number: int, told: Mapping[str, str], now: datetime) -> bytes:
+        """A node that asked through the spool is given its far half; its bridge is prepared beside."""
+        system = place.session.offer.platform
+        if told.get("carry") != "spool":
+            self.remember_carry(system, "direct")
+            return await super().bundle_for(place, number, told, now)
+        point = await self.access_point(system)
+        plan = plan_of(place, number, point)
+        tokens = await point.pilot_tokens(TOKEN_LIFE, now)
+        key = pilot_key(self._key(), plan.lease, number)
+        release = find_release(self.settings.home / "htcondor")
+        await asyncio.to_thread(bridge.prepare, self._bridge(plan.lease, number), plan, release, tokens, key)
+        self._stamps[plan.lease, number] = stamp_of(plan, now, TOKEN_LIFE / 2)
+        self.remember_carry(system, "spool")
+        return far_bundle(plan, point.lease * 2, "", TOOLS)
+
+    def _bridge(self, lease: str, number: int) -> Path:
+        return self._relaying(lease).directory / "bridge" / str(number)
+
+    def _relaying(self, lease: str) -> Relaying:
+        return Relaying(self.settings.home / "splits" / lease)
+
+    # Relays
+
+    def relay_state(self, lease: str) -> State | None:
+        """How a lease's relay is; None if it has none."""
+        if lease in self._not_carried:
+            return State(trouble=self._not_carried[lease])
+        relaying = self._relaying(lease)
+        return relaying.state() if relaying.directory.is_dir() else None
+
+    async def look_after(self, now: datetime) -> None:
+        """Once in a while: start relays that are missing, hear the others, end those whose lease is over."""
+        await super().look_after(now)
+        if self.settings.mode != "personal" or (self._split_looked and now - self._split_looked < LOOKED):
+            return
+        self._split_looked = now
+        if self._splitting is None or self._splitting.done():
+            self._splitting = asyncio.create_task(self._look_at_splits(now), name="splits")
+
+    async def _look_at_splits(self, now: datetime) -> None:
+        carried = await self.store.read(_carried)
+        for one in carried:
+            try:
+                await self._look_at_split(one, now)
+            except (SubletError, OSError) as error:
+                why = error.message if isinstance(error, SubletError) else str(error)
+                if self._not_carried.get(one.lease.id) != why:
+                    log.warning("split.failed", lease=one.lease.id, why=why)
+                self._not_carried[one.lease.id] = why
+        live = {one.lease.id for one in carried}
+        for id in await asyncio.to_thread(_names, self.settings.home / "splits"):
+            if id not in live:
+                await self._end_split(id)
+
+    async def _look_at_split(self, one: Carried, now: datetime) -> None:
+        relaying = self._relaying(one.lease.id)
+        if one.session.phase not in UP:
+            return
+        there = relaying.directory.is_dir()
+        if not there and not self._wants_relay(one, now):
+            return
+        if not await asyncio.to_thread(relaying.runs):
+            await self._start_relay(one, relaying)
+        self._not_carried.pop(one.lease.id, None)
+        for node in (await asyncio.to_thread(relaying.state)).nodes:
+            await self._hear_node(one, node, now)
+
+    def _wants_relay(self, one: Carried, now: datetime) -> bool:
+        """Through the spool by order, by what is known of the system, or because nodes run and were not heard."""
+        carry = one.lease.details.carry
+        if carry == "direct" or one.session.cancel_by:
+            return False
+        if carry == "spool" or any(pilot.facts.get("carry") == "spool" for pilot in one.pilots):
+            return True
+        missing = len(one.pilots) < (one.lease.details.nodes or 1)
+        known = self.usual_carry(one.session.offer.platform) == "spool"
+        return missing and (known or now - (one.session.started or now) >= SILENT)
+
+    async def _start_relay(self, one: Carried, relaying: Relaying) -> None:
+        platform = self.platforms_by_name[one.session.offer.platform]
+        program = f"exec python3 -u -c {shlex.quote(BOOT)}"
+        carrier = await platform.carrier(one.session.id, program)
+        callback = await self.callback(platform.name)
+        point = await self.access_point(platform.name)
+        release = find_release(self.settings.home / "htcondor")
+        made = await asyncio.to_thread(certificate, self.settings.home / "pilots")
+        plan = RelayPlan(
+            lease=one.lease.id,
+            nodes=one.lease.details.nodes or 1,
+            spool=f"{carrier.directory}/spool",
+            channel=carrier.words or (sys.executable, "-u", "-c", BOOT),
+            urls=callback.urls,
+            certificate=str(made.file),
+            grace=point.lease.total_seconds(),
+            release={name: str(getattr(release, name)) for name in ("bin", "sbin", "lib", "libexec")},
+        )
+        await asyncio.to_thread(relaying.prepare, plan)
+        await asyncio.to_thread(relaying.start)
+        log.info("split.started", lease=one.lease.id, seen="here" if not carrier.words else "over the login")
+
+    async def _hear_node(self, one: Carried, node: FarNode, now: datetime) -> None:
+        """Write down that a node lives, or why it ended; give its bridge what has changed."""
+        pilot = next((pilot for pilot in one.pilots if pilot.number == node.number), None)
+        if pilot is None or pilot.ended:
+            return
+        lease, number = one.lease.id, node.number
+        if why := node.over or node.ending:
+            await self.store.write(lambda tx: _ended(tx, one, number, now, why))
+            log.info("pilot.ended", lease=lease, number=number, why=why)
+            await self.tell()
+        elif node.alive:
+            if pilot.seen is None or now - pilot.seen >= SEEN:
+                await self.store.write(lambda tx: tx.pilots.see(lease, number, now))
+            await self._renew_bridge(one, number, now)
+
+    async def _renew_bridge(self, one: Carried, number: int, now: datetime) -> None:
+        point = await self.access_point()
+        plan = plan_of(one, number, point)
+        stamp = stamp_of(plan, now, TOKEN_LIFE / 2)
+        if self._stamps.get((one.lease.id, number)) == stamp:
+            return
+        place = self._bridge(one.lease.id, number)
+        tokens = await point.pilot_tokens(TOKEN_LIFE, now)
+        await asyncio.to_thread(bridge.renew, place, plan, tokens)
+        await asyncio.to_thread(bridge.reread, place)
+        self._stamps[one.lease.id, number] = stamp
+
+    async def _end_split(self, lease: str) -> None:
+        """Its lease is over: end its nodes and bridges, have its spool removed, and forget it."""
+        relaying = self._relaying(lease)
+        if await asyncio.to_thread(relaying.runs):
+            await asyncio.to_thread(relaying.ask, {"op": "stop"})
+            await asyncio.to_thread(relaying.ask, {"op": "clean", "seconds": 3}, 10.0)
+        await asyncio.to_thread(relaying.end)
+        self._stamps = {place: stamp for place, stamp in self._stamps.items() if place[0] != lease}
+        self._not_carried.pop(lease, None)
+        log.info("split.ended", lease=lease)
+
+
+def _carried(tx: Tx) -> list[Carried]:
+    found = []
+    for lease in tx.leases.live():
+        annex = tx.annexes.get(lease.annex)
+        session = tx.sessions.get(lease.session) if lease.session else None
+        if annex and session:
+            found.append(Carried(lease, annex, session, tuple(tx.pilots.list(lease.id))))
+    return found
+
+
+def _ended(tx: Tx, one: Carried, number: int, now: datetime, why: str) -> None:
+    if tx.pilots.end(one.lease.id, number, now, why):
+        tx.events.add(now, one.lease.id, one.session.person, "pilot.ended", f"{number}: {why}")
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return [entry.name for entry in directory.iterdir() if entry.is_dir()]
+    except OSError:
+        return []
