@@ -38,6 +38,7 @@ from sublet.platforms.slurm_job import far, packed, program
 from sublet.platforms.slurm_offers import Site
 from sublet.platforms.slurm_options import Account, Wish, flags
 from sublet.platforms.slurm_site import WORD, SlurmSite
+from sublet.platforms.slurm_ways import placed
 
 CHUNK = 1 << 22
 LAST_RESORT = "podman"  # its store is in the home, which nodes share
@@ -249,8 +250,8 @@ class Slurm(SlurmSite):
         """The states of many jobs at once."""
         keys = [id for id in ids if KEY.fullmatch(id)]
         states = await self._watch.ask(self.reach, await self.root(), keys) if keys else {}
-        placed = {key: await self._ways.placed(self.reach, key, state) for key, state in states.items()}
-        return {id: placed.get(id) or JobState(State.UNKNOWN) for id in ids}
+        found = {key: await placed(self.reach, key, state) for key, state in states.items()}
+        return {id: found.get(id) or JobState(State.UNKNOWN) for id in ids}
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
         """Have Slurm stop them; those that wait end at once."""

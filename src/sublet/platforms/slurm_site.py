@@ -29,7 +29,6 @@ from sublet.platforms.slurm_queues import open_to, partitions
 from sublet.platforms.slurm_readers import SiteQueue
 from sublet.platforms.slurm_survey import Surveyor
 from sublet.platforms.slurm_watch import Watch
-from sublet.platforms.slurm_ways import Ways
 
 WORD = re.compile(r"[A-Za-z0-9_][\w.+@:,&|*()\[\]-]*")
 
@@ -117,7 +116,6 @@ class SlurmSite(Remote):
     _home: Path = PrivateAttr()
     _watch: Watch = PrivateAttr()
     _pace: Pace = PrivateAttr()
-    _ways: Ways = PrivateAttr(default_factory=Ways)
     _root: str = PrivateAttr(default="")
     _owner: str = PrivateAttr(default="")
     _surveyor: Surveyor = PrivateAttr()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from sublet.core.amounts import duration_text
-from sublet.core.session import Phase, Session
+from sublet.core.session import ACTIVE, Phase, Session
 from sublet.service.desk import Person
 from sublet.service.tokens import Tokens
 from sublet.wire.ends import end_sentence
@@ -36,6 +36,8 @@ SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
     P.WAITING: lambda s, now: [
         f"It waits for its time: {', '.join(s.offer.nodes) or 'the platform'} "
         f"is booked for it from {_moment(s.start, now)}, because that is the offer that was accepted."
+        if s.offer.terms.kind == "booked"
+        else "It has not been handed to its platform yet."
     ],
     P.PREPARING: lambda s, now: [
         f"What it needs is being brought or set up; it starts at {_moment(s.start, now)} or as soon as that is done."
@@ -61,6 +63,9 @@ class Explain(Tokens):
         """The session, and what can be said about it."""
         session = await self.session(name, person)
         sentences = SENTENCES[session.phase](session, self.now())
+        if session.offer.after and session.phase in ACTIVE and not session.started:
+            others = ", ".join(id[:8] for id in session.offer.after)
+            sentences.append(f"It starts only when these have completed: {others}.")
         if session.condition:
             sentences.append(f"Condition: {session.condition}.")
         if session.paused:
