@@ -10,6 +10,7 @@ import pytest
 from sublet.core.request import Data
 from sublet.errors import DataNotThere
 from sublet.kinds.inside.image_files import Archive
+from sublet.movers.http import HttpMover
 from sublet.movers.oci import OciMover
 from sublet.movers.registries import read_reference
 from tests.real import images
@@ -93,6 +94,14 @@ async def test_what_is_not_there_or_is_something_else_is_not_brought(
     with pytest.raises(DataNotThere, match="its checksum is"):
         await mover.bring(image(f"{server.address}/tools/box:1"), target, lambda *step: None)
     assert not (target / "image.tar").exists()
+
+
+async def test_a_strangers_image_is_not_fetched_from_a_private_registry(server: Registry, pushed: str) -> None:
+    mover = OciMover(HttpMover(public_only=True))
+    for name in ("tools/box:1", f"tools/box@{pushed}"):
+        with pytest.raises(DataNotThere, match="not a public address"):
+            await mover.pin(image(f"{server.address}/{name}"))
+    assert not server.served
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,12 @@ from tests.sites import Site
 
 @pytest.fixture(scope="module")
 def researcher(tmp_path_factory: pytest.TempPathFactory, site: Site) -> Iterator[Researcher]:
-    with at(site, tmp_path_factory.mktemp("own") / "home") as person:
-        yield person
+    site.on("login", "sh", "-c", "mkdir -p /etc/sublet && echo sessions 50 >/etc/sublet/site")
+    try:
+        with at(site, tmp_path_factory.mktemp("own") / "home") as person:
+            yield person
+    finally:
+        site.on("login", "rm", "-r", "/etc/sublet")
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +60,11 @@ def test_one_login_with_a_second_factor_makes_the_cluster_a_platform(
     assert session.result("out.txt").text() == "left\n"
 
 
+def test_what_the_site_asks_of_its_guests_is_shown(researcher: Researcher, site: Site) -> None:
+    shown = researcher.types("system", "show", site.name).stdout
+    assert "the site's settings: at most 50 of your sessions wait or run at once" in shown
+
+
 def test_nothing_stays_there_once_the_results_are_home(
     researcher: Researcher, client: Client, site: Site, tmp_path: Path
 ) -> None:
@@ -77,7 +86,7 @@ def test_a_sweep_removes_what_this_service_left_and_nothing_else(researcher: Res
         site.on("researcher@login", "sh", "-c", script, "sh", place, whose)
     swept = json.loads(researcher.types("platform", "sweep", site.name, "--json").stdout)
     assert sorted(swept["sessions"]) == ["half", "lost"]
-    assert "others" in site.on("researcher@login", "ls", ".sublet/sessions", ".sublet/incoming").split()
+    assert "others" in site.on("researcher@login", "ls", ".sublet/sessions").split()
     site.on("researcher@login", "rm", "-r", ".sublet/sessions/others")
 
 

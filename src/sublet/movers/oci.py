@@ -68,10 +68,10 @@ class OciMover:
     async def pin(self, data: Data) -> Data:
         """The image that the reference means now, by a name that can't mean another one later."""
         named = read_reference(data.location)
-        if named and named.digest:
+        if named and named.digest and not self.http.public_only:
             return data
-        async with self._registry(data) as (client, reference):
-            raw, _ = await raw_manifest(client, reference, reference.tag)
+        async with self._registry(data) as (client, reference):  # a stranger's one must be public, pinned or not
+            raw, _ = await raw_manifest(client, reference, reference.digest or reference.tag)
             return replace(data, location=reference.pinned(digest_of(raw)))
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
