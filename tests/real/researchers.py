@@ -41,11 +41,17 @@ class Researcher:
             return code_at_end
 
 
-def answer_prompts(terminal: Terminal, site: Site, password: str | None = None, code: str | None = None) -> list[str]:
+def answer_prompts(
+    terminal: Terminal,
+    site: Site,
+    password: str | None = None,
+    code: str | None = None,
+    ends: tuple[str, ...] = ("You are signed in", "error:"),
+) -> list[str]:
     """Answer what ssh asks in a terminal, until the login is open or refused; what was asked, and that end."""
     seen: list[str] = []
     while True:
-        asked = terminal.reads("(yes/no", "assword:", "erification code:", "You are signed in", "error:")
+        asked = terminal.reads("(yes/no", "assword:", "erification code:", *ends)
         seen.append(asked)
         if asked == "(yes/no":
             terminal.types("yes")

@@ -16,7 +16,7 @@ PENDING = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPARI
 UP = frozenset({Phase.RUNNING, Phase.AVAILABLE})
 LEAST_SILENCE = timedelta(seconds=8)
 MISSED = 3  # updates that a node must miss to be called dead
-SILENT = timedelta(seconds=40)  # how long a pilot that asks every 10 s may not ask
+SILENT = timedelta(seconds=25)  # how long a pilot that asks every 10 s may not ask
 UNSEEN = timedelta(seconds=60)  # how long a pilot may take until its slots are seen
 
 LeaseWord = Literal["asked", "queued", "starting", "up", "dead", "ending", "ended"]
