@@ -11,7 +11,7 @@ patiently() { # a command that fails until its server is up
     done
     "$@"
 }
-patiently mariadb -e "create database if not exists slurm_acct_db; create user if not exists slurm@localhost identified via unix_socket; grant all on slurm_acct_db.* to slurm@localhost"
+patiently mariadb -e "create database if not exists slurm_acct_db; create user if not exists slurm@localhost identified by ''; grant all on slurm_acct_db.* to slurm@localhost"
 slurmdbd
 cluster=$(sed -n 's/^ClusterName=//p' /etc/slurm/slurm.conf)
 patiently sacctmgr -i list cluster

@@ -136,8 +136,11 @@ def slurm_conf(plan: Plan) -> str:
 
 def cgroup_conf(plan: Plan) -> str:
     """Limits by cgroups where they are wanted, else as little as this version of Slurm lets us."""
+    version = tuple(int(part) for part in plan.version.split(".")[:2])
+    if version < (21, 8):  # it knows cgroups of version 1 only
+        return "CgroupAutomount=no\n" + ("ConstrainRAMSpace=yes\n" if plan.cgroups else "")
     if plan.cgroups:
         return "CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\nConstrainRAMSpace=yes\n"
-    if tuple(int(part) for part in plan.version.split(".")[:2]) < (23, 11):
+    if version < (23, 11):
         return "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n"
     return "CgroupPlugin=disabled\n"

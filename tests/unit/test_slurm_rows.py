@@ -71,6 +71,7 @@ def test_looks_are_told_apart_by_key() -> None:
     assert not looks["d"].claimed
 
 
+ARRAY = {"20.11.4": 3, "22.05.8": 1, "26.05": 1}  # its number, as it was recorded
 STATES = ["COMPLETED", "FAILED", "FAILED", "RUNNING", "CANCELLED", *["RUNNING"] * 4, "PENDING"]
 
 
@@ -80,7 +81,7 @@ def test_the_parts_of_an_array_are_read_from_either_form_of_squeue(version: str,
     rows = read.read_queue(recorded(version, form))
     assert [rows[f"test-array/{number}"].state for number in range(10)] == STATES
     assert [rows[f"test-held/{number}"].reason for number in range(4)] == ["BeginTime"] * 4
-    assert rows["test-array/3"].id == "1_3"
+    assert rows["test-array/3"].id == f"{ARRAY[version]}_3"
     assert rows["test-array/9"].reason == "JobArrayTaskLimit"
     assert rows["test-one"].id == "2"
     assert len(rows) == 15
@@ -90,7 +91,8 @@ def test_the_parts_of_an_array_are_read_from_either_form_of_squeue(version: str,
 def test_an_array_that_was_cancelled_while_it_waited_is_one_row_for_all_parts(version: str) -> None:
     rows = read.read_queue(recorded(version, "array-over"))
     assert rows["test-held"].state == "CANCELLED"
-    assert rows["test-array/9"].state == "CANCELLED"
+    rest = rows.get("test-array/9") or rows["test-array"]  # what waited of an array that ran can be one row too
+    assert rest.state == "CANCELLED"
 
 
 @pytest.mark.parametrize("version", WITH_ARRAYS)
@@ -101,7 +103,7 @@ def test_what_slurm_remembers_of_parts_is_read_by_their_numbers(version: str) ->
     assert [jobs[f"test-held/{number}"].state for number in range(4)] == ["PENDING"] * 4
     past = read.read_past(recorded(version, "array-sacct"))
     assert (past["test-array/4"].state, past["test-array/4"].by) == ("CANCELLED", "20001")
-    assert (past["test-array/1"].id, past["test-array/1"].code) == ("1_1", 3)
+    assert (past["test-array/1"].id, past["test-array/1"].code) == (f"{ARRAY[version]}_1", 3)
     assert past["test-one"].state == "RUNNING"
 
 
