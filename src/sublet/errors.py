@@ -286,6 +286,13 @@ class NoLease(SubletError):
     status = 409
 
 
+class NotUpYet(SubletError):
+    """Not all nodes of {name} have reported after {seconds} s."""
+
+    hint = "Wait longer, or see why with `sublet annex status {name}`."
+    status = 409
+
+
 class PersonalOnly(SubletError):
     """An annex belongs to one person, and is made by their own service; this is a gateway."""
 

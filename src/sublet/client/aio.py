@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 import httpx2
 
 from sublet.client.address import Address, find_address
+from sublet.client.aio_annexes import AsyncAnnex
+from sublet.client.annex_facts import lease_ask
 from sublet.client.call import Answer, Call
-from sublet.client.calls import events, health, moves, offers, people, platforms, results, sessions
+from sublet.client.calls import annexes, events, health, moves, offers, people, platforms, results, sessions
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, Pause, Steps, until_over
@@ -21,6 +23,7 @@ from sublet.client.link import ELSEWHERE, TIMEOUT, silent
 from sublet.client.personal import start
 from sublet.client.problems import raise_for
 from sublet.errors import ServiceUnreachable
+from sublet.wire.v1.annexes import PlanView
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
 from sublet.wire.v1.moves import Explanation, PauseView
@@ -148,6 +151,23 @@ class AsyncClient:
             for event in page:
                 yield event
             after = page[-1].id
+
+    async def annexes(self) -> list[AsyncAnnex]:
+        """The caller's annexes."""
+        return [AsyncAnnex(self, view) for view in (await self.do(annexes.annexes())).items]
+
+    async def annex(self, name: str) -> AsyncAnnex:
+        """One of them."""
+        return AsyncAnnex(self, await self.do(annexes.annex(name)))
+
+    async def plan_annex(self, name: str, *, template: str = "", like: str = "", **details: Any) -> PlanView:
+        """The resource request that `create_annex` would send: each line, its source, and what it costs."""
+        return await self.do(annexes.plan(lease_ask(name, template, like, details)))
+
+    async def create_annex(self, name: str, *, template: str = "", like: str = "", **details: Any) -> AsyncAnnex:
+        """Lease nodes under a name: `system="expanse", nodes=2, lifetime="4h"`; a login must be open."""
+        await self.do(annexes.create(lease_ask(name, template, like, details)))
+        return await self.annex(name)
 
     async def platforms(self) -> tuple[PlatformView, ...]:
         """The platforms that the service asks."""

@@ -8,14 +8,17 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from sublet.client.address import find_address
+from sublet.client.annex_facts import lease_ask
+from sublet.client.annexes import Annex
 from sublet.client.call import Call
-from sublet.client.calls import events, health, moves, offers, people, platforms, results, sessions
+from sublet.client.calls import annexes, events, health, moves, offers, people, platforms, results, sessions
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, until_over
 from sublet.client.link import Link
 from sublet.client.waiting import carry_out, so_far
 from sublet.client.waiting import follow as wait_and_follow
+from sublet.wire.v1.annexes import PlanView
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
 from sublet.wire.v1.moves import Explanation, PauseView
@@ -68,6 +71,23 @@ class Client:
         while page := self.do(events.events(session, after)).items:
             yield from page
             after = page[-1].id
+
+    def annexes(self) -> list[Annex]:
+        """The caller's annexes."""
+        return [Annex(self, view) for view in (self.do(annexes.annexes())).items]
+
+    def annex(self, name: str) -> Annex:
+        """One of them."""
+        return Annex(self, self.do(annexes.annex(name)))
+
+    def plan_annex(self, name: str, *, template: str = "", like: str = "", **details: Any) -> PlanView:
+        """The resource request that `create_annex` would send: each line, its source, and what it costs."""
+        return self.do(annexes.plan(lease_ask(name, template, like, details)))
+
+    def create_annex(self, name: str, *, template: str = "", like: str = "", **details: Any) -> Annex:
+        """Lease nodes under a name: `system="expanse", nodes=2, lifetime="4h"`; a login must be open."""
+        self.do(annexes.create(lease_ask(name, template, like, details)))
+        return self.annex(name)
 
     def platforms(self) -> tuple[PlatformView, ...]:
         """The platforms that the service asks."""
