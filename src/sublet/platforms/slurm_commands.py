@@ -108,8 +108,8 @@ def to_find(root: str, key: str) -> Command[bool]:
 
 
 def to_queue(platform: str) -> Command[dict[str, Row]]:
-    """The person's own jobs, each part of an array for itself; those that ended a moment ago too."""
-    argv = ("squeue", "--me", "--noheader", "--array", "--states=all", f"--format={rows.QUEUE_FORMAT}")
+    """The person's own jobs, those that ended a moment ago too; the parts of an array that wait are one line."""
+    argv = ("squeue", "--me", "--noheader", "--states=all", f"--format={rows.QUEUE_FORMAT}")
     return Command(argv, reading(platform, rows.read_queue))
 
 

@@ -61,7 +61,7 @@ class Watch:
     def under_way(self) -> int:
         """How many sessions wait or run, as far as is known."""
         rows = {session_of(job) for job, row in self._rows.items() if row.active}
-        active = {name for name in rows if SESSION.fullmatch(name)}
+        active = {name for name in rows if SESSION.fullmatch(name) and not self._over(name)}
         known = {session_of(key) for key, state in self._states.items() if state.state in (State.QUEUED, State.RUNNING)}
         return len(active | known)
 

@@ -19,7 +19,7 @@ for key; do
     (set -C && printf '%s\n' "$by" >cancel) 2>/dev/null
     id= parts=
     [ -r id ] && IFS= read -r id <id
-    [ -n "$id" ] || id=$(squeue --me --noheader --name="$key" --format=%A)
+    [ -n "$id" ] || id=$(squeue --me --noheader --name="$key" --format=%F | head -n 1)
     if [ -r parts ] && read -r parts <parts; then
         while [ "$parts" -gt 0 ]; do
             parts=$((parts - 1))
