@@ -42,7 +42,7 @@ async def check(request: Request, name: str) -> Response:
     return json_response(CheckList(items=tuple(CheckView(rule=f.rule, ok=f.ok, detail=f.detail) for f in found)))
 
 
-@router.post("/{name}/sweep", response_model=SweptView, responses=described.problems(401, 403, 404, 409, 503))
+@router.post("/{name}/sweep", response_model=SweptView, responses=described.problems(400, 401, 403, 404, 409, 503))
 async def sweep(
     request: Request, name: str, all: Annotated[bool, Query(description="Also files that were needed lately.")] = False
 ) -> Response:
