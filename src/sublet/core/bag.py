@@ -104,8 +104,15 @@ def _filler(template: Sequence[str], names: Sequence[str]) -> Callable[[Callable
     placeholder = re.compile(r"\{(" + "|".join(names) + r")\}")
     cut = [placeholder.split(word) for word in template]  # text, name, text, name, …, text
 
+    def put(parts: list[str], value: Callable[[str], str]) -> str:
+        if len(parts) == 1:
+            return parts[0]
+        whole = parts[:]
+        whole[1::2] = [value(name) for name in parts[1::2]]
+        return "".join(whole)
+
     def fill(value: Callable[[str], str]) -> tuple[str, ...]:
-        return tuple("".join(value(part) if i % 2 else part for i, part in enumerate(parts)) for parts in cut)
+        return tuple([put(parts, value) for parts in cut])
 
     return fill
 

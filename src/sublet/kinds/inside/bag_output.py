@@ -20,7 +20,7 @@ class Slot:
         self.actions = [(os.POSIX_SPAWN_DUP2, null, 0)]
         self.actions += [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(self.files, start=1)]
 
-    def spawn(self, argv: tuple[str, ...], environment: dict[str, str]) -> int:
+    def spawn(self, argv: tuple[str, ...], environment: dict[bytes, bytes]) -> int:
         """Start a task here."""
         return os.posix_spawnp(
             argv[0],

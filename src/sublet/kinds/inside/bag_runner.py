@@ -56,7 +56,8 @@ class Bag:
         self.free = [Slot(f".sublet/slot-{part.number}-{number}") for number in range(parallel)]
         self.logs = [Log(f"{files}.out"), Log(f"{files}.err")]
         self.record = os.open(f"{files}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self.environment = dict(os.environ)
+        self.environment = dict(os.environb)  # bytes: they are handed over for each task
+        self.plain = _plain(part)
         self.done = self.failed = self.repeated = 0
         self.shown: list[str] = []
         self.stopping = False
@@ -90,8 +91,8 @@ class Bag:
 
     def start(self, attempt: Attempt, left: int) -> None:
         """Start one; a program that can't be started is a task that failed."""
-        self.environment["SUBLET_TASK"] = str(attempt.task.number)
-        self.environment["SUBLET_ATTEMPT"] = str(attempt.number)
+        self.environment[b"SUBLET_TASK"] = b"%d" % attempt.task.number
+        self.environment[b"SUBLET_ATTEMPT"] = b"%d" % attempt.number
         attempt.start, attempt.clock = time.time(), time.monotonic()
         try:
             self.running[attempt.slot.spawn(attempt.task.argv, self.environment)] = (attempt, left)
@@ -103,15 +104,22 @@ class Bag:
     def ended(self, attempt: Attempt, left: int, code: int, error: str = "") -> None:
         """Write down how it ended, and try again what failed while tries are left."""
         task = attempt.task
+        seconds = time.monotonic() - attempt.clock
+        printed = attempt.slot.collect(self.logs)
+        if not (code or printed or task.name or self.stopping):  # as most are: written without a detour
+            self.free.append(attempt.slot)
+            self.done += 1
+            write_all(self.record, self.plain % (task.number, attempt.number, attempt.start, seconds))
+            return
         line: dict[str, Any] = {
             "task": task.number,
             "attempt": attempt.number,
             "code": code if code >= 0 else None,
             "signal": -code if code < 0 else None,
             "start": round(attempt.start, 6),
-            "seconds": round(time.monotonic() - attempt.clock, 6),
+            "seconds": round(seconds, 6),
+            **printed,
         }
-        line.update(attempt.slot.collect(self.logs))
         if task.name:
             line["name"] = task.name
         if self.part.of > 1:
@@ -154,6 +162,12 @@ class Bag:
         """Send a signal to all that runs."""
         for pid in self.running:
             os.kill(pid, number)  # ours and not yet waited for: the pid can't be another's
+
+
+def _plain(part: Part) -> bytes:
+    """The line of a task that succeeded, and has nothing else to tell: its number, the attempt, start and seconds."""
+    last = b', "part": %d' % part.number if part.of > 1 else b""
+    return b'{"task": %d, "attempt": %d, "code": 0, "signal": null, "start": %.6f, "seconds": %.6f' + last + b"}\n"
 
 
 def read_record(path: str) -> tuple[set[int], dict[int, int]]:
