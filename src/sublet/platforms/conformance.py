@@ -160,7 +160,7 @@ async def the_end_of_the_time_is_a_timeout(trial: Trial) -> None:
 
 async def the_time_can_be_extended(trial: Trial) -> None:
     """A job whose time is extended runs on."""
-    job = await trial.submit("sh", "-c", "sleep 2.2; exit 0", seconds=2, takes="2.2s")
+    job = await trial.submit("sh", "-c", "sleep 4.4; exit 0", seconds=4, takes="4.4s")
     await trial.platform.extend(job, datetime.now(UTC) + timedelta(seconds=PATIENCE))
     state = await trial.ended(job)
     _same("its end", state.end and (state.end.kind, state.end.code), (EndKind.EXITED, 0))
