@@ -11,7 +11,7 @@ from sublet.core.job import State
 from sublet.core.session import EndKind
 from sublet.errors import PlatformUnreachable
 from sublet.platforms.slurm_job import far
-from sublet.platforms.slurm_pace import Pace
+from sublet.platforms.slurm_pace import Limiter, Pace, pace_of, read_limiter
 from sublet.platforms.slurm_watch import Watch
 from sublet.reach.port import Command, Outcome
 
@@ -227,3 +227,23 @@ async def test_parts_that_were_submitted_after_the_queue_was_seen_wait() -> None
     watch.submitted("k", parts=2)
     assert await site.ask(watch, "k") == [State.QUEUED]
     assert site.asked.count("squeue") == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "limiter"),
+    [
+        ("(null)", None),
+        ("cloud_dns,enable_configless", None),
+        ("rl_enable", Limiter(30, 2)),
+        ("idle_on_node_suspend,RL_ENABLE,rl_bucket_size=50,rl_refill_rate=10,rl_refill_period=2", Limiter(50, 5)),
+        ("rl_enable,rl_bucket_size=many", Limiter(30, 2)),
+    ],
+)
+def test_slurms_own_limiter_is_read(said: str, limiter: Limiter | None) -> None:
+    assert read_limiter({"SlurmctldParameters": said}) == limiter
+
+
+def test_platforms_of_one_account_keep_one_pace() -> None:
+    first = pace_of(("host", 0, "me"), 2)
+    assert pace_of(("host", 0, "me"), 5) is first
+    assert pace_of(("host", 0, "you"), 5) is not first

@@ -76,7 +76,6 @@ class Slurm(SlurmSite):
         account = self._account(request.project, request.qos or self._qos_of(named))
         wishes = [wish.cut(self._parts(request, wish, site, account)) for wish in wishes]
         way = min(ways, key=lambda name: name == LAST_RESORT)
-        await self._pace.take(len(wishes))
         try:
             plans = await self.reach.run_all([to.to_plan(flags(wish, account)) for wish in wishes])
         except LoginNeeded as error:
@@ -201,7 +200,6 @@ class Slurm(SlurmSite):
             *(("--no-kill",) if job.program.outlives_nodes else ()),
             f"--output={root.replace('%', '%%')}/sessions/{key}/{'slurm-%a' if job.parts > 1 else 'slurm'}.log",
         )
-        await self._pace.take()
         outcome = await self.reach.run(to.to_submit(root, key, (*words, "--open-mode=append"), packed(contents)))
         self._check_submitted(outcome)
         if outcome.text.split()[:1] != ["known"] or not self._watch.knows(key):
@@ -257,7 +255,6 @@ class Slurm(SlurmSite):
         """Have Slurm stop them; those that wait end at once."""
         root = await self.root()
         keys = [self._key(id) for id in ids]
-        await self._pace.take()
         await self.reach.run_all(list(to.to_cancel(self.name, root, keys, by or "someone")))
 
     async def extend(self, id: str, until: datetime) -> None:
@@ -282,7 +279,6 @@ class Slurm(SlurmSite):
 
     async def _pause(self, id: str, what: str, words: Mapping[str, str]) -> str:
         """Some parts of an array may wait while others run: then both is said."""
-        await self._pace.take()
         done = await self.reach.run(to.to_pause(self.name, await self.root(), self._key(id), what))
         if not done:
             raise PlatformRefused(platform=self.name, why="the job is over", hint="`sublet ps` shows what runs.")

@@ -74,10 +74,10 @@ def to_root(platform: str, directory: str) -> Command[str]:
 def to_survey(root: str, tools: Sequence[str] = (), site_file: str = "/dev/null") -> dict[str, Command[Outcome]]:
     """All that a survey asks, in one exec; what a site doesn't have fails for itself."""
     return {
-        "nodes": Command(("sinfo", "--Node", "--noheader", "--all", f"--format={read.NODE_FORMAT}"), as_is),
-        "queues": Command(("scontrol", "show", "partition", "--oneliner"), as_is),
-        "reservations": Command(("scontrol", "show", "reservation", "--oneliner"), as_is),
-        "config": Command(("scontrol", "show", "config"), as_is),
+        "nodes": Command(("sinfo", "--Node", "--noheader", "--all", f"--format={read.NODE_FORMAT}"), as_is, calls=2),
+        "queues": Command(("scontrol", "show", "partition", "--oneliner"), as_is, calls=1),
+        "reservations": Command(("scontrol", "show", "reservation", "--oneliner"), as_is, calls=1),
+        "config": Command(("scontrol", "show", "config"), as_is, calls=2),
         "accounts": Command(("sh", "-c", ACCOUNTS), as_is, seconds=20),
         "qos": Command(QOS, as_is, seconds=20),
         "tools": Command(script("tools", *tools), as_is),
@@ -94,12 +94,12 @@ def where_tools_are(path: Sequence[str], modules: Sequence[str], in_modules: Map
 
 def to_plan(flags: Sequence[str]) -> Command[Outcome]:
     """Ask when a job would start."""
-    return Command(("sbatch", "--test-only", *flags), as_is, stdin=b"#!/bin/sh\nexit 0\n", seconds=30)
+    return Command(("sbatch", "--test-only", *flags), as_is, stdin=b"#!/bin/sh\nexit 0\n", seconds=30, calls=2)
 
 
 def to_submit(root: str, key: str, flags: Sequence[str], files: bytes) -> Command[Outcome]:
     """Submit, once; all in one exec."""
-    return Command(script("submit", root, key, *flags), as_is, stdin=files, seconds=180)
+    return Command(script("submit", root, key, *flags), as_is, stdin=files, seconds=180, calls=2)
 
 
 def to_find(root: str, key: str) -> Command[bool]:
@@ -110,7 +110,7 @@ def to_find(root: str, key: str) -> Command[bool]:
 def to_queue(platform: str) -> Command[dict[str, Row]]:
     """The person's own jobs, those that ended a moment ago too; the parts of an array that wait are one line."""
     argv = ("squeue", "--me", "--noheader", "--states=all", f"--format={rows.QUEUE_FORMAT}")
-    return Command(argv, reading(platform, rows.read_queue))
+    return Command(argv, reading(platform, rows.read_queue), calls=3)
 
 
 def to_look(platform: str, root: str, keys: Sequence[str]) -> Iterator[Command[dict[str, Look]]]:
@@ -129,7 +129,8 @@ def _parts(keys: Sequence[str]) -> Iterator[tuple[str, ...]]:
 def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[dict[str, Row]]]:
     """What Slurm still knows of jobs that left the queue; what it can't tell is left out."""
     jobs = [
-        Command(("scontrol", "show", "job", "--oneliner", id), lambda said: rows.read_jobs(said.text)) for id in ids
+        Command(("scontrol", "show", "job", "--oneliner", id), lambda said: rows.read_jobs(said.text), calls=2)
+        for id in ids
     ]
     past = ("sacct", "--allocations", "--noheader", "--parsable2", "--starttime=now-30days")
     words = (*past, f"--format={rows.PAST_FORMAT}", f"--name={','.join(keys)}")
@@ -140,25 +141,26 @@ def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[dict[st
 def to_cancel(platform: str, root: str, keys: Sequence[str], by: str) -> Iterator[Command[str]]:
     """Stop them."""
     for some in _parts(keys):
-        yield Command(script("cancel", root, json.dumps(by[:200]), *some), reading(platform, str))
+        yield Command(script("cancel", root, json.dumps(by[:200]), *some), reading(platform, str), calls=3)
 
 
 def to_extend(platform: str, root: str, key: str, id: str, until: int, minutes: int) -> list[Command[str]]:
     """Move the end of a job's time: Slurm's limit first, where that must move too, then the job's own."""
     limit = ("scontrol", "update", f"JobId={id}", f"TimeLimit={minutes}")
     own = ("sh", "-c", MOVE_END, "sublet", f"{root}/sessions/{key}", str(until))
-    return [Command(words, reading(platform, str)) for words in ([limit, own] if minutes else [own])]
+    found = [Command(own, reading(platform, str))]
+    return [Command(limit, reading(platform, str), calls=2), *found] if minutes else found
 
 
 def to_limit(id: str) -> Command[tuple[Row, ...]]:
     """A job, or the parts of one, as the queue has it: when it ends by Slurm's limit."""
     argv = ("squeue", "--noheader", "--array", f"--jobs={id}", f"--format={rows.QUEUE_FORMAT}")
-    return Command(argv, lambda said: tuple(rows.read_queue(said.text).values()))
+    return Command(argv, lambda said: tuple(rows.read_queue(said.text).values()), calls=3)
 
 
 def to_pause(platform: str, root: str, key: str, what: str) -> Command[list[str]]:
     """Pause it, or let it go on: `queued`, `running`, both in part, or neither if it is over."""
-    return Command(script("pause", root, key, what), reading(platform, str.split))
+    return Command(script("pause", root, key, what), reading(platform, str.split), calls=3)
 
 
 def to_join(root: str, key: str) -> Command[Joined]:

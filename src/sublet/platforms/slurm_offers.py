@@ -13,6 +13,7 @@ from sublet.core.request import Compute, Range, Request, Window
 from sublet.core.windows import last_start, windows_of
 from sublet.errors import PlatformRefused
 from sublet.platforms.slurm_options import Account, Wish, comment
+from sublet.platforms.slurm_pace import read_limiter
 from sublet.platforms.slurm_readers import SiteNode, SiteQueue, SiteReservation, by_queue
 
 HORIZON = timedelta(days=400)
@@ -223,6 +224,10 @@ def notes(site: Site, config: Mapping[str, str], now: datetime) -> tuple[str, ..
     hidden = {word.strip().lower() for word in config.get("PrivateData", "").split(",")}
     if hidden & {"jobs", "nodes", "reservations", "partitions"}:
         said.append(f"the view is partial: this site hides others' {', '.join(sorted(hidden - {'none', ''}))}")
+    if limiter := read_limiter(config):
+        said.append(
+            f"Slurm takes {limiter.at_once} calls at once and {limiter.per_second:g} a second; Sublet makes fewer"
+        )
     for one in site.reservations:
         if one.end > now:
             span = f"{one.start:%Y-%m-%d %H:%M} to {one.end:%Y-%m-%d %H:%M} UTC"

@@ -4,9 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+from sublet.reach.port import Command, Progress, Reach, T
 
 AT_ONCE = 20  # calls after a pause; Slurm's limiter, where a site has it on, allows 30
 PAUSE = 10  # seconds after which it is full again
+SHARE = 2 / 3  # of what a limiter allows: the rest is for the person's own commands
+
+
+@dataclass(frozen=True, slots=True)
+class Limiter:
+    """Slurm's own limit on the calls of one user: so many at once, then so many a second."""
+
+    at_once: int
+    per_second: float
+
+
+def read_limiter(config: Mapping[str, str]) -> Limiter | None:
+    """The limiter in `scontrol show config`; None if it is not on."""
+    words = [word.strip() for word in config.get("SlurmctldParameters", "").lower().split(",")]
+    if "rl_enable" not in words:
+        return None
+    said = dict(word.split("=", 1) for word in words if "=" in word)
+    size, rate, period = (
+        int(said[name]) if said.get(name, "").isdigit() else usual
+        for name, usual in (("rl_bucket_size", 30), ("rl_refill_rate", 2), ("rl_refill_period", 1))
+    )
+    return Limiter(max(1, size), rate / max(1, period))
 
 
 class Pace:
@@ -17,14 +46,81 @@ class Pace:
         self._rate, self._most, self._at_once = per_second, at_once, at_once
         self._left, self._seen = float(at_once), time.monotonic()
 
-    def heed(self, per_second: float) -> None:
-        """Call no more often than this from now on."""
-        self._rate, self._most = per_second, min(self._at_once, max(1, round(per_second * PAUSE)))
+    def heed(self, per_second: float, limiter: Limiter | None = None) -> None:
+        """Call no more often than this from now on, and stay well within a limiter."""
+        most = min(self._at_once, max(1, round(per_second * PAUSE)))
+        if limiter:
+            per_second = min(per_second, limiter.per_second * SHARE)
+            most = min(most, max(1, int(limiter.at_once * SHARE)))
+        self._fill()
+        self._left -= self._most - most  # what was taken lately was taken from the smaller bucket
+        self._rate, self._most = per_second, most
 
     async def take(self, calls: int = 1) -> None:
         """Take so many calls; those that are not there yet are taken in advance and waited for."""
-        now = time.monotonic()
-        self._left = min(self._most, self._left + (now - self._seen) * self._rate) - calls
-        self._seen = now
+        self._fill()
+        self._left -= calls
         if self._left < 0:
             await asyncio.sleep(-self._left / self._rate)
+
+    def _fill(self) -> None:
+        now = time.monotonic()
+        self._left = min(self._most, self._left + (now - self._seen) * self._rate)
+        self._seen = now
+
+
+_KEPT: WeakValueDictionary[tuple[object, ...], Pace] = WeakValueDictionary()
+
+
+def pace_of(account: tuple[object, ...], per_second: float) -> Pace:
+    """The one pace of all platforms in this process that use an account: Slurm counts them as one, too."""
+    found = _KEPT.get(account)
+    if found is None:
+        found = _KEPT[account] = Pace(per_second)
+    return found
+
+
+class PacedReach:
+    """A way to a system on which the scheduler is called at a pace; all else goes at once."""
+
+    def __init__(self, reach: Reach, pace: Pace) -> None:
+        """Keep this pace on this way."""
+        self.name, self._reach, self._pace = reach.name, reach, pace
+
+    async def run(self, command: Command[T]) -> T:
+        """Run one command."""
+        await self._take([command])
+        return await self._reach.run(command)
+
+    async def run_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
+        """Run them one after another in one exec."""
+        await self._take(commands)
+        return await self._reach.run_all(commands)
+
+    async def _take(self, commands: Sequence[Command[Any]]) -> None:
+        if calls := sum(command.calls for command in commands):
+            await self._pace.take(calls)
+
+    async def send(self, source: Path, target: str, progress: Progress) -> None:
+        """Bring a file or a directory there."""
+        await self._reach.send(source, target, progress)
+
+    async def fetch(self, source: str, target: Path, progress: Progress) -> None:
+        """Bring a file or a directory from there."""
+        await self._reach.fetch(source, target, progress)
+
+    async def tunnel(self, name: str, host: str, port: int) -> str:
+        """A way to a port of a machine there."""
+        return await self._reach.tunnel(name, host, port)
+
+    async def untunnel(self, name: str) -> None:
+        """Take it away."""
+        await self._reach.untunnel(name)
+
+    async def read(self, path: str, offset: int, limit: int) -> bytes:
+        """Part of a file there."""
+        return await self._reach.read(path, offset, limit)
+
+    async def close(self) -> None:
+        """Let go."""
+        await self._reach.close()

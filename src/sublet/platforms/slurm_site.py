@@ -23,7 +23,7 @@ from sublet.platforms.sessiondir import KEY
 from sublet.platforms.slurm_manners import Manners
 from sublet.platforms.slurm_offers import Site
 from sublet.platforms.slurm_options import wrong
-from sublet.platforms.slurm_pace import Pace
+from sublet.platforms.slurm_pace import Pace, PacedReach, pace_of
 from sublet.platforms.slurm_probe import probe
 from sublet.platforms.slurm_queues import open_to, partitions
 from sublet.platforms.slurm_readers import SiteQueue
@@ -94,7 +94,9 @@ class SlurmSite(Remote):
         default=timedelta(seconds=5), ge=timedelta(0), description="The least time between two looks at jobs' records."
     )
     calls: float = Field(
-        default=2, gt=0, description="How many times a second Slurm is called in the long run; 20 at once."
+        default=2,
+        gt=0,
+        description="How many times a second Slurm is called in the long run; 20 at once, or as its limiter allows.",
     )
     patience: Duration = Field(
         default=timedelta(seconds=30), description="How long a job's own record is waited for when Slurm says it ended."
@@ -128,13 +130,13 @@ class SlurmSite(Remote):
         await asyncio.to_thread((self._home / "sessions").mkdir, mode=0o700, parents=True, exist_ok=True)
         seconds = (self.poll.total_seconds(), self.look.total_seconds(), self.patience.total_seconds())
         self._watch = Watch(self.name, *seconds)
-        self._pace = Pace(self.calls)
+        self._pace = pace_of((self.host, self.port, self.user), self.calls)
         self._owner = await asyncio.to_thread(self._own_name)
         self._kept = KeptFiles(self.name, self._owner)
         self._surveyor = await asyncio.to_thread(Surveyor, self.name, self._home / "survey.json", self.fresh)
         self._heed()
-        if self._reach is None:
-            self._reach = self.way(self._home.parent.parent / "run" / "ssh")
+        way = self._reach or self.way(self._home.parent.parent / "run" / "ssh")
+        self._reach = PacedReach(way, self._pace)
 
     async def close(self) -> None:
         """Let go; jobs and a person's login stay."""
@@ -186,7 +188,7 @@ class SlurmSite(Remote):
         own = Manners(self.poll, self.look, self.fresh, self.calls, parts=self.parts, pull=self.pulls)
         self._manners = own.lowered(self._surveyor.site_file)
         self._watch.heed(self._manners.poll.total_seconds(), self._manners.look.total_seconds())
-        self._pace.heed(self._manners.calls)
+        self._pace.heed(self._manners.calls, self._surveyor.limiter)
         self._surveyor.heed(self._manners.survey)
 
     async def probe(self, tools: Mapping[str, str]) -> Live:

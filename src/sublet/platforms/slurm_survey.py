@@ -13,6 +13,7 @@ from sublet.platforms import slurm_commands as to
 from sublet.platforms import slurm_readers as read
 from sublet.platforms.port import Survey
 from sublet.platforms.slurm_offers import Site, notes
+from sublet.platforms.slurm_pace import Limiter, read_limiter
 from sublet.reach.port import Command, Outcome, Reach
 
 KIB = 1 << 10
@@ -38,6 +39,11 @@ class Surveyor:
     def site_file(self) -> str:
         """What the site's own settings file says; empty if there is none."""
         return self._said.get("site", "")
+
+    @property
+    def limiter(self) -> Limiter | None:
+        """Slurm's own limit on calls, where the site has it on."""
+        return read_limiter(read.read_config(self._said.get("config", "")))
 
     def heed(self, fresh: timedelta) -> None:
         """Survey no more often than this."""

@@ -25,7 +25,7 @@ from sublet.reach.port import Reach
 SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # how a session's job is called
 ASKED_LATELY = 900.0  # seconds for which a job that nobody asks for is still watched
 REMEMBERED = 5000  # ends
-AT_ONCE = 50  # jobs that Slurm's memory is asked for at a time
+AT_ONCE = 10  # jobs that Slurm's memory is asked for at a time
 JOINED = 4  # sessions in parts that are put together at a time
 SUBMITTED = JobState(State.QUEUED, condition="submitted")
 AGAIN = 300.0  # seconds until it is asked again for one that it doesn't know

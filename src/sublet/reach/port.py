@@ -41,6 +41,7 @@ class Command(Generic[T]):
     reader: Callable[[Outcome], T]
     stdin: bytes = b""  # up to 256 KiB it comes whole or the command isn't run; a longer one may be cut with the line
     seconds: int = 60  # then it is stopped, and the answer is PlatformUnreachable
+    calls: int = 0  # how often it calls the scheduler there, for who keeps a pace
 
     def __post_init__(self) -> None:
         """Refuse words that no system can run: a name that reads as an option or as a variable, a zero byte."""
