@@ -50,7 +50,9 @@ marked() {
 
 signal_all() { # every process of the program; false if there is none
     pids=$(marked)
-    [ -n "$pids" ] && kill -s "$1" $pids 2>/dev/null
+    [ -n "$pids" ] || return 1
+    kill -s "$1" $pids 2>/dev/null
+    return 0 # one that ended meanwhile is no failure
 }
 
 stop_all() { # first by a word, then, after so many seconds, by force
