@@ -319,6 +319,12 @@ def test_ends_and_changes_are_told(type_in: Type, canned: Serve) -> None:
     assert json.loads(service.heard[-1].body) == {"guest": "bob"}
 
 
+def test_some_nodes_of_a_lease_are_given_back(type_in: Type, canned: Serve) -> None:
+    service = canned({"POST /v1/annexes/example%231/shutdown": Said(replace(ANNEX, leases=(UP,)))})
+    assert type_in("annex", "shutdown", "example#1", "--node", "1").out == "Given back of example#1: 1.\n"
+    assert json.loads(service.heard[-1].body) == {"nodes": [1]}
+
+
 def test_sharing_says_plainly_what_it_means_and_wants_a_yes(type_in: Type, canned: Serve) -> None:
     service = canned({"POST /v1/annexes/example/share": Said(ANNEX)})
     typed = type_in("annex", "share", "example", "bob")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +21,7 @@ from sublet.service.desk import utc_now
 from sublet.service.leases import Wanted
 from sublet.service.service import Service
 from sublet.settings import Settings
+from sublet.store.tx import Tx
 from tests.contract.services import ME
 
 CLUSTER = {"cluster": {"kind": "memory", "terms": "predicted", "nodes": 8, "waits": ["0s", "0s", "1s"], "takes": "1h"}}
@@ -55,7 +56,15 @@ class PlayedService(Service):
     async def access_point_state(self) -> AccessPointState:
         return AccessPointState(self.stage, kind="own", url="https://example.org/condor.tar.gz")
 
-    async def stop_pilots(self, lease: str) -> bool:
+    async def stop_pilots(self, lease: str, numbers: Collection[int] = ()) -> bool:
+        now = self.now()
+
+        def end(tx: Tx) -> None:
+            for pilot in tx.pilots.list(lease):
+                if not numbers or pilot.number in numbers:
+                    tx.pilots.end(lease, pilot.number, now, "its owner shut it down")
+
+        await self.store.write(end)
         return True
 
     async def hear(self) -> Heard:

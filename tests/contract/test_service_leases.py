@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,11 +12,13 @@ import pytest
 
 from sublet.core.annex import Annex, Details, Lease, Pilot
 from sublet.core.lease_state import Slots
-from sublet.core.session import Phase
+from sublet.core.offer import Offer, Shape
+from sublet.core.session import Phase, Session
 from sublet.errors import AnnexInUse, BadRequest, LeaseRefused, NoLease, NotFound, NotPending, PersonalOnly
-from sublet.service.annex_status import Heard
+from sublet.service.annex_status import Heard, timed
 from sublet.service.lease_watch import LeaseWatch
 from sublet.service.leases import NOTHING_SENT, Wanted
+from sublet.service.shrinking import GIVEN_BACK
 from tests.contract.leases import CLUSTER, TWO, ended, later, lease_when, leasing, made
 from tests.contract.services import ME, OTHER, in_phase, reach
 
@@ -231,6 +233,43 @@ async def test_how_long_jobs_stay_with_a_lost_node_is_shown(tmp_path: Path) -> N
             ("access point", "your own", "what is here"),
             ("job lease", "7m", "settings"),
         ]
+
+
+async def test_a_lease_shrinks_by_the_nodes_that_are_given_back(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        lease = await made(service)
+        session = (await lease_when(service, lease.id, lambda one: bool(one.session))).session
+        await reach(service, session, in_phase(Phase.RUNNING))
+        now = service.now()
+        await service.store.write(
+            lambda tx: [tx.pilots.claim(Pilot(lease.id, number, now, f"c{number}")) for number in (0, 1)]
+        )
+        _, shrunk = await service.give_back("example", [1], ME)
+        assert (shrunk.id, shrunk.ended) == (lease.id, None)
+        states = await service.annex_state("example", ME)
+        assert [(node.state, node.why) for node in states.leases[0].nodes] == [("up", ""), ("ended", GIVEN_BACK)]
+        with pytest.raises(NotFound, match="node 1"):
+            await service.give_back("example#1", [1], ME)
+        with pytest.raises(BadRequest, match="all nodes"):
+            await service.give_back("example#1", [0], ME)
+        await service.store.write(lambda tx: tx.pilots.claim(Pilot(lease.id, 2, now, "c2")))
+        with pytest.raises(BadRequest, match="carries the others"):
+            await service.give_back("example#1", [0], ME)
+        await service.lease("example", Wanted(Details()), ME, more=True)
+        with pytest.raises(BadRequest, match="several leases"):
+            await service.give_back("example", [0], ME)
+
+
+def test_what_was_given_back_is_charged_until_then_only() -> None:
+    began = datetime(2026, 11, 16, 12, tzinfo=UTC)
+    hour = timedelta(hours=1)
+    offer = Offer("cluster", "htcondor", began, began, hour, (), Shape(1, 0))
+    session = Session("s", "o", "me", "x#1", "pilot", Phase.RUNNING, offer, began, began, began, started=began)
+    back = Pilot("l", 1, began, ended=began + hour, why=GIVEN_BACK)
+    assert timed(session, [], 2, began + 3 * hour) == 3 * hour
+    assert timed(session, [back], 2, began + 3 * hour) == 2 * hour
+    assert timed(session, [replace(back, why="idle")], 2, began + 3 * hour) == 3 * hour
+    assert timed(replace(session, started=None), [], 2, began) == timedelta(0)
 
 
 async def test_a_forgotten_session_leaves_what_is_known_of_its_lease(tmp_path: Path) -> None:

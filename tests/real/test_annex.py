@@ -109,11 +109,23 @@ def test_a_killed_service_finds_its_leases_again(leaser: Leaser, example: str) -
     leaser.person.kills_service()
     leaser.person.starts_service(SUBLET_CRASH_AT="submit.after")
     assert up(leaser.waits("example#1", up, "both nodes"))
-    died = leaser.types("add", example, *PART, "--yes")  # the service dies when Slurm has it
-    assert died.returncode != 0
+    leaser.types("add", example, *PART, "--yes")  # the service dies when Slurm has it; the command may start it again
     leaser.person.starts_service()
     found = leaser.waits("example#4", up, "the lease that was being made")
     assert list(leaser.jobs()).count(found.session) == 1
+
+
+def test_a_lease_shrinks_and_its_other_nodes_go_on(leaser: Leaser, example: str) -> None:
+    first, second = (node.node for node in leaser.lease("example#1").nodes)
+    assert leaser.typed("shutdown", "example#1", "--node", "1") == "Given back of example#1: 1.\n"
+    left = leaser.lease("example#1")
+    assert [(node.node, node.state, node.why) for node in left.nodes] == [
+        (first, "up", ""),
+        (second, "ended", "it was given back"),
+    ]
+    assert leaser.site.on("ctl", "squeue", "-ah", f"--name={left.session}", "-o", "%N").split() == [first]
+    cluster = leaser.submits(example, "hostname", 1, f'TARGET.{SLOT_LEASE} == "{left.id}"')
+    eventually(lambda: leaser.printed(cluster) == [f"{first}\n"], "a job on the node that stays", 60)
 
 
 def test_after_the_end_nothing_of_it_is_left(leaser: Leaser, example: str) -> None:

@@ -46,6 +46,7 @@ def test_a_node_is_what_was_heard_of_it(pilot: Pilot, slots: Slots | None, state
     [
         (None, (), "asked"),
         (replace(SESSION, phase=Phase.PREPARING), (), "queued"),
+        (replace(SESSION, phase=Phase.PREPARING), (UP,), "up"),
         (SESSION, (), "starting"),
         (SESSION, (replace(UP, state="starting"), replace(UP, state="dead")), "starting"),
         (SESSION, (UP, replace(UP, state="dead")), "up"),

@@ -24,6 +24,7 @@ from sublet.wire.views import (
     LeaseView,
     PlanView,
     RenameAsk,
+    ShutdownAsk,
 )
 
 router = APIRouter(prefix="/v1/annexes", tags=["Annexes"])
@@ -75,11 +76,14 @@ async def cancel(request: Request, name: Name) -> Response:
 
 
 @router.post("/{name}/shutdown", response_model=AnnexView, responses=CHANGE)
-async def shutdown(request: Request, name: Name) -> Response:
-    """End leases, whatever they are doing; their jobs wait again."""
-    person = await person_of(request)
-    annex, leases = await service_of(request).shutdown(name, person)
-    return json_response(annex_view(await service_of(request).state_of_leases(annex, leases)))
+async def shutdown(request: Request, name: Name, ask: ShutdownAsk | None = None) -> Response:
+    """End leases, whatever they are doing; or only some nodes of one. Their jobs wait again."""
+    person, service = await person_of(request), service_of(request)
+    if ask and ask.nodes:
+        annex, lease = await service.give_back(name, ask.nodes, person)
+        return json_response(annex_view(await service.state_of_leases(annex, [lease])))
+    annex, leases = await service.shutdown(name, person)
+    return json_response(annex_view(await service.state_of_leases(annex, leases)))
 
 
 @router.post("/{name}/rename", response_model=AnnexView, responses=CHANGE)

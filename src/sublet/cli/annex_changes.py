@@ -19,11 +19,24 @@ def cancel(out: Output, name: str) -> None:
     out.show(view, lambda: map(_ended, view.leases), lambda: (lease.name for lease in view.leases))
 
 
-@command("shutdown", "sublet annex shutdown example", "sublet annex shutdown example#2")
+@command(
+    "shutdown",
+    "sublet annex shutdown example",
+    "sublet annex shutdown example#2",
+    "sublet annex shutdown example#2 --node 1 --node 3",
+)
 @click.argument("name", metavar="NAME[#N]")
-def shutdown(out: Output, name: str) -> None:
-    """End an annex, or one lease of it. Its jobs wait again; its name and its history stay."""
-    view = out.link().do(annexes.shutdown(name))
+@click.option("--node", "nodes", metavar="N", type=int, multiple=True, help="End only this node of a lease.")
+def shutdown(out: Output, name: str, nodes: tuple[int, ...]) -> None:
+    """End an annex, one lease of it, or some nodes of one. Its jobs wait again; its name and its history stay.
+
+    Nodes that are ended are given back to the system, which charges them no longer.
+    """
+    view = out.link().do(annexes.shutdown(name, nodes))
+    if nodes:
+        given = ", ".join(map(str, nodes))
+        out.show(view, lambda: [f"Given back of {view.leases[0].name}: {given}."], lambda: [view.leases[0].name])
+        return
     out.show(view, lambda: map(_ended, view.leases), lambda: (lease.name for lease in view.leases))
 
 

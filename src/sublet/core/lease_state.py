@@ -144,11 +144,11 @@ def state_of(lease: Lease, session: Session | None, nodes: Sequence[NodeState]) 
         return "asked", "it is being sent"
     if session.cancel_by or session.phase in OVER or session.phase is Phase.RELEASING:
         return "ending", session.condition
-    if session.phase in PENDING:
+    if session.phase in PENDING and not nodes:  # nodes report before their system is asked again
         return "queued", session.condition
     words = {node.state for node in nodes}
     if "up" in words:
-        return "up", session.condition
+        return "up", session.condition if session.phase in UP else ""
     if words and words <= {"dead", "ended"}:
         return "dead", "none of its nodes is heard"
     return "starting", session.condition or "its nodes have not reported yet"

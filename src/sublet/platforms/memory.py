@@ -321,6 +321,10 @@ class MemoryPlatform(Platform):
                 if (job := self._jobs.get(key)) and now < job.ends:
                     self._write(replace(job, by=by, stopped=now))
 
+    async def give_back(self, id: str, nodes: Sequence[str]) -> None:
+        """Nothing was taken, so nothing is given."""
+        await self._meet_fault()
+
     async def extend(self, id: str, until: datetime) -> None:
         """Move the end of its time."""
         await self._meet_fault()

@@ -198,6 +198,10 @@ class Platform(BaseModel):
     async def extend(self, id: str, until: datetime) -> None:
         """Move the end of a job's time."""
 
+    async def give_back(self, id: str, nodes: Sequence[str]) -> None:
+        """Go on with fewer nodes: these are not needed any more."""
+        raise PlatformRefused(platform=self.name, why="a job there keeps all its nodes until it ends", hint=INSTEAD)
+
     async def pause(self, id: str) -> str:
         """Let a job stand still for a while, and say how: held in its queue, or stopped where it runs."""
         raise PlatformRefused(platform=self.name, why="it has no way to pause a job", hint=INSTEAD)

@@ -269,6 +269,12 @@ class Slurm(SlurmSite):
         minutes = -(-(until + timedelta(minutes=1) - min(starts)) // timedelta(minutes=1)) if starts else 0
         await self.reach.run_all(to.to_extend(self.name, root, id, look.id, round(until.timestamp()), minutes))
 
+    async def give_back(self, id: str, nodes: Sequence[str]) -> None:
+        """Have Slurm take back some of its nodes; the first, which carries the others, stays."""
+        await self._pace.take()
+        await self.reach.run(to.to_give_back(self.name, await self.root(), self._key(id), nodes))
+        self._watch.stir()
+
     async def pause(self, id: str) -> str:
         """What waits is held, what runs gets the stop signal: both are a user's right."""
         return await self._pause(id, "pause", {"queued": HELD, "running": STOPPED})

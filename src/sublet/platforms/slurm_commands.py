@@ -158,6 +158,11 @@ def to_limit(id: str) -> Command[tuple[Row, ...]]:
     return Command(argv, lambda said: tuple(rows.read_queue(said.text).values()), calls=3)
 
 
+def to_give_back(platform: str, root: str, key: str, nodes: Sequence[str]) -> Command[str]:
+    """Give some of a job's nodes back."""
+    return Command(script("give_back", root, key, *nodes), reading(platform, str))
+
+
 def to_pause(platform: str, root: str, key: str, what: str) -> Command[list[str]]:
     """Pause it, or let it go on: `queued`, `running`, both in part, or neither if it is over."""
     return Command(script("pause", root, key, what), reading(platform, str.split), calls=3)

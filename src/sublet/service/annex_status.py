@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sublet.core.allocation import Cost, cost_of
-from sublet.core.annex import Annex, Lease
+from sublet.core.annex import Annex, Lease, Pilot
 from sublet.core.lease_state import AnnexState, Jobs, LeaseState, Slots, nodes_of, state_of
 from sublet.core.leasing import queue_of
 from sublet.core.session import Event, Session
@@ -18,7 +18,7 @@ from sublet.pilots.access_point import known_access_point
 from sublet.pilots.occupancy import to_jobs, to_occupancy
 from sublet.reach.local import LocalReach
 from sublet.service.desk import Person
-from sublet.service.leases import Leases
+from sublet.service.shrinking import GIVEN_BACK, Shrinking
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Heard:
     systems: dict[str, System] = field(default_factory=dict)
 
 
-class AnnexStatus(Leases):
+class AnnexStatus(Shrinking):
     """Look at annexes."""
 
     async def annex_states(self, person: Person) -> list[AnnexState]:
@@ -84,14 +84,26 @@ class AnnexStatus(Leases):
         slots = None if heard.slots is None else [one for one in heard.slots if one.lease == lease.id]
         nodes = nodes_of(pilots, slots, self.now())
         state, why = state_of(lease, session, nodes)
-        return LeaseState(lease, state, why, session, nodes, await self._cost(lease, session, heard))
+        return LeaseState(lease, state, why, session, nodes, await self._cost(lease, session, pilots, heard))
 
-    async def _cost(self, lease: Lease, session: Session | None, heard: Heard) -> Cost | None:
+    async def _cost(self, lease: Lease, session: Session | None, pilots: Sequence[Pilot], heard: Heard) -> Cost | None:
         """What it has cost so far."""
         if session is None:
             return None
         name = lease.details.system
         if name not in heard.systems:
             heard.systems[name] = await asyncio.to_thread(self._known, name)
-        lasted = (session.ended or self.now()) - session.started if session.started else timedelta(0)
-        return cost_of(lease.details, queue_of(lease.details, heard.systems[name]), max(lasted, timedelta(0)))
+        lasted = timed(session, pilots, lease.details.nodes or 1, self.now())
+        return cost_of(lease.details, queue_of(lease.details, heard.systems[name]), lasted)
+
+
+def timed(session: Session, pilots: Sequence[Pilot], nodes: int, now: datetime) -> timedelta:
+    """For how long a lease has had its nodes, on the average: those that were given back count until then."""
+    if session.started is None:
+        return timedelta(0)
+    end = session.ended or now
+    spared = sum(
+        (end - pilot.ended for pilot in pilots if pilot.ended and pilot.why == GIVEN_BACK and pilot.ended < end),
+        timedelta(0),
+    )
+    return max(end - session.started - spared / nodes, timedelta(0))

@@ -209,7 +209,12 @@ class Leases(Annexes):
         """Take back resource requests that still wait: one, or all that a name means."""
         annex, leases = await self.leases(name, person)
         live = [(lease, await self.session_of(lease)) for lease in leases if lease.ended is None]
-        waiting = [(lease, session) for lease, session in live if session is None or session.phase in PENDING]
+        begun = await self.store.read(lambda tx: {lease.id for lease, _ in live if tx.pilots.list(lease.id)})
+        waiting = [
+            (lease, session)
+            for lease, session in live
+            if session is None or (session.phase in PENDING and lease.id not in begun)
+        ]
         if not waiting:
             if live:
                 raise NotPending(lease=f"{annex.name}#{live[0][0].number}", state="has started")

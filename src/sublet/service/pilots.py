@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -177,13 +177,17 @@ class Pilots(AccessPoints):
 
     # Orders
 
-    async def stop_pilots(self, lease: str) -> bool:
-        """Have a lease's pilots end at once, by orders that only they follow; whether all have ended.
+    async def stop_pilots(self, lease: str, numbers: Collection[int] = ()) -> bool:
+        """Have a lease's pilots (all, or these) end at once, by orders that only they follow; whether they have ended.
 
         A pilot's master is known to the access point some seconds after its slots, so this is repeated.
         """
         deadline = self.now() + STOPPING
-        while left := await self.store.read(lambda tx: [one for one in tx.pilots.list(lease) if one.ended is None]):
+        while left := [
+            one
+            for one in await self.store.read(lambda tx: tx.pilots.list(lease))
+            if one.ended is None and (not numbers or one.number in numbers)
+        ]:
             await asyncio.gather(*(self._stop(one) for one in left))
             if self.now() >= deadline:
                 return False

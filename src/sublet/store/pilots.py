@@ -18,6 +18,7 @@ ADD = insert(pilots)
 GET = select(*COLUMNS).where(P.lease == given("of_lease"), P.number == given("of_number"))
 LIST = select(*COLUMNS).where(P.lease == given("of_lease")).order_by(P.number)
 SEE = update(pilots).where(P.lease == given("of_lease"), P.number == given("of_number")).values(seen=given("s"))
+EXPLAIN = update(pilots).where(P.lease == given("of_lease"), P.number == given("of_number")).values(why=given("w"))
 END = (
     update(pilots)
     .where(P.lease == given("of_lease"), P.number == given("of_number"), P.ended.is_(None))
@@ -62,6 +63,10 @@ class Pilots:
     def see(self, lease: str, number: int, now: datetime) -> None:
         """It was heard."""
         self._sql.change(SEE, {"of_lease": lease, "of_number": number, "s": micros(now)})
+
+    def explain(self, lease: str, number: int, why: str) -> None:
+        """Say why it ended, in place of what was said before."""
+        self._sql.change(EXPLAIN, {"of_lease": lease, "of_number": number, "w": plain(why)})
 
     def end(self, lease: str, number: int, now: datetime, why: str) -> bool:
         """It is gone; whether that is new."""

@@ -19,6 +19,7 @@ from sublet.wire.v1.annexes import (
     PlanView,
     RenameAsk,
     RowView,
+    ShutdownAsk,
     TemplateList,
     TemplateView,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "SessionPage",
     "SessionView",
     "SetUpAsk",
+    "ShutdownAsk",
     "SweptView",
     "TemplateList",
     "TemplateView",

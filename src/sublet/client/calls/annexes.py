@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from sublet.client.call import Call, as_view, body_of, nothing, path_of
 from sublet.wire.reader import plain
 from sublet.wire.v1.annexes import (
@@ -49,9 +52,9 @@ def cancel(name: str) -> Call[AnnexView]:
     return _change(name, "cancel")
 
 
-def shutdown(name: str) -> Call[AnnexView]:
-    """End leases, whatever they are doing."""
-    return _change(name, "shutdown")
+def shutdown(name: str, nodes: Sequence[int] = ()) -> Call[AnnexView]:
+    """End leases, whatever they are doing; or only some nodes of one."""
+    return _change(name, "shutdown", **({"nodes": list(nodes)} if nodes else {}))
 
 
 def rename(name: str, new: str) -> Call[AnnexView]:
@@ -104,5 +107,5 @@ def remove_template(name: str) -> Call[None]:
     return Call("DELETE", path_of("templates", name), nothing)
 
 
-def _change(annex: str, verb: str, **said: str) -> Call[AnnexView]:
+def _change(annex: str, verb: str, **said: Any) -> Call[AnnexView]:
     return Call("POST", path_of("annexes", annex, verb), READ_ANNEX, body=body_of(said) if said else None)

@@ -160,6 +160,13 @@ class RenameAsk:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShutdownAsk:
+    """Names nodes of a lease by their numbers; none: all of it."""
+
+    nodes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class GuestAsk:
     """Names a guest."""
 

@@ -1,0 +1,25 @@
+# Gives some nodes of a running session's job back to Slurm. Arguments: the root directory, the key, then the nodes. The first
+# node carries the batch script, and stays.
+
+cd "$1/sessions/$2" || exit 1
+shift 2
+id=
+[ -r id ] && IFS= read -r id <id
+rows=$(squeue --noheader --jobs="${id:-0}" --states=RUNNING --format='%B %N') || exit 1
+first=${rows%% *} list=${rows#* }
+[ -n "$rows" ] || { echo "the job does not run" >&2; exit 1; }
+
+same() { # two names of a node, of which one may have a domain
+    case $1 in "$2" | "$2".*) return 0 ;; esac
+    case $2 in "$1".*) return 0 ;; esac
+    return 1
+}
+
+keep=
+for node in $(scontrol show hostnames "$list"); do
+    gone=
+    for name; do same "$node" "$name" && gone=1; done
+    [ -n "$gone" ] && [ "$node" = "$first" ] && { echo "$node is the first node, which carries the others" >&2; exit 1; }
+    [ -n "$gone" ] || keep=${keep:+$keep,}$node
+done
+exec scontrol update JobId="$id" NodeList="$keep"
