@@ -393,3 +393,11 @@ class ReleaseRefused(SubletError):
 
     hint = "Set `release` and `release_sha256` in the section [annex] of sublet.toml, or install HTCondor's package."
     status = 409
+
+
+class NotYet(SubletError):
+    """{what} is not there yet."""
+
+    hint = "It is being brought: ask again in a moment."
+    status = 503
+    exit_code = 3

@@ -47,6 +47,23 @@ class AnnexSettings(BaseModel):
         default="", description="This machine's own address, where `address` is another's that passes connections on."
     )
     port: int = Field(default=0, ge=0, le=65535, description="Its port; 0 takes the first that is free from 9618 on.")
+    endpoint: int = Field(
+        default=0,
+        ge=0,
+        le=65535,
+        description="The port on which pilots ask the service, while there are leases; 0 takes, and keeps, the first "
+        "that is free from 9718 on.",
+    )
+    renew: Duration = Field(
+        default=timedelta(seconds=10),
+        ge=timedelta(seconds=1),
+        description="How often a pilot asks what has changed.",
+    )
+    tokens: Duration = Field(
+        default=timedelta(hours=2),
+        ge=timedelta(seconds=10),
+        description="How long a pilot's tokens are good for; they are renewed when half of that is over.",
+    )
     job_lease: Duration | None = Field(
         default=None,
         description="How long a job outlives a lost connection to its node; unset: 20 min on a laptop, else 2 min.",
@@ -54,8 +71,8 @@ class AnnexSettings(BaseModel):
     release: str = Field(
         default="https://htcss-downloads.chtc.wisc.edu/tarball/25.x/25.14.1/release/"
         "condor-25.14.1-{arch}_{system}-stripped.tar.gz",
-        description="The release of HTCondor that `sublet annex setup --fetch` brings; `{arch}` and `{system}` are "
-        "this machine's, as in `x86_64` and `AlmaLinux9`.",
+        description="The release of HTCondor that `sublet annex setup --fetch` brings, and that nodes without any are "
+        "sent; `{arch}` and `{system}` are the machine's, as in `x86_64` and `AlmaLinux9`.",
     )
     release_sha256: str = Field(
         default="",

@@ -35,7 +35,7 @@ def lines(text: str) -> dict[str, str]:
 
 
 def test_a_bundle_has_all_that_a_pilot_needs_and_its_secrets_only_where_they_belong() -> None:
-    files = unpacked(bundle(PLAN, CALLING, {"pilot": "a-token"}, b"k" * 64, "sha256:ab", "stamp", ("sh", "git")))
+    files = unpacked(bundle(PLAN, CALLING, {"pilot": "a-token"}, b"k" * 64, "stamp", ("sh", "git")))
     assert {"pilot.sh", "ask.sh", "values", "condor_config", "annex.conf", "stamp"} <= set(files)
     assert [name for name, content in files.items() if b"a-token" in content] == ["tokens.d/pilot"]
     assert [name for name, content in files.items() if b"k" * 64 in content] == ["passwords.d/POOL"]

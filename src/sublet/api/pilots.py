@@ -2,6 +2,8 @@
 
     POST /pilots/LEASE/NUMBER/claim     a node takes its place, once: `token`, `nonce` and facts → a tar
     POST /pilots/LEASE/NUMBER/renew     what has changed: `secret`, `have` → a tar, or nothing
+    POST /pilots/LEASE/NUMBER/release   the SHA-256 of the HTCondor that it can run: `secret` → one line
+    POST /pilots/LEASE/NUMBER/archive   that HTCondor: `secret` → a tar
     POST /pilots/LEASE/NUMBER/end       it is gone: `secret`, `why`
 
 Bodies are lines of `name=value`, so that a shell can write them; refusals are one line of text. Secrets are in bodies
@@ -12,11 +14,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import structlog
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from sublet.errors import SubletError
@@ -28,7 +31,7 @@ AT_ONCE, A_SECOND = 1000, 50  # requests of one address: a site's nodes may all 
 MOST_KNOWN = 10_000  # addresses
 
 Told = dict[str, str]
-Answer = Callable[[Service, str, int, Told], Awaitable[bytes]]
+Answer = Callable[[Service, str, int, Told], Awaitable[bytes | Path]]
 
 
 def pilots_app(service: Service) -> Starlette:
@@ -49,7 +52,23 @@ async def _end(service: Service, lease: str, number: int, told: Told) -> bytes:
     return b""
 
 
-ANSWERS: dict[str, Answer] = {"claim": _claim, "renew": _renew, "end": _end}
+async def _release(service: Service, lease: str, number: int, told: Told) -> bytes:
+    return f"{(await service.release_for_pilot(lease, number, told)).sha256}\n".encode()
+
+
+async def _archive(service: Service, lease: str, number: int, told: Told) -> Path:
+    file = (await service.release_for_pilot(lease, number, told)).file
+    log.info("release.sent", lease=lease, number=number)
+    return file
+
+
+ANSWERS: dict[str, Answer] = {
+    "claim": _claim,
+    "renew": _renew,
+    "release": _release,
+    "archive": _archive,
+    "end": _end,
+}
 
 
 def _route(service: Service, rate: Rate, what: str, answer: Answer) -> Route:
@@ -66,7 +85,7 @@ def _route(service: Service, rate: Rate, what: str, answer: Answer) -> Route:
             return PlainTextResponse(f"{' '.join(error.message.split())}\n", error.status)
         except ValueError as error:
             return PlainTextResponse(f"{error}\n", 400)
-        return Response(made, media_type="application/x-tar")
+        return FileResponse(made) if isinstance(made, Path) else Response(made, media_type="application/x-tar")
 
     return Route(f"/pilots/{{lease}}/{{number:int}}/{what}", endpoint, methods=["POST"])
 

@@ -19,6 +19,7 @@ from sublet.pilots.own import Contact
 
 OLDEST = 23  # HTCondor's version from which on a node attaches directly to an access point
 SHORTEST = 10  # seconds that a job which says nothing of its length is given at least
+SHORTEST_MARGIN = timedelta(seconds=15)  # HTCondor looks at the clock every 5 s, and the session's own end comes before
 ADVERTISED = (SLOT_ANNEX, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_END, SLOT_TOOLS)
 
 
@@ -42,7 +43,7 @@ class Plan:
     @property
     def margin(self) -> timedelta:
         """How long before its time is over it lets go of its jobs, so that none is lost."""
-        return min(timedelta(minutes=1), self.lifetime / 8)
+        return min(max(SHORTEST_MARGIN, self.lifetime / 8), timedelta(minutes=1))
 
 
 @dataclass(frozen=True)
@@ -76,12 +77,9 @@ def master_name(lease: str, number: int) -> str:
 
 
 def bundle(
-    plan: Plan, calling: Calling, tokens: Mapping[str, str], key: bytes, release: str, stamp: str, tools: Sequence[str]
+    plan: Plan, calling: Calling, tokens: Mapping[str, str], key: bytes, stamp: str, tools: Sequence[str]
 ) -> bytes:
-    """All that a pilot needs: tokens by name, the key for orders to it, and the digest of a release if there is one.
-
-    `tools` are what kinds can use, and are looked for there.
-    """
+    """All that a pilot needs: tokens by name, and the key for orders to it; `tools` are looked for there, for kinds."""
     values = {
         "lease": plan.lease,
         "number": plan.number,
@@ -93,7 +91,6 @@ def bundle(
         "margin": seconds(plan.margin),
         "collector": plan.to.collector,
         "oldest": OLDEST,
-        "release": release.removeprefix("sha256:"),
         "tools": " ".join(tools),
     }
     return tar(

@@ -28,14 +28,13 @@ from sublet.pilots.keys import order_token, pilot_key
 from sublet.pilots.slots import to_stop
 from sublet.platforms.slurm_commands import WANTED as TOOLS
 from sublet.reach.local import LocalReach
-from sublet.service.access_points import AccessPoints
 from sublet.service.desk import log
+from sublet.service.node_releases import NodeRelease, NodeReleases
 from sublet.store.tx import Tx
 
-EVERY = timedelta(seconds=10)  # how often a pilot asks what has changed
-TOKEN_LIFE = timedelta(hours=2)  # of what lets it attach; renewed when half of it is over
 AGAIN = timedelta(minutes=10)  # for so long a claim whose answer was lost may be repeated, by who made it
 STOPPING = timedelta(seconds=5)  # for pilots to end when their owner stops them; after that they hear it when they ask
+NEWS = timedelta(seconds=6)  # after which a system is asked anew, that was perhaps asked just now
 SPOKEN = 256 * 1024  # bytes of what they printed that are looked through
 SAYING = re.compile(r"^pilot: (\d+) on ([^:\s]+): (.+)$", re.MULTILINE)
 FACTS = ("node", "job", "arch", "libc", "carry")
@@ -61,7 +60,7 @@ class Place:
 
 
 @dataclass
-class Pilots(AccessPoints):
+class Pilots(NodeReleases):
     """What pilots ask, and how they are stopped."""
 
     listener: Listener | None = None
@@ -75,7 +74,9 @@ class Pilots(AccessPoints):
         made = await asyncio.to_thread(certificate, directory)
         host = point.contact.collector.rpartition(":")[0]
         kept = directory / "port"
-        port = await self.listener.open(host.strip("[]"), _read_port(kept), made.key, made.file)
+        annex = self.settings.annex
+        port = annex.endpoint or _read_port(kept)
+        port = await self.listener.open(annex.bind or host.strip("[]"), port, made.key, made.file)
         keep(kept, f"{port}\n".encode())  # what was sent to a queue may ask there days later
         return Callback((f"https://{host}:{port}",), made.pin)
 
@@ -112,10 +113,12 @@ class Pilots(AccessPoints):
         point = await self.access_point(place.session.offer.platform)
         callback = await self.callback(place.session.offer.platform)
         plan = plan_of(place, number, point)
-        calling = Calling(callback.urls, callback.pin, self._pilot_secret(place.lease.id, number), EVERY)
-        tokens = await point.pilot_tokens(TOKEN_LIFE, now)
+        calling = Calling(
+            callback.urls, callback.pin, self._pilot_secret(place.lease.id, number), self.settings.annex.renew
+        )
+        tokens = await point.pilot_tokens(self.settings.annex.tokens, now)
         key = pilot_key(self._key(), place.lease.id, number)
-        return bundle(plan, calling, tokens, key, "", stamp_of(plan, now, TOKEN_LIFE / 2), TOOLS)
+        return bundle(plan, calling, tokens, key, stamp_of(plan, now, self.settings.annex.tokens / 2), TOOLS)
 
     async def renew_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> bytes:
         """What has changed since a pilot last asked; nothing, most of the time. PilotRefused: it is to end."""
@@ -125,10 +128,20 @@ class Pilots(AccessPoints):
         self._check_open(place)
         point = await self.access_point(place.session.offer.platform)
         plan = plan_of(place, number, point)
-        stamp = stamp_of(plan, now, TOKEN_LIFE / 2)
+        stamp = stamp_of(plan, now, self.settings.annex.tokens / 2)
         if told.get("have") == stamp:
             return b""
-        return renewal(plan, await point.pilot_tokens(TOKEN_LIFE, now), stamp)
+        return renewal(plan, await point.pilot_tokens(self.settings.annex.tokens, now), stamp)
+
+    async def release_for_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> NodeRelease:
+        """The HTCondor for a node that has none of its own; its system keeps a copy, if it can."""
+        place = await self._own_place(lease, number, told)
+        self._check_open(place)
+        pilot = await self.store.read(lambda tx: tx.pilots.get(lease, number))
+        facts = pilot.facts if pilot else {}
+        release = await self.node_release(str(facts.get("arch", "")), str(facts.get("libc", "")))
+        self.keep_release(place.session, release)
+        return release
 
     async def end_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> None:
         """A pilot is gone, and says why."""
@@ -234,6 +247,7 @@ def _claimed(tx: Tx, place: Place, pilot: Pilot) -> bool:
     if tx.pilots.claim(pilot):
         person = place.session.person
         tx.events.add(pilot.claimed, place.lease.id, person, "pilot.claimed", f"{pilot.number} on {pilot.node}")
+        _look_soon(tx, place.lease, pilot.claimed)
         return True
     before = tx.pilots.get(pilot.lease, pilot.number)
     if before is None or before.ended or pilot.claimed - before.claimed > AGAIN:
@@ -246,8 +260,16 @@ def _ended(tx: Tx, lease: str, number: int, now: datetime, why: str) -> bool:
     if pilot is None or found is None or not tx.pilots.end(lease, number, now, why):
         return False
     annex = tx.annexes.get(found.annex)
+    _look_soon(tx, found, now)
     tx.events.add(now, lease, annex.person if annex else "", "pilot.ended", f"{number} on {pilot.node}: {why}")
     return True
+
+
+def _look_soon(tx: Tx, lease: Lease, now: datetime) -> None:
+    """A pilot that came or went is news of its session, as soon as its system can tell."""
+    session = tx.sessions.get(lease.session)
+    if session and session.phase in ACTIVE:
+        tx.sessions.change(session.id, now=now, due=now + NEWS)
 
 
 def _same(given: str, expected: str) -> bool:

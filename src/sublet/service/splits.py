@@ -30,7 +30,7 @@ from sublet.pilots.split.relay import Plan as RelayPlan
 from sublet.pilots.split.relaying import FarNode, Relaying, State
 from sublet.platforms.slurm_commands import WANTED as TOOLS
 from sublet.service.desk import log
-from sublet.service.pilots import TOKEN_LIFE, Pilots, Place, plan_of
+from sublet.service.pilots import Pilots, Place, plan_of
 from sublet.store.tx import Tx
 
 LOOKED = timedelta(seconds=1)
@@ -92,11 +92,11 @@ class Splits(Pilots):
             return await super().bundle_for(place, number, told, now)
         point = await self.access_point(system)
         plan = plan_of(place, number, point)
-        tokens = await point.pilot_tokens(TOKEN_LIFE, now)
+        tokens = await point.pilot_tokens(self.settings.annex.tokens, now)
         key = pilot_key(self._key(), plan.lease, number)
         release = find_release(self.settings.home / "htcondor")
         await asyncio.to_thread(bridge.prepare, self._bridge(plan.lease, number), plan, release, tokens, key)
-        self._stamps[plan.lease, number] = stamp_of(plan, now, TOKEN_LIFE / 2)
+        self._stamps[plan.lease, number] = stamp_of(plan, now, self.settings.annex.tokens / 2)
         self.remember_carry(system, "spool")
         return far_bundle(plan, point.lease * 2, "", TOOLS)
 
@@ -203,11 +203,11 @@ class Splits(Pilots):
     async def _renew_bridge(self, one: Carried, number: int, now: datetime) -> None:
         point = await self.access_point()
         plan = plan_of(one, number, point)
-        stamp = stamp_of(plan, now, TOKEN_LIFE / 2)
+        stamp = stamp_of(plan, now, self.settings.annex.tokens / 2)
         if self._stamps.get((one.lease.id, number)) == stamp:
             return
         place = self._bridge(one.lease.id, number)
-        tokens = await point.pilot_tokens(TOKEN_LIFE, now)
+        tokens = await point.pilot_tokens(self.settings.annex.tokens, now)
         await asyncio.to_thread(bridge.renew, place, plan, tokens)
         await asyncio.to_thread(bridge.reread, place)
         self._stamps[one.lease.id, number] = stamp

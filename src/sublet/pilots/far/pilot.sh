@@ -80,24 +80,29 @@ module_of() { # as a module, where the system has them
     return 1
 }
 
-unpacked() { # from the release that was chosen for this node: kept on the system, else sent by the service
-    [ -n "$release" ] || { words="the service has no release for it"; return 1; }
-    file=$SUBLET_KEPT/sha256-$release/content
-    if [ ! -r "$file" ]; then
-        file=$dir/release.tar
-        tell release "" || return 1
-        mv answer.release "$file"
-    fi
-    [ "$(sha256sum <"$file" | cut -d ' ' -f 1)" = "$release" ] || { words="the release is not the one that was meant"; return 1; }
-    mkdir -p condor
-    (cd condor && tar xf "$file") || { words="the release can't be unpacked"; return 1; }
-    rm -f release.tar
+unpacked() { # from the release that the service chose for this node: kept on the system, else sent
+    until=$(($(date +%s) + 900))
+    while :; do
+        tell release ""
+        case $? in 0) break ;; 2) return 1 ;; esac
+        [ "$(date +%s)" -lt "$until" ] || return 1
+        sleep 5
+    done
+    read -r release <answer.release
+    kept=$SUBLET_KEPT/sha256-$release file=
+    [ -r "$kept/content" ] && file=$kept/content && touch "$kept/used" 2>/dev/null
+    [ -n "$file" ] || { tell archive "" && file=$dir/answer.archive; } || return 1
+    words="the release is not the one that was meant"
+    [ "$(sha256sum <"$file" | cut -d ' ' -f 1)" = "$release" ] || return 1
+    words="the release can't be unpacked"
+    mkdir -p condor && (cd condor && tar xf "$file") || return 1
+    rm -f answer.archive
+    words="the release can't be run here"
     for sbin in condor/sbin condor/usr/sbin condor/*/sbin; do
         LD_LIBRARY_PATH=$dir/${sbin%/sbin}/lib:$dir/${sbin%/sbin}/lib/condor${before:+:$before}
         export LD_LIBRARY_PATH
         usable "$dir/$sbin" && return 0
     done
-    words="the release can't be run here"
     return 1
 }
 
@@ -189,8 +194,10 @@ renew() { # ask from time to time what has changed; without an answer everything
             0)
                 [ -s answer.renew ] || continue
                 rm -rf new && mkdir new && (cd new && tar xf ../answer.renew) || continue
+                cmp -s new/annex.conf annex.conf
+                same=$?
                 for file in new/tokens.d/* new/annex.conf new/stamp; do [ -f "$file" ] && mv "$file" "${file#new/}"; done
-                kill -s HUP "$master" 2>/dev/null
+                [ "$same" = 0 ] || kill -s HUP "$master" 2>/dev/null # tokens are read whenever they are needed
                 ;;
             2)
                 printf '%s\n' "$words" >ending

@@ -17,7 +17,7 @@ ask() {
                 429) words="$url has too much to do" ;;
                 4??) words=$(head -n 1 "$3" | cut -c 1-300); return 2 ;;
                 5??) words="$url answered with an error of its own ($status)" ;;
-                *) words="$url: $(tr -d '\r' <"$3.err" 2>/dev/null | tail -n 1 | cut -c 1-300)" ;;
+                *) words="$url: $(tr -d '\r' <"$3.err" 2>/dev/null | tail -n 1 | sed 's/ after [0-9]* ms$//; s/ after [0-9]* milliseconds$//' | cut -c 1-300)" ;;
             esac
             break
         done

@@ -93,7 +93,7 @@ nonce=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 tell >said
 case $carry in
     spool) ask_spool || fail 81 "nobody answered through $spool" ;;
-    direct) ask_service 25 || fail 81 "the service can't be reached: $words" ;;
+    direct) ask_service 20 || fail 81 "the service can't be reached: $words" ;;
     *)
         ask_service 5 || {
             before=$words

@@ -1,0 +1,67 @@
+"""HTCondor for nodes that have none: fetched once, checked, kept here and on the systems that need it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sublet.core.session import Session
+from sublet.errors import NotYet, SubletError
+from sublet.pilots.node_release import node_release
+from sublet.service.access_points import AccessPoints
+from sublet.service.desk import log
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRelease:
+    """A release, as a file here."""
+
+    sha256: str
+    file: Path
+
+
+@dataclass
+class NodeReleases(AccessPoints):
+    """Bring releases for nodes."""
+
+    _brought: dict[str, asyncio.Task[NodeRelease]] = field(default_factory=dict)  # by their addresses
+    _keeping: dict[tuple[str, str], asyncio.Task[None]] = field(default_factory=dict)  # by platform and digest
+
+    async def node_release(self, arch: str, libc: str) -> NodeRelease:
+        """The release for such a node; NotYet while it is being fetched, ReleaseRefused if there is none."""
+        url = node_release(self.settings.annex.release, arch, libc)
+        task = self._brought.get(url)
+        if task is None or (task.done() and (task.cancelled() or task.exception())):
+            task = self._brought[url] = asyncio.create_task(self._bring_release(url), name="node release")
+        done, _ = await asyncio.wait([task], timeout=5)
+        if not done:
+            raise NotYet(what="The release of HTCondor for this node")
+        return task.result()
+
+    async def _bring_release(self, url: str) -> NodeRelease:
+        sha256 = await self._checksum(url)
+        kept = self.settings.home / "pilots" / "releases" / f"{sha256}.tar"
+        if not await asyncio.to_thread(kept.exists):
+            kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".part-", dir=kept.parent) as scratch:
+                archive = await self._bring(url, sha256, Path(scratch))
+                await asyncio.to_thread(os.replace, archive, kept)
+            log.info("release.fetched", url=url)
+        return NodeRelease(sha256, kept)
+
+    def keep_release(self, session: Session, release: NodeRelease) -> None:
+        """Have it on the session's system too, from now on: what comes later need not be sent it."""
+
+        async def keep() -> None:
+            try:
+                platform = self.platforms_by_name[session.offer.platform]
+                await platform.keep(release.file, f"sha256:{release.sha256}", session.id)
+            except (SubletError, OSError, KeyError) as error:
+                log.info("release.not-kept", platform=session.offer.platform, why=str(error))
+
+        key = (session.offer.platform, release.sha256)
+        if key not in self._keeping or self._keeping[key].done():
+            self._keeping[key] = asyncio.create_task(keep(), name="keep release")

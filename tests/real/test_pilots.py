@@ -1,0 +1,207 @@
+"""Pilots on real nodes, behind NAT: from the claim to the end, and nothing left."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.access_points import SITE
+from tests.real.leased import SYSTEM, Lessee, closed, left
+from tests.sites import Site, running
+
+ENDPOINT = 9790  # where pilots ask
+TOKENS = 20  # seconds that a pilot's tokens are good for
+TRY = """\
+import socket, sys
+try:
+    socket.create_connection((sys.argv[1], int(sys.argv[2])), 3)
+except OSError as error:
+    print(type(error).__name__)
+"""
+ASK = 'printf "%s" "$1" | curl -sk -o answer -w "%{http_code} " --data-binary @- "$2"; head -c 200 answer'
+PACK = """\
+mkdir -p /srv/condor-25/bin /srv/condor-25/sbin /srv/condor-25/lib /srv/condor-25/libexec
+cp /usr/bin/condor_* /srv/condor-25/bin
+cp /usr/sbin/condor_* /srv/condor-25/sbin
+cp -r /usr/lib/condor /srv/condor-25/lib
+cp -r /usr/libexec/condor /srv/condor-25/libexec
+tar -cf /home/release.tar -C /srv condor-25
+"""
+SERVE = "cd /home && exec setsid python3 -m http.server -b 127.0.0.1 8000 >/dev/null 2>&1 </dev/null &"
+MASTER = "/usr/sbin/condor_master"
+DEAD = """\
+mkdir /tmp/sublet-pilot.dead /tmp/sublet-pilot.alive
+setsid sleep 600 >/dev/null 2>&1 </dev/null &
+began() { set -- $(sed 's/.*) //' "/proc/$1/stat"); echo "${20}"; }
+echo "$! 1" >/tmp/sublet-pilot.dead/process
+echo "$! $(began $!)" >/tmp/sublet-pilot.alive/process
+touch -d '5 minutes ago' /tmp/sublet-pilot.dead /tmp/sublet-pilot.alive
+echo $!
+"""
+
+
+@pytest.fixture(scope="module")
+def leased_site(swept: None) -> Iterator[Site]:
+    """A site whose nodes and firewall these tests change."""
+    with running(*SITE) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def lessee(leased_site: Site) -> Iterator[Lessee]:
+    """Someone who has signed in."""
+    one = Lessee(leased_site, "pilots")
+    one.settles('renew = "1s"', f'tokens = "{TOKENS}s"', f"endpoint = {ENDPOINT}")
+    one.adds_system()
+    one.starts_service()
+    assert one.signs_in() == 0, one.said
+    one.typed("annex", "setup", "--system", SYSTEM)
+    try:
+        yield one
+    finally:
+        one.types("annex", "setup", "--stop")
+        one.leaves()
+
+
+def ask(lessee: Lessee, url: str, what: str, **said: str) -> str:
+    """What the service answers to who asks as a pilot would."""
+    body = "".join(f"{name}={value}\n" for name, value in said.items())
+    return lessee.did("sh", "-c", ASK, "sh", body, f"{url}/pilots/{what}")
+
+
+def age(lessee: Lessee, name: str) -> float:
+    """For how many seconds the nodes of an annex have run."""
+    (lease,) = lessee.annex(name)["leases"]
+    return (datetime.now(UTC) - datetime.fromisoformat(lease["started"])).total_seconds()
+
+
+def test_two_nodes_behind_nat_take_the_jobs_of_their_annex_and_end_at_their_owners_order(lessee: Lessee) -> None:
+    site = lessee.site
+    annex = lessee.leases("example", "--wait", nodes=2)
+    slots = lessee.slots(annex)
+    assert sorted(slot["SubletNode"] for slot in slots) == [0, 1]
+    for slot in slots:
+        assert (slot["Cpus"], slot["Memory"]) == (8, 512)  # a whole node's cores, and the memory that was asked for
+        assert slot["HasSIF"]
+        assert "python3=/usr/bin/python3" in slot["SubletTools"]
+        host, port = re.findall(r"addrs=([\d.]+)-(\d+)", slot["MyAddress"].replace("%3d", "="))[-1]
+        assert "CCBID" in slot["MyAddress"]
+        assert "Timeout" in lessee.did("python3", "-c", TRY, host, port)  # nobody connects inward
+    stranger = lessee.submits("sleep 600")
+    job = lessee.done(lessee.submits("hostname; pwd", annex))
+    assert job["ExitCode"] == 0
+    said = lessee.file(f"{job['ClusterId']}.out").read_text().split()
+    assert said[0] in ("c1", "c2")
+    assert said[1].startswith("/tmp/sublet-pilot.")
+    assert lessee.idles(stranger)
+
+    (lease,) = lessee.annex("example")["leases"]
+    carried = lessee.carried(lease)
+    place = f"{carried['lease']}/0/claim"
+    nonce = "0" * 32
+    assert ask(lessee, carried["urls"], place, token=carried["token"], nonce=nonce).startswith(
+        "403 Node 0 of this lease"
+    )
+    assert ask(lessee, carried["urls"], place, token="x" * 40, nonce=nonce).startswith("403 There is no such lease")
+    assert ask(lessee, carried["urls"], f"{carried['lease']}/2/claim", token=carried["token"], nonce=nonce)[:3] == "403"
+    log = lessee.kept("logs", "service.log").read_text()
+    assert carried["token"] not in log
+    assert not re.search(r"eyJ[A-Za-z0-9_-]{20,}", log)  # no token of HTCondor's
+
+    lessee.typed("annex", "open", "example")
+    site.wait(lambda: lessee.runs_on(stranger), 60)
+    lessee.kills_service()
+    running = lessee.submits("sleep 2; hostname", annex)
+    assert lessee.done(running)["ExitCode"] == 0
+    lessee.starts_service()
+
+    site.wait(lambda: age(lessee, "example") > TOKENS)  # what it came with is worthless by now
+    lessee.typed("annex", "setup", "--stop")
+    lessee.typed("annex", "setup")
+    assert lessee.done(lessee.submits("hostname", annex))["ExitCode"] == 0
+
+    lessee.typed("annex", "shutdown", "example")
+    site.wait(lambda: lessee.idles(stranger))
+    lessee.forgets(stranger)
+    assert lessee.ends("example")["why"] == "researcher shut it down"
+    site.wait(lambda: left(site, "c1", "c2") == [])
+
+
+def test_leases_end_by_themselves_or_by_the_sites_will_or_because_they_cant_get_through(lessee: Lessee) -> None:
+    site = lessee.site
+    brief = lessee.leases("brief", "--idle", "10m", lifetime="1m")
+    stopped = lessee.leases("stopped", "--idle", "10m")
+    jobs = [lessee.submits("sleep 600", annex) for annex in (brief, stopped)]
+    idle = lessee.leases("idle", "--idle", "6s")
+    longer = lessee.submits("sleep 10", idle)
+    site.wait(lambda: all(map(lessee.runs_on, jobs)), 60)
+    (lease,) = lessee.annex("stopped")["leases"]
+    site.on("ctl", "scancel", f"--name={lease['session']}")
+    site.wait(lambda: lessee.idles(jobs[1]))
+    lessee.ends("stopped")
+    with closed(site, ENDPOINT):
+        lessee.leases("unheard", "--carry", "direct")
+        assert lessee.done(longer)["NumJobStarts"] == 1
+        why = "its nodes could not reach this service: the service can't be reached: https://"
+        assert lessee.ends("unheard")["why"].startswith(why)
+    assert re.fullmatch(r"it was idle for too long \(c\d\)", lessee.ends("idle")["why"])
+    assert re.fullmatch(r"its lifetime was over \(c\d\)", lessee.ends("brief")["why"])
+    assert all(map(lessee.idles, jobs))
+    lessee.forgets(*jobs)
+    collector = lessee.condor("condor_config_val", "COLLECTOR_HOST").strip()
+    with closed(site, int(collector.rpartition(":")[2])):
+        lessee.leases("unmet", "--carry", "direct")
+        assert f"the access point at {collector} can't be reached" in lessee.ends("unmet")["why"]
+    site.wait(lambda: left(site, "c1", "c2", "c3") == [])
+
+
+@pytest.fixture
+def bare_node(lessee: Lessee) -> Iterator[str]:
+    """A node without HTCondor, and a release of it that is served to the service."""
+    site = lessee.site
+    site.on("ap", "sh", "-ec", PACK)
+    site.on("researcher@ap", "sh", "-c", SERVE)
+    with (Path(site.facts["ap_home"]) / "release.tar").open("rb") as file:
+        checksum = hashlib.file_digest(file, "sha256").hexdigest()
+    site.on("c4", "mv", MASTER, f"{MASTER}.away")
+    lessee.typed("down")
+    lessee.settles('renew = "1s"', 'release = "http://127.0.0.1:8000/release.tar"', f'release_sha256 = "{checksum}"')
+    lessee.starts_service()
+    yield checksum
+    site.on("c4", "mv", f"{MASTER}.away", MASTER)
+
+
+def test_a_node_without_htcondor_is_sent_one_which_its_system_keeps(lessee: Lessee, bare_node: str) -> None:
+    site = lessee.site
+    alive = site.on("researcher@c4", "sh", "-c", DEAD).strip()
+    annex = lessee.leases("bare", "--gpus", "2", "--wait", queue="gpu")
+    (slot,) = lessee.slots(annex)
+    assert slot["GPUs"] == 2
+    assert lessee.done(lessee.submits("hostname; env", annex, request_gpus="1"))["ExitCode"] == 0
+    assert site.on("c4", "sh", "-c", "ls -d /tmp/sublet-pilot.dead /tmp/sublet-pilot.alive || :") == (
+        "/tmp/sublet-pilot.alive\n"
+    )
+    site.on("c4", "kill", alive)
+    site.on("c4", "rm", "-r", "/tmp/sublet-pilot.alive")
+    kept = Path(site.facts["home"]) / f"researcher/.sublet/kept/sha256-{bare_node}/content"
+    site.wait(kept.exists)
+    lessee.typed("annex", "shutdown", "bare")
+    assert lessee.ends("bare")["why"] == "researcher shut it down"
+
+    lessee.leases("again", "--wait", queue="shared")
+    lessee.typed("annex", "shutdown", "again")
+    sent = [event for event in events(lessee) if event["event"] == "release.sent"]
+    assert len(sent) == 1
+    assert [line for line in left(site, "c4") if "/.sublet" not in line] == []
+
+
+def events(lessee: Lessee) -> list[dict[str, str]]:
+    """What the service has logged."""
+    lines = lessee.kept("logs", "service.log").read_text().splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")]
