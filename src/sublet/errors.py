@@ -401,3 +401,32 @@ class NotYet(SubletError):
     hint = "It is being brought: ask again in a moment."
     status = 503
     exit_code = 3
+
+
+class BadJobSet(SubletError):
+    """{file} can't be read as a job set: {why}."""
+
+    hint = "A job set has a name, one iterator and jobs, as `htcondor jobset submit` reads them."
+    status = 400
+    exit_code = 2
+
+
+class NotAtAccessPoint(SubletError):
+    """Jobs are submitted on the machine where their access point is, not by way of a service elsewhere."""
+
+    hint = "Type it there, without SUBLET_URL."
+    status = 409
+
+
+class SubmitFailed(SubletError):
+    """{program} ended with code {code}; what it said is above."""
+
+    hint = "Nothing else was changed."
+    status = 409
+
+
+class NotMarkable(SubletError):
+    """{jobs} can't be changed: {why}"""
+
+    hint = "`sublet job list` shows your jobs and the annexes that they name."
+    status = 409

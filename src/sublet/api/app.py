@@ -14,9 +14,11 @@ from sublet.api import (
     annexes,
     broker,
     calendar,
+    dags,
     described,
     events,
     health,
+    jobs,
     logs,
     offersets,
     platforms,
@@ -43,7 +45,7 @@ Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise
 
 NOUNS = (
     *(offersets, sessions, logs, results, events, platforms, systems, calendar),
-    *(annexes, templates, access_point, tokens, health),
+    *(annexes, templates, jobs, dags, access_point, tokens, health),
 )
 
 

@@ -38,6 +38,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Annexes": {
         "annex": ("annexes", "Lease nodes of clusters under a name, for HTCondor jobs."),
+        "job": ("jobs", "Submit HTCondor jobs for an annex, move them, and say why they wait."),
+        "dag": ("dags", "Submit DAGs of HTCondor jobs for an annex."),
     },
     "Service": {
         "up": ("service", "Start your own service in the background."),

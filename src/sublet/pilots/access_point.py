@@ -6,6 +6,7 @@ pilots gather at a collector of the person's own, so that no administrator has t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -88,7 +89,8 @@ async def find_access_point(home: Path, wanted: Wanted, host: str = "") -> Acces
     address = _address(own, wanted, host)
     lease = wanted.lease or usual_lease()
     found = None
-    if wanted.use != "own" and not (wanted.use == "any" and own.has_jobs()):
+    ours = os.environ.get("CONDOR_CONFIG") == own.tools.configuration  # who uses HTCondor's tools may have set that
+    if wanted.use != "own" and not ours and not (wanted.use == "any" and own.has_jobs()):
         make_private(own.directory)
         found = await find_machine_schedd(Tools(release), own.directory)
     if wanted.use == "machine" and not isinstance(found, Schedd):

@@ -77,6 +77,7 @@ def daemons_configuration(ground: Ground, release: Release) -> str:
         "JOB_DEFAULT_LEASE_DURATION": str(int(ground.lease.total_seconds())),
         "SCHEDD_INTERVAL": "5",
         "SCHEDD_MIN_INTERVAL": "1",
+        "USE_JOBSETS": "True",
         # Without this a shadow that has not yet reaped its file transfer lets every job with input wait for 5 s.
         "GUIDANCE_KEEP_CALM_AND": "True",
         "MAX_DEFAULT_LOG": "10 Mb",

@@ -23,6 +23,7 @@ SLOT = (
     *(SLOT_LEASE, SLOT_NODE, "Machine", "SlotType", "State", "Cpus", "TotalSlotCpus", "TotalSlotMemory"),
     *("TotalSlotGPUs", "TotalGPUs", "LastHeardFrom", "UpdateInterval"),
 )
+VANILLA = "JobUniverse == 5"  # containers too; what manages a DAG runs at the access point
 OVER = {REMOVED, COMPLETED}
 ACTIVE = {RUNNING, SENDING, SUSPENDED}
 USUAL = 1  # seconds between two updates, where a slot doesn't say: what pilots are told
@@ -35,7 +36,7 @@ def to_occupancy(tools: Tools) -> Command[list[Slots]]:
 
 def to_jobs(tools: Tools) -> Command[dict[str, Jobs]]:
     """The jobs that name an annex, by its id."""
-    return reread(to_queue(tools, f"{JOB_TARGET} =!= undefined", (JOB_TARGET, "JobStatus")), read_jobs)
+    return reread(to_queue(tools, f"{VANILLA} && {JOB_TARGET} =!= undefined", (JOB_TARGET, "JobStatus")), read_jobs)
 
 
 def reread(command: Command[A], reader: Callable[[A], B]) -> Command[B]:

@@ -78,7 +78,7 @@ class OwnAccessPoint:
                 why="an access point of one's own is not run as root",
                 hint="Use Sublet as an ordinary user, or set up HTCondor for the whole machine.",
             )
-        for place in ("", *PLACES.values(), "tools", "tools/tokens.d"):
+        for place in ("", *PLACES.values(), "tools", "tools/tokens.d", "tools/log"):
             make_private(self.directory / place)
         for name in (POOL, PILOTS):
             keep_first(self.directory / "passwords.d" / name, new_key())

@@ -19,7 +19,8 @@ from sublet.kinds.registry import survey_kinds
 from sublet.movers.registry import survey_movers
 from sublet.platforms.port import Platform
 from sublet.service import metrics
-from sublet.service.annex_platforms import AnnexPlatforms, keep
+from sublet.service.annex_platforms import keep
+from sublet.service.dags import Dags
 from sublet.service.desk import log, utc_now
 from sublet.service.reconcile import Loop
 from sublet.service.sweeping import Sweeper
@@ -34,7 +35,7 @@ OWN_LOGIN = (
 
 
 @dataclass
-class Service(AnnexPlatforms):
+class Service(Dags):
     """Ask, accept, run, look: what the HTTP interface and the pages call."""
 
     _own: dict[str, set[str]] = field(default_factory=dict)  # "system" or "annex" → the platforms that are such

@@ -25,6 +25,7 @@ from sublet.wire.v1.annexes import (
 )
 from sublet.wire.v1.events import EventPage, EventView
 from sublet.wire.v1.health import HealthView
+from sublet.wire.v1.jobs import DagList, DagView, JobExplanation, JobList, JobView, MarkAsk, SubmittingView
 from sublet.wire.v1.moves import Explanation, ExtendAsk, PauseView
 from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
 from sublet.wire.v1.people import TokenAsk, TokenList, TokenView, WhoView
@@ -55,6 +56,8 @@ __all__ = [
     "CheckView",
     "ConnectorView",
     "CostView",
+    "DagList",
+    "DagView",
     "DetailsView",
     "DifferenceView",
     "EndView",
@@ -64,12 +67,16 @@ __all__ = [
     "ExtendAsk",
     "GuestAsk",
     "HealthView",
+    "JobExplanation",
+    "JobList",
+    "JobView",
     "JobsView",
     "LaneView",
     "LeaseAsk",
     "LeaseView",
     "LiveNodeView",
     "LiveQueueView",
+    "MarkAsk",
     "NodeStateView",
     "NodeView",
     "OfferSetView",
@@ -90,6 +97,7 @@ __all__ = [
     "SessionView",
     "SetUpAsk",
     "ShutdownAsk",
+    "SubmittingView",
     "SweptView",
     "TemplateList",
     "TemplateView",

@@ -1,0 +1,21 @@
+"""From HTCondor jobs to what a person sees of them under /v1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from sublet.core.dags import QueuedDag
+from sublet.core.jobs import QueuedJob
+from sublet.wire.v1.jobs import DagView, JobView
+
+
+def job_view(job: QueuedJob, names: Mapping[str, str]) -> JobView:
+    """A job; the annex that it names is called as its owner calls it."""
+    return JobView(**{**asdict(job), "annex": names.get(job.annex, job.annex)})
+
+
+def dag_view(dag: QueuedDag, names: Mapping[str, str]) -> DagView:
+    """A DAG; the annex that its nodes name is called as its owner calls it."""
+    values = {**asdict(dag), "annex": names.get(dag.annex, dag.annex), "only_provisioner": dag.only_provisioner}
+    return DagView(**values)

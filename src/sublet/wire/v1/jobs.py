@@ -1,0 +1,97 @@
+"""HTCondor jobs at the access point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobView:
+    """One job."""
+
+    id: str  # 12.0
+    state: str  # idle, running, held, ending, suspended, completed, removed
+    name: str
+    annex: str = ""  # the name of the annex that it names; its id, if that is not the asker's
+    node: str = ""
+    submitted: datetime | None = None
+    since: datetime | None = None  # when its state began
+    cores: int | None = None
+    memory: int | None = None
+    disk: int | None = None
+    gpus: int | None = None
+    time: timedelta | None = None  # for how long it may run
+    why: str = ""  # why it is held, or was removed
+    code: int | None = None
+    session: str = ""
+    guest: str = ""  # for whom it runs, if not for the annex's owner
+    jobset: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobList:
+    """Jobs, by id."""
+
+    items: tuple[JobView, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobExplanation:
+    """Why a job is where it is."""
+
+    job: JobView
+    sentences: tuple[str, ...]
+    hint: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkAsk:
+    """Names jobs, and what is to become of them."""
+
+    jobs: tuple[str, ...]  # 12 (all of a cluster), 12.0
+    annex: str = ""  # not for unmark
+    now: bool = False  # take those that run elsewhere off their nodes
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmittingView:
+    """With what HTCondor's own tools submit for an annex, on the machine of its access point."""
+
+    annex: str
+    id: str
+    leased: bool  # whether it has nodes, or waits for some
+    environment: Mapping[str, str]
+    programs: Mapping[str, str]  # name → where it is
+
+
+@dataclass(frozen=True, kw_only=True)
+class DagView:
+    """A DAG of jobs, and how far it is."""
+
+    id: str  # the cluster of its manager
+    name: str
+    state: str
+    annex: str = ""  # the name of the annex that its nodes name; its id, if that is not the asker's
+    parent: str = ""  # the DAG that it is a part of
+    submitted: datetime | None = None
+    total: int = 0  # nodes
+    done: int = 0
+    prerun: int = 0
+    queued: int = 0
+    postrun: int = 0
+    ready: int = 0
+    unready: int = 0
+    failed: int = 0
+    futile: int = 0  # those that can't run because others failed
+    why: str = ""
+    code: int | None = None
+    only_provisioner: bool = False  # whether nothing is left to do but to end its provisioner
+
+
+@dataclass(frozen=True, kw_only=True)
+class DagList:
+    """DAGs, by id."""
+
+    items: tuple[DagView, ...]

@@ -1,0 +1,232 @@
+"""HTCondor jobs on a real annex: submitted, marked, moved, explained; job sets and DAGs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.access_points import Person
+
+SMALL = "request_memory = 16M\nrequest_disk = 1M\nshould_transfer_files = yes\ntransfer_executable = false\n"
+SWEEP = f"""executable = /bin/sh
+arguments = "-c 'echo $(n) $(word) $HELLO'"
+getenv = HELLO
+output = sweep.$(n).out
+{SMALL}
+queue n,word from (
+1 one
+2 two words
+)
+"""
+PLAIN = f"executable = /bin/hostname\noutput = plain.$(Cluster).out\n{SMALL}queue\n"
+SLEEP = f"executable = /bin/sleep\narguments = 600\n{SMALL}queue\n"
+SET = f"""name = MySet
+iterator = table file,foo {{
+  in put.txt,0   # the first
+  b.txt,1
+}}
+job x=foo other.sub
+job {{
+  executable = /bin/echo
+  arguments = inline $(file) $(foo)
+  output = inline.$(foo).out
+  {SMALL}
+}}
+"""
+OTHER = f"executable = /bin/echo\narguments = other $(x) $(file)\noutput = other.$(x).out\n{SMALL}queue 7\n"
+NODE = f"executable = /bin/hostname\noutput = $(JOB).out\n{SMALL}queue\n"
+INLINE = f"executable = /bin/hostname\noutput = B.out\n{SMALL}"
+DAG = f"JOB A node.sub\nJOB B {{\n{INLINE}}}\nSUBDAG EXTERNAL C inner.dag\nSPLICE D splice.dag\nPARENT A CHILD B C D\n"
+NAME = "runner"
+
+
+class Worker:
+    """Someone who works in a directory of their own at `ap`."""
+
+    def __init__(self, person: Person) -> None:
+        self.person, self.place = person, person.file("work")
+        person.did("mkdir", "-p", "work")
+        self.configuration = f"/home/{person.user}/{person.home}/ap/tools.conf"
+
+    def has(self, name: str, text: str) -> str:
+        """Write a file there."""
+        (self.place / name).write_text(text)
+        return name
+
+    def runs(self, *words: str, **more: str) -> str:
+        """What a program prints there that has to succeed."""
+        return self.person.did("env", "-C", "work", *words, **more)
+
+    def types(self, *words: str, **more: str) -> str:
+        """What a command line of Sublet prints there."""
+        return self.runs("sublet", *words, **more)
+
+    def submits(self, name: str, annex: str = NAME, *own: str, **more: str) -> str:
+        """Submit a file for an annex; its cluster."""
+        said = self.types("job", "submit", name, "--annex", annex, "--json", *(("--", *own) if own else ()), **more)
+        return str(json.loads(said)["clusters"][0])
+
+    def condor(self, *words: str) -> str:
+        """What one of HTCondor's own tools prints there."""
+        return self.runs(*words, CONDOR_CONFIG=self.configuration)
+
+    def explained(self, job: str) -> str:
+        """Why a job is where it is."""
+        return self.types("job", "explain", job)
+
+    def waits_for(self, job: str, word: str = "completed") -> None:
+        """Wait until a job has come to this."""
+        self.person.site.wait(lambda: f"is {word}." in self.explained(job), 60)
+
+    def ran_on(self, job: str) -> str:
+        """The annex on whose slot a job ran, by what the access point remembers."""
+        return self.condor("condor_history", job, "-limit", "1", "-af", "LastRemoteHost").strip()
+
+
+@pytest.fixture(scope="module")
+def worker(person: Person) -> Iterator[Worker]:
+    """Someone with an annex that is up."""
+    details = ("--nodes", "1", "--cores", "2", "--memory", "1GiB", "--lifetime", "20m", "--idle", "20m")
+    person.typed("annex", "create", NAME, "--system", person.site.name, *details, "--yes", "--wait")
+    yield Worker(person)
+    person.types("annex", "shutdown", NAME)
+
+
+def test_jobs_go_where_they_are_sent_marked_and_moved(worker: Worker) -> None:
+    sweep = worker.submits(worker.has("sweep.sub", SWEEP), HELLO="hello")
+    plain = worker.condor("condor_submit", "-terse", worker.has("plain.sub", PLAIN)).partition(".")[0]
+    later = worker.submits("plain.sub", "later", "-batch-name", "for later")
+    greedy = worker.submits("plain.sub", NAME, "request_cpus=64")
+    picky = worker.submits(worker.has("picky.sub", f"requirements = TARGET.Colour =?= 5\n{PLAIN}"))
+    worker.waits_for(f"{sweep}.1")
+    worker.waits_for(f"{sweep}.0")
+    said = [(worker.place / f"sweep.{n}.out").read_text() for n in (1, 2)]
+    assert said == ["1 one hello\n", "2 two words hello\n"]
+    assert "names no annex" in worker.explained(plain)
+    assert "later has no nodes" in worker.explained(later)
+    assert "64 cores; no node of runner has more" in worker.explained(greedy)
+    assert "requires: TARGET.Colour is 5" in worker.explained(picky)
+    listed = {job["id"]: job for job in json.loads(worker.types("job", "list", "--json"))["items"]}
+    assert {listed[f"{id}.0"]["annex"] for id in (greedy, picky)} == {NAME}
+    assert (listed[f"{later}.0"]["annex"], listed[f"{later}.0"]["name"]) == ("later", "for later")
+    assert (listed[f"{plain}.0"]["annex"], listed[f"{plain}.0"]["state"]) == ("", "idle")
+    wrong = worker.person.types("job", "mark", later, "--annex", NAME)
+    assert wrong.returncode == 1
+    assert "sublet job move" in wrong.stderr
+    worker.types("job", "mark", plain, "--annex", NAME)
+    worker.types("job", "move", f"{later}.0", "--annex", NAME)
+    worker.types("job", "unmark", greedy, picky)
+    for job in (plain, later):
+        worker.waits_for(job)
+    assert "names no annex" in worker.explained(greedy)
+    kept = json.loads(worker.condor("condor_history", plain, "-limit", "1", "-json"))[0]
+    assert "SubletTarget" in kept["Requirements"]
+    assert kept["JobLeaseDuration"] == 120
+    worker.condor("condor_rm", greedy, picky)
+
+
+def test_a_job_that_runs_is_moved_at_once_if_that_is_said(worker: Worker) -> None:
+    job = worker.submits(worker.has("sleep.sub", SLEEP))
+    worker.waits_for(job, "running")
+    worker.submits("sleep.sub", "elsewhere")
+    worker.types("job", "move", job, "--annex", "elsewhere")
+    assert "It runs on" in worker.explained(job)
+    worker.types("job", "unmark", job, "--now")
+    worker.waits_for(job, "idle")
+    worker.condor("condor_rm", "-all")
+
+
+def test_only_the_owner_has_jobs(worker: Worker) -> None:
+    person = worker.person
+    other = person.does("sublet", "job", "submit", "work/plain.sub", "--annex", NAME, SUBLET_URL="http://127.0.0.1:9")
+    assert other.returncode == 1
+    assert "where their access point is" in other.stderr
+    assert "can't be read" in person.types("job", "submit", "nothing.sub", "--annex", NAME).stderr
+    worker.has("bad.sub", "this is nothing\n")
+    bad = person.does("env", "-C", "work", "sublet", "job", "submit", "bad.sub", "--annex", NAME)
+    assert bad.returncode == 1
+    assert "condor_submit ended with code 1" in bad.stderr
+    assert "There is no job 99999" in person.types("job", "mark", "99999", "--annex", NAME).stderr
+
+
+def test_a_job_set_is_one_cluster_for_each_of_its_jobs(worker: Worker) -> None:
+    worker.has("other.sub", OTHER)
+    made = json.loads(worker.types("job", "submit", worker.has("my.set", SET), "--annex", NAME, "--json"))
+    assert (made["jobset"], made["jobs"], len(made["clusters"])) == ("MySet", 4, 2)
+    for cluster in made["clusters"]:
+        for number in (0, 1):
+            worker.waits_for(f"{cluster}.{number}")
+    said = [(worker.place / f"{name}.{foo}.out").read_text() for name in ("other", "inline") for foo in (0, 1)]
+    assert said == ["other 0 in put.txt\n", "other 1 b.txt\n", "inline in put.txt 0\n", "inline b.txt 1\n"]
+    kept = worker.condor("condor_history", "-constraint", 'JobSetName == "MySet"', "-af", "LastRemoteHost")
+    assert len(kept.split()) == 4
+    assert all(host.endswith("@annex") for host in kept.split())
+    worker.has("half.set", SET.replace("/bin/echo", "/bin/echo\nnonsense"))
+    half = worker.person.does("env", "-C", "work", "sublet", "job", "submit", "half.set", "--annex", NAME)
+    assert half.returncode == 1
+    left = worker.condor("condor_q", "-constraint", 'JobSetName == "MySet" && JobStatus != 3', "-af", "ClusterId")
+    assert not left.split()
+
+
+def test_every_node_splice_and_sub_dag_of_a_dag_goes_to_the_annex(worker: Worker) -> None:
+    worker.has("node.sub", NODE)
+    worker.has("inner.dag", "JOB X node.sub\n")
+    worker.has("splice.dag", "JOB Y node.sub\n")
+    made = worker.types(
+        *("dag", "submit", worker.has("main.dag", DAG), "--annex", NAME, "--json"),
+        _CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL="1",
+    )
+    cluster = json.loads(made)["cluster"]
+    shown = json.loads(worker.types("dag", "list", "--json"))["items"]
+    assert [(one["id"], one["annex"]) for one in shown] == [(str(cluster), NAME)]
+    done = worker.place / "main.dag.metrics"
+    worker.person.site.wait(done.exists, 90)
+    assert json.loads(done.read_text())["exitcode"] == 0
+    hosts = worker.condor("condor_history", "-constraint", "DAGNodeName =!= undefined", "-af", "LastRemoteHost")
+    ran = [host for host in hosts.split() if host != "undefined"]
+    assert [host.endswith("@annex") for host in ran] == [True] * 4, hosts
+    assert all((worker.place / f"{name}.out").exists() for name in ("A", "B", "X", "D+Y"))
+
+
+def test_a_provisioner_leases_nodes_for_a_dag_and_gives_them_back(worker: Worker) -> None:
+    person, often = worker.person, {"_CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL": "1"}
+    details = ("--system", person.site.name, "--nodes", "1", "--cores", "1", "--memory", "512MiB", "--lifetime", "10m")
+    worker.has("node.sub", NODE)
+    worker.has("lease.sub", worker.types("dag", "provisioner", "ondemand", *details))
+    worker.has("leased.dag", "PROVISIONER lease lease.sub\nJOB L node.sub\n")
+    worker.types("dag", "submit", "leased.dag", "--annex", "ondemand", **often)
+    done = worker.place / "leased.dag.metrics"
+    person.site.wait(done.exists, 90)
+    assert json.loads(done.read_text())["exitcode"] == 0
+    said = (worker.place / "ondemand.provisioner.err").read_text()
+    assert [line for line in said.splitlines() if "ondemand#1" in line] == [
+        "ondemand#1 is asked for.",
+        "ondemand#1 is up.",
+        "ondemand#1 is given back.",
+    ]
+    person.site.wait(lambda: json.loads(worker.types("annex", "status", "ondemand", "--json"))["leases"] == [], 30)
+
+
+def test_a_provisioner_that_is_removed_gives_back_its_lease_and_one_without_a_login_fails_its_dag(
+    worker: Worker,
+) -> None:
+    person, often = worker.person, {"_CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL": "1"}
+    details = ("--system", person.site.name, "--nodes", "1", "--cores", "1", "--memory", "512MiB", "--lifetime", "10m")
+    worker.has("sleep.sub", SLEEP)
+    worker.has("lease.sub", worker.types("dag", "provisioner", "taken", *details))
+    worker.has("long.dag", "PROVISIONER lease lease.sub\nJOB S sleep.sub\n")
+    made = json.loads(worker.types("dag", "submit", "long.dag", "--annex", "taken", "--json", **often))
+    id = str(made["cluster"])
+    person.site.wait(lambda: "2 queued" in worker.types("dag", "status", id), 60)
+    worker.types("dag", "remove", id)
+    person.site.wait(lambda: json.loads(worker.types("annex", "status", "taken", "--json"))["leases"] == [], 60)
+    person.typed("system", "logout", person.site.name)
+    worker.has("outside.dag", "PROVISIONER lease lease.sub\nJOB S sleep.sub\n")
+    worker.types("dag", "submit", "outside.dag", "--annex", "taken", **often)
+    said = worker.place / "taken.provisioner.err"
+    person.site.wait(lambda: said.exists() and "sublet system login" in said.read_text(), 60)
+    done = worker.place / "outside.dag.metrics"
+    person.site.wait(lambda: done.exists() and json.loads(done.read_text())["exitcode"] == 1, 60)
+    assert person.signs_in() == 0

@@ -1,0 +1,85 @@
+"""Why a job that waits does not run, and what is changed in jobs that are marked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sublet.core.annex import TARGETED, Annex, Details, Lease
+from sublet.core.jobs import Looked, NodeRoom, QueuedJob, explain
+from sublet.core.lease_state import AnnexState, LeaseState
+from sublet.pilots.queue import constraint_of, read_jobs, read_requirements, read_unmet, without_clause
+from sublet.pilots.submitting import environment_for
+from sublet.reach.port import Outcome
+
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+GIB = 1 << 30
+JOB = QueuedJob("12.0", "idle", "sweep", annex="a", cores=2, memory=GIB, disk=GIB)
+NODE = NodeRoom(8, 8, 4 * GIB, 4 * GIB, 9 * GIB, 9 * GIB, 0, 0, ends=NOW + timedelta(hours=1))
+ANNEX = Annex("a", "ann", "example", NOW)
+UP = AnnexState(ANNEX, (LeaseState(Lease("l", "a", 1, Details(), NOW), "up"),))
+QUEUED = AnnexState(ANNEX, (LeaseState(Lease("l", "a", 1, Details(), NOW), "queued", "Resources"),))
+
+
+@pytest.mark.parametrize(
+    ("job", "looked", "why"),
+    [
+        (replace(JOB, annex=""), Looked(None), "It names no annex, and none is open"),
+        (replace(JOB, annex=""), Looked(None, ["wide"]), "open to all your jobs: wide"),
+        (JOB, Looked(None), "not yours, or is no more"),
+        (JOB, Looked(replace(UP, leases=())), "example has no nodes"),
+        (JOB, Looked(QUEUED), "example#1 is queued: Resources."),
+        (JOB, Looked(replace(UP, trouble="it is away")), "can't be told: it is away"),
+        (replace(JOB, cores=9), Looked(UP, nodes=[NODE]), "9 cores; no node of example has more than 8 cores"),
+        (replace(JOB, memory=5 * GIB), Looked(UP, nodes=[NODE]), "5GiB of memory; no node"),
+        (replace(JOB, gpus=1), Looked(UP, nodes=[NODE]), "1 gpus; no node"),
+        (
+            replace(JOB, time=timedelta(hours=2)),
+            Looked(UP, nodes=[NODE]),
+            "run for 2h; the last node of example ends in 1h",
+        ),
+        (JOB, Looked(UP, nodes=[NODE], unmet=["TARGET.Foo is 5"]), "requires: TARGET.Foo is 5"),
+        (JOB, Looked(UP, nodes=[replace(NODE, free_cores=1)]), "2 cores; 1 cores are free"),
+        (JOB, Looked(UP, nodes=[NODE]), "it starts within seconds"),
+        (replace(JOB, state="held", why="No space"), Looked(None), "It is held: No space"),
+        (replace(JOB, state="running", node="c1"), Looked(None), "It runs on c1."),
+        (replace(JOB, state="completed", code=3), Looked(None), "exit code 3"),
+    ],
+)
+def test_each_reason_is_said(job: QueuedJob, looked: Looked, why: str) -> None:
+    assert why in " ".join(explain(job, looked, NOW).sentences)
+
+
+def test_what_the_tools_are_told_keeps_what_the_configuration_says() -> None:
+    told = environment_for(
+        "a", "ann@x", timedelta(minutes=2), {"SUBMIT_ATTRS": "Project", "APPEND_REQUIREMENTS": "Good"}
+    )
+    assert told["_CONDOR_SUBMIT_ATTRS"] == "Project SubletTarget SubletSupplier"
+    assert told["_CONDOR_APPEND_REQ_VANILLA"] == f"(Good) && {TARGETED}"
+    assert (told["_CONDOR_SubletTarget"], told["_CONDOR_JOB_DEFAULT_LEASE_DURATION"]) == ('"a"', "120")
+
+
+def test_only_jobs_without_the_clause_get_it() -> None:
+    ads = [
+        {"ClusterId": 1, "ProcId": 0, "Requirements": '/Expr(TARGET.Arch == "X86_64")/'},
+        {"ClusterId": 1, "ProcId": 1, "Requirements": f"/Expr((true) && {TARGETED})/"},
+        {"ClusterId": 2, "ProcId": 0, "Requirements": '/Expr(TARGET.Arch == "X86_64")/'},
+    ]
+    assert without_clause(read_requirements(ads)) == {f'(TARGET.Arch == "X86_64") && {TARGETED}': ["1.0", "2.0"]}
+    assert constraint_of(["1.0", "2.0"]) == "(ClusterId == 1 && ProcId == 0) || (ClusterId == 2 && ProcId == 0)"
+
+
+def test_amounts_that_are_expressions_are_not_taken_for_numbers() -> None:
+    [job] = read_jobs(
+        [{"ClusterId": 1, "ProcId": 0, "JobStatus": 1, "RequestMemory": "/Expr(ImageSize)/", "RequestCpus": 2}]
+    )
+    assert (job.memory, job.cores, job.state) == (None, 2, "idle")
+
+
+def test_conditions_that_match_nothing_are_found_in_the_analysis() -> None:
+    said = (
+        "Step   Matched  Condition\n----- --------- ---------\n[0]           0  TARGET.Foo is 5\n[5]           1  ok\n"
+    )
+    assert read_unmet(Outcome(0, said.encode(), b"")) == ["TARGET.Foo is 5"]
