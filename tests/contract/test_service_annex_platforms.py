@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sublet.core.offer import Offer, Predicted, Shape
 from sublet.service import annex_platforms
-from sublet.service.annex_platforms import read_kept
+from sublet.service.annex_platforms import read_kept, to_make_one
 from sublet.service.service import Service
 from tests.contract.leases import leasing, made
 from tests.contract.services import ME, OTHER, ask
@@ -100,6 +101,24 @@ async def test_a_platform_that_has_the_name_already_keeps_it(tmp_path: Path) -> 
         assert service.platforms_by_name[NAME] is service.platforms_by_name["cluster"]
         assert service.broken[f"annex {NAME}"] == f"Another platform is called {NAME}."
         del service.platforms_by_name[NAME]
+
+
+async def test_who_has_a_system_and_no_annex_is_told_when_one_would_start(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        (note,) = service.could_lease(await ask(service, time="2h"))
+        assert note.startswith("An annex of 1 node on cluster would start about ")
+        assert note.endswith(
+            " (no track record yet): sublet annex create NAME --system cluster --queue played --lifetime 2h"
+        )
+    now = datetime(2026, 11, 16, 12, tzinfo=UTC)
+    start = now + timedelta(minutes=125)
+    sure = Predicted(start - timedelta(minutes=15), start, start + timedelta(minutes=25), samples=20)
+    hour = timedelta(hours=1)
+    offer = Offer("expanse", "sh", start, start, hour, (), Shape(1, 1), terms=sure, queue="compute", count=2)
+    assert to_make_one(offer, now) == (
+        "An annex of 2 nodes on expanse would start about 14:05 UTC ± 20 min:"
+        " sublet annex create NAME --system expanse --queue compute --nodes 2 --lifetime 1h"
+    )
 
 
 def test_a_broken_file_of_settings_is_no_platform(tmp_path: Path) -> None:

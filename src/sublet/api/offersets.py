@@ -21,7 +21,8 @@ async def ask(request: Request) -> Response:
     service = service_of(request)
     asked = await service.read(await read_body(request), request.headers.get("content-type", ""), person)
     found = await service.ask(person, asked, key=request.headers.get("idempotency-key"))
-    response = json_response(offerset_view(found, base_of(request), asked.notes), 201)
+    notes = (*asked.notes, *service.could_lease(found))
+    response = json_response(offerset_view(found, base_of(request), notes), 201)
     response.headers["location"] = f"{base_of(request)}/v1/offersets/{found.id}"
     return response
 
@@ -29,5 +30,6 @@ async def ask(request: Request) -> Response:
 @router.get("/{id}", response_model=OfferSetView, responses=described.problems(401, 403, 404))
 async def offerset(request: Request, id: str) -> Response:
     """An offer set, with its offers as they are now."""
-    found = await service_of(request).offerset(id, await person_of(request))
-    return json_response(offerset_view(found, base_of(request)))
+    service = service_of(request)
+    found = await service.offerset(id, await person_of(request))
+    return json_response(offerset_view(found, base_of(request), service.could_lease(found)))

@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
@@ -57,6 +58,7 @@ T = TypeVar("T")
 CUT_OFF = 75  # a try to submit that nobody knows the end of
 UNREACHED = "what listens on a node can't be reached from here"
 AT_ONCE = 200  # sessions in one command
+LATELY = 20.0  # seconds that a look at the slots is good for, to say why something waits
 STALE = 60.0  # seconds without an event after which the queue is asked whether it still has a job
 
 
@@ -150,8 +152,14 @@ class HTCondor(Platform):
         view = await self._look()
         return offering.survey_of(view, self.title or self.name)
 
-    async def _look(self) -> offering.View:
-        if self._view is None or time.monotonic() - self._viewed > self.fresh.total_seconds():
+    @property
+    def _called(self) -> str:
+        return f"the annex {self.title}" if self.title else self.name
+
+    async def _look(self, good_for: float | None = None) -> offering.View:
+        """The slots and jobs, as they were at most so many seconds ago."""
+        most = self.fresh.total_seconds() if good_for is None else good_for
+        if self._view is None or time.monotonic() - self._viewed > most:
             slots = await self._run(offering.to_see(self.tools(self.gathering), self.annex))
             jobs = await self._run(offering.to_see_jobs(self.tools(), self.annex))
             self._view, self._viewed = offering.View(datetime.now(UTC), tuple(slots), tuple(jobs)), time.monotonic()
@@ -233,7 +241,19 @@ class HTCondor(Platform):
         stale = [id for id, state in states.items() if state and state.state is not State.ENDED and self._stale(id)]
         for id in (*doubtful, *stale):
             states[id] = await self._settle(self._session(id))
-        return {id: state or JobState(State.UNKNOWN) for id, state in states.items()}
+        known = {id: state or JobState(State.UNKNOWN) for id, state in states.items()}
+        return await self._with_nodes(known)
+
+    async def _with_nodes(self, states: Mapping[str, JobState]) -> Mapping[str, JobState]:
+        """The same; where something waits, and there is no node at all that it could wait for, that is said."""
+        waiting = {id: state for id, state in states.items() if state.state is State.QUEUED}
+        if not waiting or offering.places(await self._look(LATELY)):
+            return states
+        words = f"{self._called} has no node now"
+        return {
+            **states,
+            **{id: replace(state, condition=f"{state.condition}; {words}") for id, state in waiting.items()},
+        }
 
     def _stale(self, id: str) -> bool:
         """Whether it is time to ask the queue if it still has a job, because nothing was heard of it for a while."""

@@ -12,7 +12,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from sublet.core.amounts import duration_text
 from sublet.core.annex import Annex
+from sublet.core.estimate import ENOUGH
+from sublet.core.offer import Offer, Predicted, Terms
+from sublet.core.session import OfferSet
 from sublet.pilots.access_point import AccessPoint
 from sublet.service.access_points import PLACE
 from sublet.service.lease_watch import LeaseWatch
@@ -43,6 +47,18 @@ class AnnexPlatforms(LeaseWatch):
         self._annexes = found
         return found
 
+    def could_lease(self, found: OfferSet) -> tuple[str, ...]:
+        """What an annex would be for something that is offered on a system, and on no annex yet; in words."""
+        offers = [session.offer for session in found.offers]
+        waiting = [offer for offer in offers if self._has_queues(offer.platform) and not offer.interactive]
+        if self.settings.mode != "personal" or not waiting or any(offer.platform in self._annexes for offer in offers):
+            return ()
+        return (to_make_one(min(waiting, key=lambda offer: offer.start), self.now()),)
+
+    def _has_queues(self, platform: str) -> bool:
+        known = self.platforms_by_name.get(platform)
+        return known is not None and known.has_queues
+
     def _settings_of(self, live: Iterable[Annex]) -> Settings:
         """Of those that have leases; and of those that have none any more, but sessions."""
         home, programs = self.settings.home / "platforms", self.settings.home / PLACE
@@ -55,6 +71,25 @@ class AnnexPlatforms(LeaseWatch):
             if name not in found and (values := read_kept(home / name)):
                 found[name] = values | {"live": False}
         return found
+
+
+def to_make_one(offer: Offer, now: datetime) -> str:
+    """When an annex of as many nodes would start: as the session itself would, on that system."""
+    nodes = "1 node" if offer.count == 1 else f"{offer.count} nodes"
+    words = f"--system {offer.platform}" + (f" --queue {offer.queue}" if offer.queue else "")
+    size = f" --nodes {offer.count}" if offer.count > 1 else ""
+    command = f"sublet annex create NAME {words}{size} --lifetime {duration_text(offer.duration)}"
+    return f"An annex of {nodes} on {offer.platform} would start {_about(offer.terms, offer.start, now)}: {command}"
+
+
+def _about(terms: Terms, start: datetime, now: datetime) -> str:
+    """A predicted start, and how sure it is."""
+    day = "" if start.date() == now.date() else f"{start:%Y-%m-%d} "
+    about = f"about {day}{start:%H:%M} UTC"
+    if not isinstance(terms, Predicted) or terms.samples < ENOUGH:
+        return f"{about} (no track record yet)"
+    half = max(1, round((terms.p90 - terms.p10) / timedelta(minutes=2)))
+    return f"{about} ± {half} min"
 
 
 def _leased(tx: Tx) -> list[Annex]:
