@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,7 +79,14 @@ def matches(shown: list[str], said: str) -> bool:
     return re.fullmatch(pattern, tidy) is not None
 
 
-def run_guide(guide: Path, directory: Path, environment: dict[str, str]) -> list[str]:
+def here(command: str) -> list[str]:
+    """The words that type a command on this machine."""
+    return ["bash", "-c", command]
+
+
+def run_guide(
+    guide: Path, directory: Path, environment: dict[str, str], shell: Callable[[str], list[str]] = here
+) -> list[str]:
     """Type a whole guide into one shell's worth of commands; what differs, each as a paragraph."""
     differences = []
     env = {**os.environ, **environment}
@@ -89,7 +97,7 @@ def run_guide(guide: Path, directory: Path, environment: dict[str, str]) -> list
             target.write_text(part.text)
             continue
         done = subprocess.run(
-            ["bash", "-c", part.command],
+            shell(part.command),
             cwd=directory,
             env=env,
             text=True,

@@ -27,6 +27,19 @@ def test_every_named_test_exists() -> None:
     assert missing == []
 
 
+def test_every_row_of_the_comparison_of_annexes_names_a_test_that_exists() -> None:
+    text = (ROOT / "docs" / "annex-compared.md").read_text()
+    rows = re.findall(r"^\| (?!feature|---)(.*?) \|.*\| (.*?) \|$", text, re.M)
+    missing = []
+    for name, tests in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", tests)
+        there = [f"def {test}(" in (ROOT / path).read_text() for path, test in named if (ROOT / path).exists()]
+        if not named or len(there) < len(named) or not all(there):
+            missing.append(f"{name}: {tests}")
+    assert len(rows) > 20
+    assert missing == []
+
+
 def test_a_row_that_is_done_or_begun_names_its_tests() -> None:
     assert [
         name for name, _, state, _, tests in ROWS if not state.startswith("not yet") and "tests/" not in tests

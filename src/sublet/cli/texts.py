@@ -79,7 +79,8 @@ def counted(number: int, noun: str) -> str:
 def costs(cost: Cost | CostView, project: str = "") -> str:
     """`4 node-hours, 512 core-hours: 512 SU of abc123`."""
     hours = (("node-hour", cost.node_hours), ("core-hour", cost.core_hours), ("GPU-hour", cost.gpu_hours))
-    used = [f"{round_number(amount)} {noun}s" for noun, amount in hours if amount] or ["nothing yet"]
+    used = [f"{round_number(amount)} {noun}{'' if amount == 1 else 's'}" for noun, amount in hours if amount]
+    used = used or ["nothing yet"]
     whose = f" of {project}" if project else ""
     charge = "" if cost.charged is None else f": {round_number(cost.charged)} {cost.coin}{whose}"
     remark = f" ({cost.remark})" if cost.remark else ""
