@@ -18,7 +18,7 @@ from sublet.pilots.access_point import AccessPoint
 from sublet.service.access_points import AccessPointState, Stage
 from sublet.service.annex_status import Heard
 from sublet.service.desk import utc_now
-from sublet.service.leases import Wanted
+from sublet.service.lease_plans import Wanted
 from sublet.service.service import Service
 from sublet.settings import Settings
 from sublet.store.tx import Tx

@@ -16,8 +16,9 @@ from sublet.core.offer import Offer, Shape
 from sublet.core.session import Phase, Session
 from sublet.errors import AnnexInUse, BadRequest, LeaseRefused, NoLease, NotFound, NotPending, PersonalOnly
 from sublet.service.annex_status import Heard, timed
+from sublet.service.lease_plans import Wanted
 from sublet.service.lease_watch import LeaseWatch
-from sublet.service.leases import NOTHING_SENT, Wanted
+from sublet.service.leases import NOTHING_SENT
 from sublet.service.shrinking import GIVEN_BACK
 from tests.contract.leases import CLUSTER, TWO, ended, later, lease_when, leasing, made
 from tests.contract.services import ME, OTHER, in_phase, reach
@@ -129,6 +130,17 @@ async def test_the_only_system_need_not_be_named_and_of_several_one_must_be(tmp_
         assert (await made(service, details=replace(TWO, system="other"))).details.system == "other"
         with pytest.raises(NotFound, match="nowhere"):
             await made(service, "third", details=replace(TWO, system="nowhere"))
+
+
+async def test_a_system_of_the_catalogue_is_planned_for_but_must_be_made_ones_own(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        wanted = Wanted(Details("expanse", "compute", "abc", nodes=2))
+        plan, _ = await service.plan_lease("example", wanted, ME)
+        rows = {row.field: row for row in plan.rows}
+        assert (rows["system"].state, rows["system"].nearest) == ("error", "sublet system add expanse --user NAME")
+        assert (rows["nodes"].state, plan.details.cores, plan.cost.coin) == ("ok", 128, "SU")
+        with pytest.raises(LeaseRefused, match="not yet yours"):
+            await service.lease("example", wanted, ME, more=False)
 
 
 async def test_what_waits_can_be_taken_back_and_what_runs_only_ended(tmp_path: Path) -> None:

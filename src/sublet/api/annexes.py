@@ -12,7 +12,7 @@ from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
 from sublet.core.annex import Annex
 from sublet.service.desk import Person
-from sublet.service.leases import Wanted
+from sublet.service.lease_plans import Wanted
 from sublet.wire.annexes import annex_view, details_of, lease_view, plan_view
 from sublet.wire.shown import event_view
 from sublet.wire.views import (

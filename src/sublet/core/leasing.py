@@ -144,7 +144,8 @@ def _row(field: str, details: Details, lines: Sequence[Line], finding: Finding |
 def _other(finding: Finding) -> Row:
     """What a system wants and no line says: it belongs into what is known of the system."""
     flag = {"jobs": "", "system": "--system"}.get(finding.field, "the system's file")
-    return Row(finding.field, finding.wanted, "", flag, finding.state, finding.limit, finding.message, finding.nearest)
+    nearest = finding.nearest.replace("--constraint ", "constraint: ").replace("--option ", "")
+    return Row(finding.field, finding.wanted, "", flag, finding.state, finding.limit, finding.message, nearest)
 
 
 def _own_checks(rows: Sequence[Row], details: Details, queue: Queue | None) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Leases: plan one, record it, send it; take back what waits, end what runs."""
+"""Leases: record one, send it; take back what waits, end what runs."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from sublet.core.amounts import duration_iso, duration_text
-from sublet.core.annex import Annex, Details, Lease, check_name
+from sublet.core.amounts import duration_iso
+from sublet.core.annex import Annex, Details, Lease
 from sublet.core.lease_state import PENDING
-from sublet.core.leasing import YOU, Plan, Row, Sources, plan, system_of
+from sublet.core.leasing import Plan
 from sublet.core.pilot import MEANING
 from sublet.core.session import OVER, EndKind, OfferSet, Phase, Session
 from sublet.errors import (
     AnnexInUse,
-    BadRequest,
     LeaseRefused,
     LoginNeeded,
     NoLease,
     NotPending,
     SubletError,
 )
-from sublet.pilots.access_point import usual_lease
-from sublet.service.annexes import Annexes, annex_named, whole
+from sublet.service.annexes import annex_named, whole
 from sublet.service.desk import Person, log
 from sublet.service.faults import point
+from sublet.service.lease_plans import LeasePlans, Wanted
 from sublet.store.tx import Tx
 from sublet.wire.ends import end_sentence
 from sublet.wire.kinds import NODE_COMPUTE
@@ -36,76 +35,14 @@ from sublet.wire.kinds import NODE_COMPUTE
 FLAGS = {f"compute.{name}.min": f"--{name}" for name in ("nodes", "cores", "memory", "gpus")} | {
     "schedule.duration": "--lifetime"
 }
-WHOSE = {"own": "your own", "machine": "this machine's", "any": "this machine's, else your own"}
 NOTHING_SENT = "nothing was sent"
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What someone said of a lease, and where the rest is to come from."""
-
-    details: Details
-    template: str = ""
-    like: str = ""  # another annex, or one of its leases: the same details
-
-
 @dataclass
-class Leases(Annexes):
+class Leases(LeasePlans):
     """Make and end leases. A lease is a session of kind pilot, so there is one submit, one poll, one end."""
 
     making: set[str] = field(default_factory=set)  # leases that this process is about to send
-
-    async def plan_lease(self, name: str, wanted: Wanted, person: Person) -> tuple[Plan, int]:
-        """The whole resource request, checked against what is known of its system; and the number it would have."""
-        self.own()
-        check_name(name)
-        sources, number = await self._sources(name, wanted, person)
-        chosen = system_of(sources)
-        if not chosen:
-            chosen = await self._only_system()
-            sources = [*sources, ("it is the only one", Details(system=chosen))]
-        if chosen not in self.platforms_by_name:
-            await self.refresh()
-        self._named(chosen)
-        system = await asyncio.to_thread(self._known, chosen)
-        live = await self.store.read(lambda tx: [lease for lease in tx.leases.live() if lease.details.system == chosen])
-        made = plan(sources, system, today=self.now().date(), jobs=len(live) + 1)
-        return replace(made, rows=(*made.rows, *await self._point_rows())), number
-
-    async def _point_rows(self) -> list[Row]:
-        """What an access point decides: where jobs wait, and for how long they stay with a node that is lost."""
-        state = await self.access_point_state()
-        if state.stage in ("absent", "fetching"):
-            nearest = "sublet annex setup --fetch" if state.url else "sublet annex setup"
-            message = state.failure.message if state.failure else "There is no HTCondor on this machine."
-            return [Row("access point", "none", "", "sublet annex setup", "error", "", message, nearest)]
-        use, lease = self.settings.annex.use, self.settings.annex.job_lease
-        whose, why = (state.kind or use, "what is here") if use == "any" else (use, "settings")
-        length = duration_text(lease or state.lease or usual_lease())
-        return [
-            Row("access point", WHOSE.get(whose, ""), why, "[annex] use"),
-            Row("job lease", length, "settings" if lease else "this sort of machine", "[annex] job_lease"),
-        ]
-
-    async def _sources(self, name: str, wanted: Wanted, person: Person) -> tuple[Sources, int]:
-        """Where details come from, the first word first: you, what it is to be like, the template, the last time."""
-        sources = [(YOU, wanted.details)]
-        if wanted.like:
-            annex, lease = await self.last_lease(wanted.like, person)
-            sources.append((f"{annex.name}#{lease.number}", lease.details))
-        if wanted.template:
-            sources.append((f"template {wanted.template}", (await self.template(wanted.template, person)).details))
-        last, number = await self.store.read(lambda tx: _last(tx, name, person))
-        return [*sources, *last], number
-
-    async def _only_system(self) -> str:
-        """The one system that there is, where none was said."""
-        await self.refresh()
-        names = [name for name, platform in self.platforms_by_name.items() if platform.has_queues]
-        if len(names) != 1:
-            known = ", ".join(names) or "none yet: `sublet system add NAME` makes one yours"
-            raise BadRequest("Nothing says on which system.", hint=f"Say --system NAME; there are: {known}.")
-        return names[0]
 
     async def lease(self, name: str, wanted: Wanted, person: Person, *, more: bool) -> tuple[Annex, Lease, Session]:
         """Record a resource request, then send it. With `more` the annex may have leases already, else it may not."""
@@ -287,16 +224,6 @@ def _sent(tx: Tx, lease: Lease, session: str) -> None:
     if now is None or now.ended:
         raise LeaseRefused(why="it was taken back before it was sent.")
     tx.leases.send(lease.id, session)
-
-
-def _last(tx: Tx, name: str, person: Person) -> tuple[list[tuple[str, Details]], int]:
-    """The details of the last time, of this annex or else of any; and the number that its next lease has."""
-    annex = tx.annexes.named(person.name, name)
-    leases = tx.leases.list(annex.id) if annex else []
-    last = leases[-1] if leases else tx.leases.latest(person.name)
-    number = tx.leases.next_number(annex.id) if annex else 1
-    of = tx.annexes.get(last.annex) if last else None
-    return [(f"last time: {of.name}#{last.number}", last.details)] if last and of else [], number
 
 
 def _refusal(made: Plan) -> LeaseRefused:

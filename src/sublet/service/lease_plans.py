@@ -1,0 +1,110 @@
+"""The whole resource request of a lease, before anything is sent: filled in, and checked."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from sublet.core.amounts import duration_text
+from sublet.core.annex import Details, check_name
+from sublet.core.leasing import YOU, Plan, Row, Sources, plan, system_of
+from sublet.core.system import System
+from sublet.errors import BadRequest
+from sublet.pilots.access_point import usual_lease
+from sublet.service.annexes import Annexes
+from sublet.service.desk import Person
+from sublet.service.systems import directory_of
+from sublet.store.tx import Tx
+from sublet.systems.own import Systems
+
+WHOSE = {"own": "your own", "machine": "this machine's", "any": "this machine's, else your own"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What someone said of a lease, and where the rest is to come from."""
+
+    details: Details
+    template: str = ""
+    like: str = ""  # another annex, or one of its leases: the same details
+
+
+class LeasePlans(Annexes):
+    """What a lease would ask for, and what speaks against it."""
+
+    async def plan_lease(self, name: str, wanted: Wanted, person: Person) -> tuple[Plan, int]:
+        """The whole resource request, checked against what is known of its system; and the number it would have."""
+        self.own()
+        check_name(name)
+        sources, number = await self._sources(name, wanted, person)
+        chosen = system_of(sources)
+        if not chosen:
+            chosen = await self._only_system()
+            sources = [*sources, ("it is the only one", Details(system=chosen))]
+        if chosen not in self.platforms_by_name:
+            await self.refresh()
+        system = await asyncio.to_thread(self._any_system, chosen)
+        live = await self.store.read(lambda tx: [lease for lease in tx.leases.live() if lease.details.system == chosen])
+        made = plan(sources, system, today=self.now().date(), jobs=len(live) + 1)
+        rows = [self._checked_own(row) if row.field == "system" else row for row in made.rows]
+        return replace(made, rows=(*rows, *await self._point_rows())), number
+
+    def _any_system(self, name: str) -> System:
+        """What is known of a system that can be leased on, or could be if it were the person's own."""
+        if name in self.platforms_by_name:
+            return self._known(name)
+        return Systems(str(directory_of(self.settings))).find(name)
+
+    def _checked_own(self, row: Row) -> Row:
+        """The line of the system: it must be one of the person's own."""
+        if row.value in self.platforms_by_name:
+            return row
+        if broken := self.broken.get(f"system {row.value}"):
+            return replace(row, state="error", message=broken)
+        message = f"{row.value} is in the catalogue, but not yet yours."
+        return replace(row, state="error", message=message, nearest=f"sublet system add {row.value} --user NAME")
+
+    async def _point_rows(self) -> list[Row]:
+        """What an access point decides: where jobs wait, and for how long they stay with a node that is lost."""
+        state = await self.access_point_state()
+        if state.stage in ("absent", "fetching"):
+            nearest = "sublet annex setup --fetch" if state.url else "sublet annex setup"
+            message = state.failure.message if state.failure else "There is no HTCondor on this machine."
+            return [Row("access point", "none", "", "sublet annex setup", "error", "", message, nearest)]
+        use, lease = self.settings.annex.use, self.settings.annex.job_lease
+        whose, why = (state.kind or use, "what is here") if use == "any" else (use, "settings")
+        length = duration_text(lease or state.lease or usual_lease())
+        return [
+            Row("access point", WHOSE.get(whose, ""), why, "[annex] use"),
+            Row("job lease", length, "settings" if lease else "this sort of machine", "[annex] job_lease"),
+        ]
+
+    async def _sources(self, name: str, wanted: Wanted, person: Person) -> tuple[Sources, int]:
+        """Where details come from, the first word first: you, what it is to be like, the template, the last time."""
+        sources = [(YOU, wanted.details)]
+        if wanted.like:
+            annex, lease = await self.last_lease(wanted.like, person)
+            sources.append((f"{annex.name}#{lease.number}", lease.details))
+        if wanted.template:
+            sources.append((f"template {wanted.template}", (await self.template(wanted.template, person)).details))
+        last, number = await self.store.read(lambda tx: _last(tx, name, person))
+        return [*sources, *last], number
+
+    async def _only_system(self) -> str:
+        """The one system that there is, where none was said."""
+        await self.refresh()
+        names = [name for name, platform in self.platforms_by_name.items() if platform.has_queues]
+        if len(names) != 1:
+            known = ", ".join(names) or "none yet: `sublet system add NAME` makes one yours"
+            raise BadRequest("Nothing says on which system.", hint=f"Say --system NAME; there are: {known}.")
+        return names[0]
+
+
+def _last(tx: Tx, name: str, person: Person) -> tuple[list[tuple[str, Details]], int]:
+    """The details of the last time, of this annex or else of any; and the number that its next lease has."""
+    annex = tx.annexes.named(person.name, name)
+    leases = tx.leases.list(annex.id) if annex else []
+    last = leases[-1] if leases else tx.leases.latest(person.name)
+    number = tx.leases.next_number(annex.id) if annex else 1
+    of = tx.annexes.get(last.annex) if last else None
+    return [(f"last time: {of.name}#{last.number}", last.details)] if last and of else [], number
