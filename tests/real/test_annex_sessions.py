@@ -119,6 +119,14 @@ def test_what_is_stopped_brings_back_what_it_had(person: Person, annex: str) -> 
     assert session.result("half").text() == "half\n"
 
 
+def test_a_session_outlives_its_access_point(person: Person, annex: str) -> None:
+    session = run(person, run=["sh", "-c", "for x in 1 2 3 4 5 6 7 8; do echo $x; sleep 1; done"])
+    person.site.wait(lambda: "".join(session.logs()) == "1\n2\n", 60)
+    person.did("sh", "-c", "kill -9 $(pgrep -u researcher -x condor_schedd) $(pgrep -u researcher -x condor_shadow)")
+    session.wait(120)
+    assert (session.phase, "".join(session.logs())) == ("COMPLETED", "".join(f"{x}\n" for x in range(1, 9)))
+
+
 def test_a_busy_annex_is_offered_when_what_runs_ends(person: Person, annex: str) -> None:
     ((node,),) = (platform.nodes for platform in person.client().platforms() if platform.name == annex)
     busy = run(person, run=["sleep", "300"], cores=node.cores, time="6m")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sublet.core.job import Job, Mount, Program
 from sublet.core.offer import Shape
 from sublet.errors import PlatformRefused
-from sublet.platforms.shell import inside
+from sublet.platforms.shell import inside, life
 from sublet.platforms.slurm_commands import script
 from sublet.platforms.slurm_job import far, packed, program
 from sublet.platforms.slurm_options import Wish
@@ -42,6 +42,7 @@ def laid_out(place: Path, made: Job, wish: Wish, key: str = "key") -> Path:
         (place / name).mkdir(exist_ok=True)
     (place / "program").write_text(program(made, key, wish, grace=timedelta(seconds=1)))
     (place / "job.sh").write_text(far("job"))
+    (place / "life.sh").write_text(life())
     return place
 
 

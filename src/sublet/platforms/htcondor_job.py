@@ -12,7 +12,7 @@ from importlib.resources import files
 from sublet.core.annex import IN_TIME, JOB_SESSION, JOB_SUPPLIER, JOB_TARGET, JOB_TIME, TARGETED
 from sublet.core.job import Job
 from sublet.pilots.configuration import literal, quoted_string
-from sublet.platforms.shell import function, variable, word
+from sublet.platforms.shell import function, life, variable, word
 
 MIB = 1 << 20
 ONCE = "((MY.NumShadowStarts ?: 0) < MY.SubletTries)"  # given to a node again only when the service says so
@@ -142,4 +142,8 @@ def _line(text: str) -> str:
 def files_of(job: Job, key: str, time: timedelta, grace: timedelta) -> Mapping[str, bytes]:
     """What is written into the session's directory beside the working directory."""
     text = program(job, key, time, grace)
-    return {"job.sh": script("job").encode(), "program": text.encode("utf-8", "surrogateescape")}
+    return {
+        "job.sh": script("job").encode(),
+        "life.sh": life().encode(),
+        "program": text.encode("utf-8", "surrogateescape"),
+    }

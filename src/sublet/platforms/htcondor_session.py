@@ -1,6 +1,6 @@
 """One session's directory at the access point: what is written there before its jobs run, and what they leave.
 
-description, job.sh, program   what HTCondor is given
+description, job.sh, life.sh, program   what HTCondor is given
 tried.N, id                    tries to submit it, and what condor_submit said
 log                            what happened to its jobs, written by HTCondor
 work/, stdout, stderr          what a job leaves, with record.json: how it ended
@@ -45,7 +45,7 @@ class Submitted(SessionDir):
             (self.root / "parts" / str(number)).mkdir(mode=0o700, parents=True, exist_ok=True)
         self.write_spec({"parts": job.parts, "mounts": volumes, "join": job.program.join, "output_limit": sys.maxsize})
         there = [name for name in ("data", "storage") if _holds_something(self.root / name)]
-        return ("program", "work", *there)
+        return ("program", "life.sh", "work", *there)
 
     def write_spec(self, values: dict[str, Any]) -> None:
         """Write what is known of it later on."""

@@ -32,7 +32,7 @@ from sublet.platforms import slurm_offers as offering
 from sublet.platforms import slurm_readers as read
 from sublet.platforms.port import Carrier, Kept, Progress, ResultFile, quietly
 from sublet.platforms.sessiondir import KEY, remove_tree
-from sublet.platforms.shell import inside
+from sublet.platforms.shell import inside, life
 from sublet.platforms.slurm_home import Fetched
 from sublet.platforms.slurm_job import far, packed, program
 from sublet.platforms.slurm_offers import Site
@@ -239,7 +239,13 @@ class Slurm(SlurmSite):
         for path in (*(mount.source for mount in job.mounts), *job.kept):
             inside(path, self.name, "the session's directory")
         files = {f"work/{inside(name, self.name)}": data for name, data in job.program.files.items()}
-        own = {"job.sh": far("job"), "program": text, "owner": f"{self._owner}\n", "duration": f"{wish.seconds}\n"}
+        own = {
+            "job.sh": far("job"),
+            "life.sh": life(),
+            "program": text,
+            "owner": f"{self._owner}\n",
+            "duration": f"{wish.seconds}\n",
+        }
         if job.parts > 1:
             own["parts"] = f"{job.parts}\n"
         return files | {name: content.encode("utf-8", "surrogateescape") for name, content in own.items()}

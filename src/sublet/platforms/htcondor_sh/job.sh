@@ -2,6 +2,7 @@
 # The job of one session on a node, in POSIX sh and coreutils (grep, sed and find too). Where HTCondor starts it lie
 #
 #   program        what to run and with what, written by the service; all of it is quoted data
+#   life.sh        what is done with a program on every platform
 #   work/, data/   the working directory, and what was brought; work/ travels back, and nothing else but
 #   record.json    how it ended: there from the first moment on, so that there is always something to bring back
 #
@@ -19,37 +20,8 @@ own=$(mktemp -d "$dir/.sublet.XXXXXX") || exit 70 # the job's own notes
 began=$(date +%s)
 date +%s.%N >"$own/began"
 . ./program
-mark=$session.${SUBLET_PART:-0}. # another part of the session may run beside this one
-
-said() { # the first line of a file, else nothing
-    line=
-    [ -r "$1" ] && IFS= read -r line <"$1"
-    printf '%s' "$line"
-}
-
-marked() {
-    grep -lsF "SUBLET_MARK=$mark" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do printf '%s ' "$pid"; done
-}
-
-signal_all() { # every process of the program; false if there is none
-    pids=$(marked)
-    [ -n "$pids" ] && kill -s "$1" $pids
-}
-
-stop_all() { # first by a word, then, after so many seconds, by force
-    signal_all TERM || return 0
-    signal_all CONT
-    left=$(($1 * 5))
-    while [ "$left" -gt 0 ] && [ -n "$(marked)" ]; do
-        sleep 0.2
-        left=$((left - 1))
-    done
-    tries=20
-    while [ "$tries" -gt 0 ] && signal_all KILL; do
-        sleep 0.05
-        tries=$((tries - 1))
-    done
-}
+. ./life.sh
+mark=SUBLET_MARK=$session.${SUBLET_PART:-0}. # another part of the session may run beside this one
 
 record() { # kind, code and detail (as JSON)
     times >"$own/times"
@@ -71,34 +43,6 @@ finish() { # only files and directories can travel, and what is sealed can't be 
 place() { # say in a file where the session's directory is
     sed "s|$placeholder|$dir|g" "$1" >"$own/placed" && cat "$own/placed" >"$1"
 }
-
-point() { # a file that is kept on the system, where the session's directory has it
-    mkdir -p "${1%/*}"
-    ln -sf "$2" "$1"
-}
-
-link() { # a part of the session's directory, as the program wants to see it below its working directory
-    case $2 in */*) mkdir -p "work/${2%/*}" ;; esac
-    [ -e "$1" ] || mkdir -p "$1"
-    [ -d "work/$2" ] && [ ! -L "work/$2" ] && rmdir "work/$2"
-    [ -L "work/$2" ] || ln -s "$dir/$1" "work/$2"
-    [ "$3" = 1 ] && chmod -R a-w "$1"
-}
-
-find_program() { # as the system does, without the shell's own words
-    case $first in
-        */*) (cd work && [ -f "$first" ] && [ -x "$first" ]) ;;
-        *)
-            (
-                IFS=:
-                for place in $PATH; do [ -f "${place:-.}/$first" ] && [ -x "${place:-.}/$first" ] && exit 0; done
-                exit 1
-            )
-            ;;
-    esac
-}
-
-clock() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
 
 chirp() { # HTCondor's way from a job to its access point, where it is installed
     for tool in "$_CONDOR_BIN/../libexec/condor/condor_chirp" "$_CONDOR_BIN/condor_chirp" "$(command -v condor_chirp)"; do
@@ -158,9 +102,9 @@ run() { # becomes the program; from here on its processes carry the mark
     trap - TERM HUP
     LANG=${LANG:-C.UTF-8}
     TMPDIR=$dir/tmp
-    SUBLET_SESSION=$session SUBLET_MARK=$mark SUBLET_DATA=$dir/data SUBLET_WARNING=$dir/warning
+    SUBLET_SESSION=$session SUBLET_DATA=$dir/data SUBLET_WARNING=$dir/warning
     SUBLET_UNTIL=$(clock "$((began + duration))")
-    export LANG TMPDIR SUBLET_SESSION SUBLET_MARK SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL
+    export LANG TMPDIR SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL "$mark"
     environment
     cd work || exit 70
     program

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The job of one session, in POSIX sh and coreutils (grep too, where there is one). Its argument is the session's directory:
 #
+#   life.sh     what is done with a program on every platform
 #   program     what to run and with what, written by the service; all of it is quoted data (0600: it may hold secrets)
 #   ran/        made as the first act; who finds it there already goes away: nothing runs twice
 #   work/       the working directory; stdout, stderr: what the program prints; slurm.log: what Slurm says
@@ -30,6 +31,7 @@ printf '%s\n' "$(uname -n)" >ran/node
 began=$(date +%s)
 printf '%2000s' '' >end.part
 . "$dir/program"
+. "$dir/life.sh"
 PATH=${places:+$places:}$PATH
 mark=SUBLET_SESSION=$session
 [ "$parts" -gt 1 ] && mark=SUBLET_MARK=$session.$part.
@@ -37,37 +39,6 @@ mark=SUBLET_SESSION=$session
 termed= scratch=
 trap 'termed=1' TERM
 trap '' HUP
-
-said() { # the first line of a file, else nothing
-    line=
-    [ -r "$1" ] && IFS= read -r line <"$1"
-    printf '%s' "$line"
-}
-
-marked() {
-    grep -lsF "$mark" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do printf '%s ' "$pid"; done
-}
-
-signal_all() { # every process of the program; false if there is none
-    pids=$(marked)
-    [ -n "$pids" ] || return 1
-    kill -s "$1" $pids 2>/dev/null
-    return 0 # one that ended meanwhile is no failure
-}
-
-stop_all() { # first by a word, then, after so many seconds, by force
-    signal_all TERM || return 0
-    left=$(($1 * 5))
-    while [ "$left" -gt 0 ] && [ -n "$(marked)" ]; do
-        sleep 0.2
-        left=$((left - 1))
-    done
-    tries=20
-    while [ "$tries" -gt 0 ] && signal_all KILL; do
-        sleep 0.05
-        tries=$((tries - 1))
-    done
-}
 
 memory_groups() { # the directories of the memory control groups that this job is in, the innermost first
     at=
@@ -124,31 +95,6 @@ load() { # modules, where the system has them
     for name; do module load "$name"; done
 }
 
-link() { # a part of the session's directory, as the program wants to see it below its working directory
-    case $2 in */*) mkdir -p "work/${2%/*}" ;; esac
-    [ -d "work/$2" ] && [ ! -L "work/$2" ] && rmdir "work/$2"
-    [ -L "work/$2" ] || ln -sn "$dir/$1" "work/$2"
-    [ "$3" = 1 ] && chmod -R a-w "$1"
-}
-
-point() { # a path of the session's directory to a file that is kept for many
-    mkdir -p "${1%/*}"
-    [ -L "$1" ] || ln -sn "$2" "$1"
-}
-
-find_program() { # as the system does, without the shell's own words
-    case $first in
-        */*) (cd "$dir/work" && [ -f "$first" ] && [ -x "$first" ]) ;;
-        *)
-            (
-                IFS=:
-                for place in $PATH; do [ -f "${place:-.}/$first" ] && [ -x "${place:-.}/$first" ] && exit 0; done
-                exit 1
-            )
-            ;;
-    esac
-}
-
 listens() { # whether someone listens on a port; `ours`: whether it is we, for another user could have been quicker
     hex=$(printf '%04X' "$1") me=$(id -u)
     cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ at _ state _ _ _ uid _; do
@@ -177,8 +123,6 @@ ends() { # when its time is over, in seconds since the epoch
     [ "${moved:-0}" -gt "$over" ] && over=$moved
     printf '%s' "$over"
 }
-
-clock() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
 
 nap() {
     sleep "$1" &
