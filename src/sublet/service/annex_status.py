@@ -84,6 +84,8 @@ class AnnexStatus(Shrinking):
         slots = None if heard.slots is None else [one for one in heard.slots if one.lease == lease.id]
         nodes = nodes_of(pilots, slots, self.now())
         state, why = state_of(lease, session, nodes)
+        if state in ("up", "dead", "starting") and session:
+            why = await self.carried_words(lease.id, session.offer.platform) or why
         return LeaseState(lease, state, why, session, nodes, await self._cost(lease, session, pilots, heard))
 
     async def _cost(self, lease: Lease, session: Session | None, pilots: Sequence[Pilot], heard: Heard) -> Cost | None:

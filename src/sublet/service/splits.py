@@ -115,6 +115,18 @@ class Splits(Pilots):
         relaying = self._relaying(lease)
         return relaying.state() if relaying.directory.is_dir() else None
 
+    async def carried_words(self, lease: str, system: str) -> str:
+        """How a lease is joined to its nodes, if that is through the spool; and what is the matter with it."""
+        state = await asyncio.to_thread(self.relay_state, lease)
+        if state is None:
+            return ""
+        if state.link:
+            return "through the spool: its nodes can't reach this machine"
+        login = self.platforms_by_name[system].login if system in self.platforms_by_name else None
+        signed_in = login is None or await login.check()
+        remedy = f"`sublet system login {system}`" if not signed_in else state.trouble
+        return f"its nodes can't be reached at present, so jobs that run go on and no others start: {remedy}"
+
     async def look_after(self, now: datetime) -> None:
         """Once in a while: start relays that are missing, hear the others, end those whose lease is over."""
         await super().look_after(now)

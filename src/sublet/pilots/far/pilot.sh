@@ -217,12 +217,27 @@ far_half() { # this node reaches nothing: it takes jobs out of the spool
     export SUBLET_FAR_life SUBLET_FAR_starter SUBLET_FAR_FACT_cores SUBLET_FAR_FACT_memory SUBLET_FAR_FACT_machine
     export SUBLET_FAR_FACT_gpus SUBLET_FAR_FACT_tools SUBLET_FAR_FACT_containers
     quit=TERM
+    chmod 700 in_sandbox
     "$python" far.py </dev/null &
     master=$!
     while :; do
         wait "$master"
         code=$?
         kill -0 "$master" 2>/dev/null || break
+    done
+    [ "$code" = 0 ] || say "its far half ended by itself ($code)"
+    tries=20
+    while [ "$tries" -gt 0 ] && pids=$(left_running) && [ -n "$pids" ]; do # a far half that was killed can't stop its jobs
+        kill -s KILL $pids 2>/dev/null
+        sleep 0.1
+        tries=$((tries - 1))
+    done
+}
+
+left_running() { # the processes of jobs, known by where they are; not this shell
+    grep -lsF "$dir/jobs/" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do printf '%s ' "$pid"; done
+    for pid in /proc/[0-9]*; do
+        case $(readlink "$pid/cwd") in "$dir"/jobs/*) printf '%s ' "${pid#/proc/}" ;; esac
     done
 }
 

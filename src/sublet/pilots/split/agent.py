@@ -62,6 +62,10 @@ class Agent:
     def begin(self) -> None:
         """Make what is missing, and become the present agent."""
         os.umask(0o077)
+        try:
+            os.mkdir(self.spool)  # not what is above it: that is gone when the lease is
+        except FileExistsError:
+            pass
         for part in PARTS:
             os.makedirs(self.path(part), exist_ok=True)
         self._write("agent", self.nonce.encode())

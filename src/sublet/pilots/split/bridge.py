@@ -24,7 +24,8 @@ from sublet.pilots.split import near_half
 from sublet.reach.target import private, short
 
 PLACES = ("log", "spool", "execute", "lock", "run", "etc", "credentials", "tokens.d", "passwords.d")
-FRESH = 10  # seconds after which what the relay said no longer counts
+# The schedd keeps what it was first told of a slot, so one that can't take jobs is not offered at all.
+WITHHELD = written({"STARTD_DIRECT_ATTACH_SCHEDD_NAME": ""})
 ENDS = (
     ("StartLog", "No resources have been claimed for", "it was idle for too long"),
     ("MasterLog", "DAEMON_SHUTDOWN_FAST", "its lifetime was over"),
@@ -62,7 +63,6 @@ def reread(directory: Path) -> None:
 def configuration(directory: Path, plan: Plan, release: Release) -> str:
     """A pilot's configuration, whose jobs are handed to the near half of each."""
     values = values_of(plan)
-    ready = f"SubletFarReady =?= True && time() - SubletFarTime < {FRESH}"
     evicted = 'stringListMember(split(Name, "@")[0], SubletFarEvict ?: "")'
     values |= {
         **places(str(directory)),
@@ -79,7 +79,7 @@ def configuration(directory: Path, plan: Plan, release: Release) -> str:
         "STARTD_CRON_FAR_CWD": literal(str(directory)),
         "STARTD_CRON_FAR_PERIOD": "1s",
         "STARTD_CRON_FAR_MODE": "Periodic",
-        "START": f"({values['START']}) && {ready}",
+        "START": f"({values['START']}) && SubletFarAlive =!= False",
         "PREEMPT": f"SubletFarAlive =?= False || {evicted}",
         "RANK": "0",
         "WANT_SUSPEND": "False",
@@ -88,7 +88,7 @@ def configuration(directory: Path, plan: Plan, release: Release) -> str:
         "KILLING_TIMEOUT": "20",
         "POLLING_INTERVAL": "1",
     }
-    parts = "".join(f"include : $(LOCAL_DIR)/{name}.conf\n" for name in ("annex", "node"))
+    parts = "".join(f"include : $(LOCAL_DIR)/{name}.conf\n" for name in ("annex", "node", "link"))
     return written(values, ["SECURITY:strong"]) + parts
 
 
@@ -121,6 +121,7 @@ class Bridge:
         self.master = Master(directory / "condor_config", directory / "log")
         self.running = self.ready and self.master.pid() is not None
         self.over = ""  # why it ended by itself
+        self.withheld = self.ready and bool(self._said("../link.conf"))
 
     @property
     def ready(self) -> bool:
@@ -130,11 +131,22 @@ class Bridge:
     def start(self, facts: Mapping[str, str], now: int) -> None:
         """Offer the node."""
         keep(self.directory / "node.conf", node_configuration(facts, now).encode())
+        self._withhold(False)
         for log in ("StartLog", "MasterLog"):
             (self.directory / "log" / log).unlink(missing_ok=True)
         private(short(self.directory / "sockets"))
         self.master.start(self.release)
         self.running = True
+
+    def offer(self, linked: bool) -> None:
+        """Let new jobs come only while they can get to the node; those that run go on."""
+        if self.running and self.withheld == linked:
+            self._withhold(not linked)
+            reread(self.directory)
+
+    def _withhold(self, withheld: bool) -> None:
+        keep(self.directory / "link.conf", WITHHELD.encode() if withheld else b"")
+        self.withheld = withheld
 
     def look(self) -> None:
         """Notice if it has ended by itself, and why."""

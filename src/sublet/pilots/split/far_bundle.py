@@ -11,6 +11,12 @@ from sublet.pilots.configuration import STRICT, places, written
 from sublet.pilots.split.travel import program
 
 DOMAIN = "far.sublet"
+# A job's scratch directory is its sandbox, as on any node; the starter here has one of its own.
+IN_SANDBOX = b"""#!/bin/sh
+_CONDOR_SCRATCH_DIR=$PWD TMPDIR=$PWD TEMP=$PWD TMP=$PWD
+export _CONDOR_SCRATCH_DIR TMPDIR TEMP TMP
+exec "$@"
+"""
 
 
 def far_bundle(plan: Plan, lease: timedelta, release: str, tools: Sequence[str]) -> bytes:
@@ -33,6 +39,7 @@ def far_bundle(plan: Plan, lease: timedelta, release: str, tools: Sequence[str])
             "pilot.sh": far("pilot"),
             "condor_config": configuration().encode(),
             "far.py": program(("far_half",), settings),
+            "in_sandbox": IN_SANDBOX,
         }
     )
 

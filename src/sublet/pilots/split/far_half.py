@@ -178,6 +178,8 @@ class FarHalf:
         words = [self.settings["starter"], "-f", "-t", "-local-name", "far"]
         words += ["-job-input-ad", directory + "/in.ad", "-job-output-ad", directory + "/out.ad"]
         own = dict(os.environ, CONDOR_CONFIG=self.home + "/condor_config", SUBLET_OWN=directory + "/own")
+        if not re.search(r"(?im)^ContainerImage\s*=", ad):
+            own["_CONDOR_USER_JOB_WRAPPER"] = self.home + "/in_sandbox"
         with open(directory + "/starter.log", "wb") as log:
             return subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, cwd=self.home, env=own)
 

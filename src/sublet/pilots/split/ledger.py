@@ -44,6 +44,7 @@ class Attempt:
     scratch: str = ""
     stage: Stage = Stage.QUEUED
     job: str = ""  # cluster and process
+    streams: dict[str, str] = field(default_factory=dict)  # where what it prints is to be seen while it runs
 
 
 @dataclass

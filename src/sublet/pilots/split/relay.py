@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ from sublet.pilots.release import Release
 from sublet.pilots.split.asking import Endpoint, Refused
 from sublet.pilots.split.bridge import Bridge
 from sublet.pilots.split.channel import Channel
-from sublet.pilots.split.ledger import Attempt, Ledger, Link, Node, Stage
+from sublet.pilots.split.frames import SLICE
+from sublet.pilots.split.ledger import OPEN, Attempt, Ledger, Link, Node, Stage
 from sublet.pilots.split.parcels import Incoming, Outgoing
 
 RETRY = 2.0
@@ -107,9 +108,10 @@ class Relay:
         if not NAME.fullmatch(name):
             return {"failed": "this is no name of an attempt"}
         known = name in self.ledger.attempts
-        job = await asyncio.to_thread(job_of, job_ad)
-        places = (job_ad, str(message["sandbox"]), str(message["scratch"]))
-        attempt = self.ledger.submit(Attempt(name, str(message["id"]), int(message["node"]), *places, job=job))
+        sandbox = str(message["sandbox"])
+        job, streams = await asyncio.to_thread(facts_of, job_ad, sandbox)
+        given = Attempt(name, str(message["id"]), int(message["node"]), job_ad, sandbox, str(message["scratch"]))
+        attempt = self.ledger.submit(replace(given, job=job, streams=streams))
         if attempt.stage is not Stage.DONE:
             if not known:
                 self._keep(attempt)
@@ -209,9 +211,8 @@ class Relay:
 
     async def _live(self, header: dict[str, Any], body: bytes) -> None:
         attempt = self.ledger.attempts.get(header["attempt"])
-        if attempt and attempt.stage is Stage.STORED and header["stream"] in STREAMS:
-            file = Path(attempt.sandbox) / STREAMS[header["stream"]]
-            await asyncio.to_thread(show, file, int(header["offset"]), body)
+        if attempt and attempt.stage in OPEN and header["stream"] in attempt.streams:
+            await asyncio.to_thread(show, attempt.streams[header["stream"]], int(header["offset"]), body)
 
     async def _out(self, header: dict[str, Any], body: bytes) -> None:
         name = header["attempt"]
@@ -249,6 +250,7 @@ class Relay:
             self._failed(name, why)
         elif attempt := self.ledger.delivered(name):
             await asyncio.to_thread(coming.settle, attempt.sandbox, attempt.scratch)
+            await asyncio.to_thread(show_all, attempt)
             self._keep(attempt)
             self._answer(name, {"done": True})
         else:
@@ -312,7 +314,9 @@ class Relay:
             self._end_node(number)
         elif bridge.running and (alive is False or (node and node.ending)):
             self.working[number] = asyncio.create_task(self._withdraw(number, bridge))
-        elif node and alive and node.facts and not (bridge.running or bridge.over or node.ending):
+        elif bridge.running:
+            bridge.offer(self.ledger.link.up)
+        elif node and alive and node.facts and not (bridge.over or node.ending):
             bridge.start(node.facts, int(time.time()))
 
     async def _withdraw(self, number: int, bridge: Bridge) -> None:
@@ -382,18 +386,41 @@ class Relay:
             server.close()
 
 
-def job_of(job_ad: str) -> str:
-    """The cluster and process of a job, out of its ad."""
+def facts_of(job_ad: str, sandbox: str) -> tuple[str, dict[str, str]]:
+    """The cluster and process of a job, and where what it prints is to be seen while it runs, out of its ad.
+
+    Where HTCondor would stream it to the access point, which is this machine, it goes there; else into the sandbox.
+    """
     try:
         text = Path(job_ad).read_text(errors="replace")
     except OSError:
-        return ""
-    found = [re.search(rf"(?im)^{name}\s*=\s*(\d+)", text) for name in ("ClusterId", "ProcId")]
-    return ".".join(one.group(1) if one else "" for one in found)
+        text = ""
+
+    def value(name: str) -> str:
+        found = re.search(rf'(?im)^{name}\s*=\s*"?([^"\n]*)"?\s*$', text)
+        return found.group(1) if found else ""
+
+    streams = {}
+    for stream, file in STREAMS.items():
+        streamed = value(f"Stream{stream}").lower() == "true" and value("OrigIwd")
+        streams[stream] = os.path.join(value("OrigIwd"), value(stream)) if streamed else os.path.join(sandbox, file)
+    return f"{value('ClusterId')}.{value('ProcId')}", streams
 
 
-def show(file: Path, offset: int, content: bytes) -> None:
-    """Put what a job printed where its starter shows it from."""
+def show_all(attempt: Attempt) -> None:
+    """All that a job printed, where HTCondor would have streamed it to."""
+    for stream, file in STREAMS.items():
+        whole, target = Path(attempt.sandbox) / file, attempt.streams.get(stream, "")
+        if target and target != str(whole) and whole.is_file() and not whole.is_symlink():
+            with whole.open("rb") as source:
+                offset = 0
+                while piece := source.read(SLICE):
+                    show(target, offset, piece)
+                    offset += len(piece)
+
+
+def show(file: str, offset: int, content: bytes) -> None:
+    """Put what a job printed where it is seen."""
     with contextlib.suppress(OSError):
         target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
