@@ -223,6 +223,13 @@ class OperatorsOnly(SubletError):
     status = 403
 
 
+class NotInvited(SubletError):
+    """{platform} is not shared with you."""
+
+    hint = "Its owner can share it: `sublet annex share NAME PERSON`."
+    status = 403
+
+
 class NotOverYet(SubletError):
     """The session {session} is still {phase} after {seconds} s."""
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
-from sublet.errors import OperatorsOnly
+from sublet.errors import NotInvited, OperatorsOnly
 from sublet.service.platforms import PlatformState
 from sublet.wire.shown import node_views, quote_views
 from sublet.wire.views import CheckList, CheckView, PlatformList, PlatformView, SweptView
@@ -21,16 +21,20 @@ router = APIRouter(prefix="/v1/platforms", tags=["Platforms"])
 
 @router.get("", response_model=PlatformList, responses=described.problems(401))
 async def platforms(request: Request) -> Response:
-    """All platforms that are asked for offers, the broken ones too."""
-    await person_of(request)
-    return json_response(PlatformList(items=tuple(map(_view, await service_of(request).platforms()))))
+    """All platforms that are asked for offers, the broken ones too; of a guest, those that are shared with them."""
+    person, service = await person_of(request), service_of(request)
+    names = await service.invited(person) if person.guest else None
+    states = [one for one in await service.platforms() if names is None or one.name in names]
+    return json_response(PlatformList(items=tuple(map(_view, states))))
 
 
-@router.get("/{name}", response_model=PlatformView, responses=described.problems(401, 404))
+@router.get("/{name}", response_model=PlatformView, responses=described.problems(401, 403, 404))
 async def platform(request: Request, name: str) -> Response:
     """One platform."""
-    await person_of(request)
-    return json_response(_view(await service_of(request).platform(name)))
+    person, service = await person_of(request), service_of(request)
+    if person.guest and name not in await service.invited(person):
+        raise NotInvited(platform=name)
+    return json_response(_view(await service.platform(name)))
 
 
 @router.post("/{name}/check", response_model=CheckList, responses=described.problems(401, 403, 404, 503))

@@ -79,7 +79,8 @@ def share(out: Output, name: str, guest: str, yes: bool) -> None:
     """Let someone else run jobs on an annex: in containers only, as your account.
 
     The centre sees your account, your allocation pays, and you answer for it. Sublet lets a guest's jobs run only in
-    containers that don't see your home directory, and keeps the guest's name in every record.
+    containers that don't see your home directory, and keeps the guest's name in every record. They come by a token that
+    you make for them (`sublet token --person NAME`), and ask for the platform annex-NAME.
     """
     out.note(
         f"Jobs of {guest} will run as your own account, in containers only, and are paid by your allocation.\n"
@@ -98,7 +99,7 @@ def share(out: Output, name: str, guest: str, yes: bool) -> None:
 @click.argument("name")
 @click.argument("guest")
 def unshare(out: Output, name: str, guest: str) -> None:
-    """Let someone run jobs on an annex no longer."""
+    """Let someone run jobs on an annex no longer. What they have there is cancelled."""
     view = out.link().do(annexes.unshare(name, guest))
     out.show(view, lambda: [_shared(view)], lambda: view.guests)
 

@@ -13,11 +13,13 @@ import click
 
 from sublet.cli.annex_details import details, said
 from sublet.cli.command import command
+from sublet.cli.logins import login_of
 from sublet.cli.output import Output
 from sublet.client.calls import annexes, dags
 from sublet.client.link import Link
-from sublet.errors import AnnexInUse, LeaseRefused, NotFound, SubletError
+from sublet.errors import AnnexInUse, LeaseRefused, LoginNeeded, NotFound, SubletError
 from sublet.home import sublet_home
+from sublet.systems.own import Systems
 from sublet.wire.v1.annexes import LeaseAsk, LeaseView
 from sublet.wire.v1.jobs import DagView
 
@@ -81,7 +83,9 @@ def provision(out: Output, name: str, template: str, job: str, **given: Any) -> 
     """Be a provisioner: what `sublet dag provisioner` has DAGMan run. Nobody types it."""
     signal.signal(signal.SIGTERM, _end)
     link = out.link()
-    lease = _leased(link, LeaseAsk(name=name, template=template, details=said(given)))
+    ask = LeaseAsk(name=name, template=template, details=said(given))
+    _check_login(link, link.do(annexes.plan(ask)).details.system)
+    lease = _leased(link, ask)
     out.note(f"{lease.name} is asked for.")
     try:
         _wait_until_up(link, lease)
@@ -98,6 +102,16 @@ def provision(out: Output, name: str, template: str, job: str, **given: Any) -> 
 
 def _end(number: int, frame: FrameType | None) -> None:
     raise Ended
+
+
+def _check_login(link: Link, system: str) -> None:
+    """LoginNeeded at once, where a person would have to sign in: nobody is there who could."""
+    if link.address.local and system in Systems(sublet_home().systems).own_names():
+        import asyncio  # slow, and only needed for logins
+
+        login = login_of(system)
+        if not (login.shared and asyncio.run(login.check())):
+            raise LoginNeeded(platform=system)
 
 
 def _leased(link: Link, ask: LeaseAsk) -> LeaseView:

@@ -33,7 +33,7 @@ def token(ctx: click.Context, person: str | None, expires: str | None, note: str
         until = f"until {when(made.expires, datetime.now(UTC))}" if made.expires else "until it is revoked"
         out.note(f"For {made.person}, {until}. Keep it secret; `sublet token revoke {made.id[:8]}` makes it worthless.")
         if person:
-            out.note(f"Unless this is a gateway, what {made.person} runs with it runs as you, with your files.")
+            out.note(f"Unless this is a gateway, {made.person} can use it only for annexes that you share with them.")
 
 
 @command("list", "sublet token list")

@@ -105,6 +105,10 @@ class HTCondor(Platform):
         """An annex is its owner's."""
         return self.person in ("", person)
 
+    def hosts(self, person: str) -> bool:
+        """Whoever else runs something there does it as a guest, as its owner's account."""
+        return not self.serves(person)
+
     async def open(self, home: Path) -> None:
         """Make the directories; HTCondor is looked for when it is needed."""
         self._here = LocalReach(self.name)
@@ -226,7 +230,8 @@ class HTCondor(Platform):
 
     def _lay_out(self, job: Job, session: Submitted) -> None:
         left = job.until - datetime.now(UTC)
-        place = Place(str(session.root), self.annex, self.supplier, self.grace, self.lease)
+        guest = job.person if self.hosts(job.person) else ""
+        place = Place(str(session.root), self.annex, self.supplier, self.grace, self.lease, guest)
         try:
             files = dict(files_of(job, session.key, left, self.grace))
             brought = session.lay_out(job, files)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import cache
 from importlib.resources import files
 
-from sublet.core.annex import IN_TIME, JOB_SESSION, JOB_SUPPLIER, JOB_TARGET, JOB_TIME, TARGETED
+from sublet.core.annex import IN_TIME, JOB_GUEST, JOB_SESSION, JOB_SUPPLIER, JOB_TARGET, JOB_TIME, TARGETED
 from sublet.core.job import Job
 from sublet.pilots.configuration import literal, quoted_string
 from sublet.platforms.shell import function, life, variable, word
@@ -29,6 +29,7 @@ class Place:
     supplier: str = ""  # whose slots they are
     grace: timedelta = timedelta(seconds=5)
     lease: timedelta | None = None  # how long they outlive a lost connection to their node; None: as configured
+    guest: str = ""  # for whom they run, when that is not the annex's owner
 
 
 @cache
@@ -129,6 +130,8 @@ def description(job: Job, key: str, place: Place, time: timedelta, brought: tupl
     told |= {JOB_TIME: str(seconds_of(time)), "WantIOProxy": "true"}
     if place.annex:
         told |= {JOB_TARGET: quoted_string(place.annex), JOB_SUPPLIER: quoted_string(place.supplier)}
+    if place.guest:
+        told[JOB_GUEST] = quoted_string(_line(place.guest))
     lines = [f"{name} = {value}" for name, value in values.items()]
     lines += [f"My.{name} = {literal(value)}" for name, value in told.items()]
     return "\n".join([*lines, f"queue {job.parts}"]) + "\n"

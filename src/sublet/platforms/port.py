@@ -110,6 +110,10 @@ class Platform(BaseModel):
         """Whether this person may run something there."""
         return True
 
+    def hosts(self, person: str) -> bool:
+        """Whether this person is there at its owner's invitation: contained, and without the owner's files."""
+        return False
+
     @property
     def chains(self) -> bool:
         """Whether a job can wait in its queue until other jobs of the platform have ended well: `Job.after`."""

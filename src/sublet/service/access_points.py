@@ -13,7 +13,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from sublet.core.request import Data
-from sublet.errors import NoHTCondor, PersonalOnly, ReleaseRefused, SubletError
+from sublet.errors import NoHTCondor, OperatorsOnly, PersonalOnly, ReleaseRefused, SubletError
 from sublet.movers.http import HttpMover
 from sublet.pilots.access_point import LOOPBACK, AccessPoint, Wanted, find_access_point, known_access_point
 from sublet.pilots.fetching import CHECKSUMS, checksum_of, package_command, release_url, this_os, to_try, to_unpack
@@ -21,7 +21,7 @@ from sublet.pilots.fetching import unpacked as unpacked_release
 from sublet.pilots.own import Contact
 from sublet.pilots.release import Release, find_release
 from sublet.reach.local import LocalReach
-from sublet.service.desk import log
+from sublet.service.desk import Person, log
 from sublet.service.logins import Logins
 
 TENDED = timedelta(seconds=30)  # how often it is looked at
@@ -60,10 +60,12 @@ class AccessPoints(Logins):
     _fetch_failure: SubletError | None = None
     _tended: datetime | None = None
 
-    def own(self) -> None:
-        """PersonalOnly on a gateway: leases are made over a person's own login."""
+    def own(self, person: Person | None = None) -> None:
+        """PersonalOnly on a gateway: leases are made over a person's own login. OperatorsOnly for guests."""
         if self.settings.mode != "personal":
             raise PersonalOnly
+        if person and person.guest:
+            raise OperatorsOnly
 
     async def access_point(self, system: str = "") -> AccessPoint:
         """The access point, running; `system` is one whose nodes have to reach it."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,13 @@ from sublet.core.offer import Offer, Predicted, Terms
 from sublet.core.session import OfferSet
 from sublet.pilots.access_point import AccessPoint
 from sublet.service.access_points import PLACE
+from sublet.service.desk import Person
 from sublet.service.lease_watch import LeaseWatch
 from sublet.store.tx import Tx
 
 PREFIX = "annex-"
 EVERY = timedelta(seconds=1)
+MOST = 1000  # sessions of one guest that are cancelled at once
 KEPT = "platform.json"  # in a platform's directory: its settings, for when there is no access point or no lease
 Settings = dict[str, dict[str, Any]]
 
@@ -58,6 +61,22 @@ class AnnexPlatforms(LeaseWatch):
     def _has_queues(self, platform: str) -> bool:
         known = self.platforms_by_name.get(platform)
         return known is not None and known.has_queues
+
+    async def invited(self, person: Person) -> set[str]:
+        """The annexes that are shared with someone, as platforms: by what is written down at this moment."""
+        annexes = await self.store.read(lambda tx: {one.id for one in tx.annexes.list() if person.name in one.guests})
+        return {name for name, values in self._annexes.items() if values.get("annex") in annexes}
+
+    async def unshare(self, name: str, guest: str, person: Person) -> Annex:
+        """Let someone run nothing there any more: what they have there is cancelled."""
+        annex = await super().unshare(name, guest, person)
+        theirs = [name for name, values in self._annexes.items() if values.get("annex") == annex.id]
+        for platform in theirs:
+            page = await self.sessions(Person(guest), platform=platform, active=True, limit=MOST)
+            for session in page.items:
+                await self.store.write(partial(self._cancel, id=session.id, person=person))
+        await self.tell()
+        return annex
 
     def _settings_of(self, live: Iterable[Annex]) -> Settings:
         """Of those that have leases; and of those that have none any more, but sessions."""

@@ -50,7 +50,7 @@ class AnnexStatus(Shrinking):
     async def annex_history(self, name: str, person: Person) -> tuple[AnnexState, list[Event]]:
         """All leases that a name means, and what happened to them."""
         annex, leases = await self.leases(name, person)
-        ids = [id for lease in leases for id in (lease.id, lease.session) if id]
+        ids = [annex.id, *(id for lease in leases for id in (lease.id, lease.session) if id)]
         found = await self.store.read(lambda tx: [event for id in ids for event in tx.events.after(session=id)])
         return await self.state_of_leases(annex, leases), sorted(found, key=lambda event: event.id)
 

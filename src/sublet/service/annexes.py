@@ -17,12 +17,12 @@ class Annexes(Templates):
 
     async def annex(self, name: str, person: Person) -> Annex:
         """One, by its name."""
-        self.own()
+        self.own(person)
         return await self.store.read(lambda tx: annex_named(tx, parse_named(name), person))
 
     async def annexes(self, person: Person) -> Sequence[Annex]:
         """All of the person's, by name."""
-        self.own()
+        self.own(person)
         return await self.store.read(lambda tx: tx.annexes.list(person.name))
 
     async def leases(self, name: str, person: Person) -> tuple[Annex, Sequence[Lease]]:
@@ -60,9 +60,12 @@ class Annexes(Templates):
         """Let someone run contained sessions on it, as its owner's account."""
         if not guest.strip() or not guest.isprintable() or guest == person.name:
             raise BadRequest(f"An annex can't be shared with {guest!r}.", hint="Name the person as Sublet knows them.")
-        return await self._change(
-            name, person, lambda tx, annex: replace(annex, guests=tuple(sorted({*annex.guests, guest})))
-        )
+
+        def shared(tx: Tx, annex: Annex) -> Annex:
+            tx.events.add(self.now(), annex.id, person.name, "annex.shared", f"with {guest}")
+            return replace(annex, guests=tuple(sorted({*annex.guests, guest})))
+
+        return await self._change(name, person, shared)
 
     async def unshare(self, name: str, guest: str, person: Person) -> Annex:
         """Let them no longer."""
@@ -70,12 +73,13 @@ class Annexes(Templates):
         def unshared(tx: Tx, annex: Annex) -> Annex:
             if guest not in annex.guests:
                 raise NotFound(noun="guest", name=guest, hint=f"`sublet annex status {name}` lists its guests.")
+            tx.events.add(self.now(), annex.id, person.name, "annex.unshared", f"with {guest}")
             return replace(annex, guests=tuple(one for one in annex.guests if one != guest))
 
         return await self._change(name, person, unshared)
 
     async def _change(self, name: str, person: Person, change: Callable[[Tx, Annex], Annex]) -> Annex:
-        self.own()
+        self.own(person)
         named = whole(name)
 
         def changed(tx: Tx) -> Annex:

@@ -34,6 +34,12 @@ LEASED = Reason(
 )
 
 
+UNINVITED = Reason(
+    "urn:not-allowed",
+    "platform",
+    "Nothing is shared with you here.",
+    nearest="an annex that its owner shares: sublet annex share NAME PERSON",
+)
 SHORTEST = 4  # letters of an id that may name a session
 
 
@@ -131,15 +137,17 @@ class Asking(Desk):
             reasons.append(Reason("urn:unknown-kind", "executable.kind", why, executable.kind, known, "command"))
             return [], reasons
         wrong = kind.check(executable, request)
-        prepare, data_reasons = await bringing(self, None if wrong else executable, request)
+        prepare, data_reasons = await bringing(self, None if wrong else executable, request, guest=person.guest)
         reasons += [*wrong, *data_reasons]
         if reasons:
             return [], reasons
         candidates: list[Candidate] = []
-        open_to = [name for name, platform in self.platforms_by_name.items() if platform.serves(person.name)]
+        open_to = await self._open_to(person)
+        if not open_to:
+            return [], [UNINVITED]
         for name in open_to:
             if request.platform == name or not (request.platform or self.platforms_by_name[name].asleep):
-                found = self._unnamed(name, request) or await self._candidate(name, executable, prepare)
+                found = self._unnamed(name, request) or await self._candidate(name, executable, prepare, person)
                 if isinstance(found, Candidate):
                     candidates.append(found)
                 else:
@@ -149,6 +157,15 @@ class Asking(Desk):
             why = f"There is no platform {request.platform} here; there are: {names}."
             reasons.append(Reason("urn:invalid-value", "platform", why, request.platform, names, names))
         return candidates, reasons
+
+    async def _open_to(self, person: Person) -> list[str]:
+        """The platforms where a person may run something; a guest only where someone shares with them, now."""
+        invited = await self.invited(person) if person.guest else set()
+        return [
+            name
+            for name, platform in self.platforms_by_name.items()
+            if (name in invited if person.guest else platform.serves(person.name))
+        ]
 
     def _unnamed(self, name: str, request: Request) -> Reason | None:
         """Why a queue, a quality of service or a project can't be named here; None if it can, or none is."""
@@ -161,18 +178,21 @@ class Asking(Desk):
         message = f"A {field} can't be chosen on {name}: {why}."
         return Reason("urn:not-supported", field, message, said[field], "", f"leave {field} out", name)
 
-    async def _candidate(self, name: str, executable: Executable, prepare: timedelta) -> Candidate | Reason:
+    async def _candidate(
+        self, name: str, executable: Executable, prepare: timedelta, person: Person
+    ) -> Candidate | Reason:
         try:
             survey = await self.survey(name)
         except (PlatformUnreachable, LoginNeeded) as error:
             return Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice, platform=name)
-        ways = self.ways(executable, survey.tools)
+        ways = [way for way in self.ways(executable, survey.tools) if way.contained or not person.guest]
         if ways:
             facts = tuple(WayFacts(way.name, way.prepare) for way in ways)
             interactive = frozenset(way.name for way in ways if way.interactive)
             return Candidate(name, survey, facts, prepare, interactive)
         needs = self.kinds[executable.kind].needs(executable)
         contained = " in a container (this is a gateway)" if self.settings.mode == "gateway" else ""
+        contained = " in a container (it is shared with you for containers only)" if person.guest else contained
         why = f"{name} has no way to run a {executable.kind}{contained}; it needs {needs}."
         return Reason(
             "urn:not-supported", "executable.kind", why, executable.kind, needs, f"a platform with {needs}", name

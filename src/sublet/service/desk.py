@@ -33,6 +33,7 @@ class Person:
 
     name: str
     operator: bool = False
+    guest: bool = False  # of a personal service, where someone else invited them: contained, and only where shared
 
 
 def utc_now() -> datetime:
@@ -49,6 +50,7 @@ class Desk:
     platforms_by_name: dict[str, Platform]
     kinds: Mapping[str, Kind]
     movers: Sequence[Mover]
+    guest_movers: Sequence[Mover] = ()  # those for guests: none of them sees this machine's files
     broken: Mapping[str, str] = field(default_factory=dict)  # plug-ins that could not be loaded → why
     now: Callable[[], datetime] = utc_now
     base_url: str = ""  # how the pages are reached, once TCP listens
@@ -74,6 +76,10 @@ class Desk:
     async def refresh(self) -> None:
         """Look whether the platforms are still the same; the service itself knows how."""
 
+    async def invited(self, person: Person) -> set[str]:
+        """The platforms that are shared with a guest, now; whoever shares something knows."""
+        return set()
+
     async def look_after(self, now: datetime) -> None:
         """Keep true what is not a session itself; whoever has such things knows how."""
 
@@ -98,8 +104,9 @@ class Desk:
         kind = self.kinds.get(executable.kind) if executable else None
         return [*data, *(kind.brings(executable) if kind and executable else ())]
 
-    def mover_for(self, data: Data) -> Mover | Reason:
+    def mover_for(self, data: Data, *, guest: bool = False) -> Mover | Reason:
         """Who can bring it; or why nobody can."""
+        movers = self.guest_movers if guest else self.movers
         field_name = f"data[{data.name}]"
         if data.kind != "simple-data-resource":
             known = "simple-data-resource, with a file: or http(s): location"
@@ -112,10 +119,10 @@ class Desk:
                 nearest=known,
             )
         scheme = data.location.partition(":")[0].lower() if ":" in data.location else "file"
-        for mover in self.movers:
+        for mover in movers:
             if scheme in mover.schemes:
                 return mover
-        schemes = ", ".join(f"{s}:" for mover in self.movers for s in mover.schemes)
+        schemes = ", ".join(f"{s}:" for mover in movers for s in mover.schemes)
         return Reason(
             "urn:not-supported",
             f"{field_name}.location",

@@ -34,7 +34,7 @@ class LeasePlans(Annexes):
 
     async def plan_lease(self, name: str, wanted: Wanted, person: Person) -> tuple[Plan, int]:
         """The whole resource request, checked against what is known of its system; and the number it would have."""
-        self.own()
+        self.own(person)
         check_name(name)
         sources, number = await self._sources(name, wanted, person)
         chosen = system_of(sources)

@@ -54,9 +54,10 @@ class Service(Dags):
         platforms, bad = admitted(*load_platforms(settings.platforms), settings.mode)
         roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()
         movers = survey_movers(roots, public_only=settings.mode == "gateway" and not settings.private_data)
+        strangers = survey_movers((), public_only=not settings.private_data)
         broken = {f"kind {name}": why for name, why in kinds.broken.items()}
         broken |= {f"mover {name}": why for name, why in movers.broken.items()} | bad
-        service = cls(settings, store, platforms, kinds.by_name, movers.found, broken, now)
+        service = cls(settings, store, platforms, kinds.by_name, movers.found, strangers.found, broken, now)
         try:
             for platform in list(platforms.values()):
                 await service._begin(platform)

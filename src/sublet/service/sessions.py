@@ -12,7 +12,7 @@ from sublet.core.amounts import parse_duration
 from sublet.core.offer import Offer
 from sublet.core.offers import hold_of, takes_of
 from sublet.core.session import ACTIVE, OVER, OfferSet, Phase, Session
-from sublet.errors import BadRequest, NoOffers, NotAllowedNow, NotFound, OfferExpired, PlatformRefused
+from sublet.errors import BadRequest, NoOffers, NotAllowedNow, NotFound, NotInvited, OfferExpired, PlatformRefused
 from sublet.service import metrics
 from sublet.service.asking import Asked, Asking, named
 from sublet.service.dependencies import begin
@@ -75,7 +75,10 @@ class Sessions(Asking):
 
     async def accept(self, name: str, person: Person) -> Session:
         """Take an offer: its siblings are rejected, and exactly what it needs is booked. Accepting twice is once."""
-        id = (await self.session(name, person)).id
+        offered = await self.session(name, person)
+        if person.guest and offered.offer.platform not in await self.invited(person):
+            raise NotInvited(platform=offered.offer.platform)
+        id = offered.id
         point("accept.before")
         accepted = await self.store.write(lambda tx: self._accept(tx, id))
         point("accept.after")

@@ -54,12 +54,14 @@ def _file_or_all(source: str, target: str, place: Path | None) -> str:
     return source
 
 
-async def bringing(desk: Desk, executable: Executable | None, request: Request) -> tuple[timedelta, list[Reason]]:
+async def bringing(
+    desk: Desk, executable: Executable | None, request: Request, *, guest: bool = False
+) -> tuple[timedelta, list[Reason]]:
     """How long the data, and an executable that makes sense, take to be there; or what can't be brought."""
     reasons: list[Reason] = []
     moves: list[tuple[Mover, Data]] = []
     for data in desk.brings(executable, request.data):
-        mover = desk.mover_for(data)
+        mover = desk.mover_for(data, guest=guest)
         if isinstance(mover, Reason):
             reasons.append(mover)
         else:
@@ -78,27 +80,31 @@ async def _estimate(mover: Mover, data: Data, look: bool) -> timedelta:
     return mover.estimate(data)
 
 
-async def stage(desk: Desk, request: Request, platform: Platform, way: str, place: Path, session: str) -> None:
+async def stage(
+    desk: Desk, request: Request, platform: Platform, way: str, place: Path, session: str, *, guest: bool = False
+) -> None:
     """Bring all data, side by side; DataNotThere names the first that can't be had. Done once, it isn't done again."""
     if (place / STAGED).exists():
         return
     try:
-        await _stage(desk, request, platform, way, place, session)
+        await _stage(desk, request, platform, way, place, session, guest=guest)
     finally:
         desk.doing.pop(session, None)
 
 
-async def _stage(desk: Desk, request: Request, platform: Platform, way: str, place: Path, session: str) -> None:
+async def _stage(
+    desk: Desk, request: Request, platform: Platform, way: str, place: Path, session: str, *, guest: bool = False
+) -> None:
     for storage in request.storage:
         (place / "storage" / safe_name(storage.name)).mkdir(parents=True, exist_ok=True)
     wanted = desk.brings(request.executable, request.data)
     try:
         async with asyncio.TaskGroup() as group:
             for data in wanted:
-                group.create_task(_bring(desk, data, place / "data" / safe_name(data.name), session))
+                group.create_task(_bring(desk, data, place / "data" / safe_name(data.name), session, guest=guest))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several
-    kept = await _fetched(desk, request.executable, platform, way, place, session)
+    kept = await _fetched(desk, request.executable, platform, way, place, session, guest=guest)
     for data in wanted:
         if data.shared:
             kept |= await _keep(desk, data, platform, place, session)
@@ -121,14 +127,14 @@ async def _keep(desk: Desk, data: Data, platform: Platform, place: Path, session
 
 
 async def _fetched(
-    desk: Desk, executable: Executable | None, platform: Platform, way: str, place: Path, session: str
+    desk: Desk, executable: Executable | None, platform: Platform, way: str, place: Path, session: str, *, guest: bool
 ) -> dict[str, str]:
     """Where sessions can't fetch what their kind fetches: have the first of it that can be had there, once for all."""
     kind = desk.kinds.get(executable.kind) if executable and not platform.fetches else None
     failures: list[DataNotThere] = []
     for data in kind.fetches(executable) if kind and executable else ():
         try:
-            return await _fetch(desk, data, platform, way, place, session)
+            return await _fetch(desk, data, platform, way, place, session, guest=guest)
         except DataNotThere as error:
             failures.append(error)
     if failures:
@@ -136,8 +142,10 @@ async def _fetched(
     return {}
 
 
-async def _fetch(desk: Desk, data: Data, platform: Platform, way: str, place: Path, session: str) -> dict[str, str]:
-    mover = desk.mover_for(data)
+async def _fetch(
+    desk: Desk, data: Data, platform: Platform, way: str, place: Path, session: str, *, guest: bool = False
+) -> dict[str, str]:
+    mover = desk.mover_for(data, guest=guest)
     if isinstance(mover, Pins):
         data = await mover.pin(data)
     desk.doing[session] = f"{platform.name} is fetching {data.location}"
@@ -146,7 +154,7 @@ async def _fetch(desk: Desk, data: Data, platform: Platform, way: str, place: Pa
     if path:
         log.info("image.pulled", session=session, location=data.location, platform=platform.name, path=path)
         return {str(folder / FETCHED): path}
-    await _bring(desk, data, place / folder, session)
+    await _bring(desk, data, place / folder, session, guest=guest)
     return await _keep(desk, data, platform, place, session)
 
 
@@ -182,8 +190,8 @@ def _make_room(data: Data, target: Path) -> None:
         raise DataNotThere(name=data.name, location=data.location, why=f"it has {need} bytes and {free} are free here")
 
 
-async def _bring(desk: Desk, data: Data, target: Path, session: str) -> None:
-    mover = desk.mover_for(data)
+async def _bring(desk: Desk, data: Data, target: Path, session: str, *, guest: bool) -> None:
+    mover = desk.mover_for(data, guest=guest)
     if isinstance(mover, Reason):
         raise DataNotThere(name=data.name, location=data.location, why=mover.message)
     await asyncio.to_thread(_make_room, data, target)

@@ -78,7 +78,8 @@ async def preparing(desk: Desk, session: Session) -> Step:
 async def _staged(desk: Desk, request: Request, platform: Platform, place: Path, session: Session) -> Step | None:
     """Bring what it needs; a step only if that can't be done."""
     try:
-        await stage(desk, request, platform, session.offer.way, place, session.id)
+        guest = platform.hosts(session.person)
+        await stage(desk, request, platform, session.offer.way, place, session.id, guest=guest)
     except (DataNotThere, PlatformRefused) as error:
         kind = EndKind.DISK_FULL if isinstance(error, DiskFull) else EndKind.STAGING_FAILED
         return failed(desk, kind, error.message)

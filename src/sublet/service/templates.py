@@ -15,7 +15,7 @@ class Templates(Splits):
 
     async def save_template(self, name: str, details: Details, person: Person) -> Template:
         """Keep details under a name, in place of what was there."""
-        self.own()
+        self.own(person)
         template = Template(person.name, check_name(name, "template"), details, self.now())
         await self.store.write(lambda tx: tx.templates.save(template))
         return template

@@ -29,7 +29,8 @@ class Tokens(Connect):
         expires: datetime | None = now + expires_in if expires_in else None
         secret = PREFIX + secrets.token_urlsafe(32)
         operator = person.operator and owner == person.name
-        token = Token(id=str(uuid4()), person=owner, name=name, created=now, expires=expires, operator=operator)
+        guest = owner != person.name or person.guest
+        token = Token(str(uuid4()), owner, name, now, expires, operator, guest)
         await self.store.write(lambda tx: tx.tokens.add(token, secret))
         return token, secret
 
@@ -49,4 +50,5 @@ class Tokens(Connect):
     async def bearer(self, secret: str) -> Person | None:
         """Whose token this is, if it is good."""
         token = await self.token_of(secret)
-        return Person(token.person, token.operator) if token else None
+        personal = self.settings.mode == "personal"
+        return Person(token.person, token.operator, token.guest and personal) if token else None

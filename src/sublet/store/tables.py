@@ -152,6 +152,7 @@ tokens = Table(
     Column("created", BigInteger, nullable=False),
     Column("expires", BigInteger),
     Column("operator", BigInteger, nullable=False),  # 1: its holder may do what operators may
+    Column("guest", BigInteger, nullable=False, server_default="0"),  # 1: its holder was invited by an operator
     Index(None, "person"),
 )
 

@@ -12,7 +12,15 @@ from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, micros_or_none, moment_or_none, plain
 from sublet.store.tables import tokens
 
-COLUMNS = (tokens.c.id, tokens.c.person, tokens.c.name, tokens.c.created, tokens.c.expires, tokens.c.operator)
+COLUMNS = (
+    tokens.c.id,
+    tokens.c.person,
+    tokens.c.name,
+    tokens.c.created,
+    tokens.c.expires,
+    tokens.c.operator,
+    tokens.c.guest,
+)
 ADD = insert(tokens)
 CHECK = select(*COLUMNS).where(
     tokens.c.hash == given("secret_hash"),
@@ -32,6 +40,7 @@ class Token:
     created: datetime
     expires: datetime | None = None
     operator: bool = False  # whether whoever holds it may do what operators may
+    guest: bool = False  # whether an operator made it for someone else
 
 
 class Tokens:
@@ -53,6 +62,7 @@ class Tokens:
                 "created": micros(token.created),
                 "expires": micros_or_none(token.expires),
                 "operator": int(token.operator),
+                "guest": int(token.guest),
             },
         )
 
@@ -75,5 +85,5 @@ def _hash(secret: str) -> str:
 
 
 def _token(row: Row) -> Token:
-    id_, person, name, created, expires, operator = row
-    return Token(id_, person, name, moment(created), moment_or_none(expires), bool(operator))
+    id_, person, name, created, expires, operator, guest = row
+    return Token(id_, person, name, moment(created), moment_or_none(expires), bool(operator), bool(guest))
