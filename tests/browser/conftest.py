@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import getpass
 import http.client
 import json
 import os
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from sublet.core.annex import Annex, Details, Lease, Pilot
+from sublet.settings import Settings
+from sublet.store import Store
 from tests.serving import Serving
 
 CHROMIUM = Path(os.environ.get("SUBLET_CHROMIUM", "/usr/bin/chromium"))
@@ -72,11 +77,23 @@ class Site:
         return address
 
 
+def furnish(home: Path) -> None:
+    """An annex of the owner's, with a lease and its nodes, which this service finds when it starts."""
+    store = Store.open(Settings.load(home).database_url)
+    now = datetime.now(UTC)
+    annex = Annex("a", getpass.getuser(), "a" * 60, now, guests=("bob",))
+    lease = Lease("l", annex.id, 1, Details("cluster", nodes=2, lifetime=timedelta(hours=1)), now)
+    store.write_sync(lambda tx: (tx.annexes.add(annex), tx.leases.add(lease)))
+    store.write_sync(lambda tx: [tx.pilots.claim(Pilot("l", number, now, "n" * 60)) for number in (0, 1)])
+    store.close()
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service on this machine, with a second platform that only plays."""
     home = tmp_path_factory.mktemp("site")
     (home / "sublet.toml").write_text(SETTINGS)
+    furnish(home)
     serving = Serving(home, "--port", "0")
     serving.start()
     try:

@@ -18,7 +18,8 @@ LONG = "w" * 150  # a name that no line is wide enough for
 @pytest.fixture(scope="module")
 def places() -> dict[str, str]:
     """The addresses of one page of each sort, once they have been visited."""
-    return {"overview": "/web/", "form": "/web/ask", "yaml": "/web/ask?form=yaml", "list": "/web/sessions"}
+    asking = {"overview": "/web/", "form": "/web/ask", "yaml": "/web/ask?form=yaml", "list": "/web/sessions"}
+    return asking | {"annexes": "/web/annexes", "annex": f"/web/annexes/{'a' * 60}"}
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,7 @@ def page(
             clock=clock_of(request),
             token=token,
             version=service.version,
+            personal=service.mode == "personal",
             settled=request.method == "GET",
             **values,
         )

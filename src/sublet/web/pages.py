@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sublet.api.paths import allow_any_path
 from sublet.errors import NotSignedIn, SubletError
-from sublet.web import ask, login, offersets, overview, results, sessions, systems
+from sublet.web import annexes, ask, login, offersets, overview, results, sessions, systems
 from sublet.web.drawing import page
 from sublet.web.entry import UsedCodes, Visitor
 from sublet.web.reading import visitor
@@ -57,6 +57,9 @@ def mount(app: FastAPI) -> None:
             Route("/sessions/{id}/archive", results.archive),
             Route("/sessions/{id}/results/{path:path}", results.result),
             Route("/sessions/{id}/{change}", sessions.change, methods=["POST"]),
+            Route("/annexes", annexes.listing),
+            Route("/annexes/{name}", annexes.look),
+            Route("/annexes/{name}/{change}", annexes.change, methods=["POST"]),
             Route("/systems/{name}", systems.look),
             Route("/systems/{name}/state", systems.state),
             Route("/systems/{name}/{change}", systems.change, methods=["POST"]),

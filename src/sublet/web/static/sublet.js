@@ -121,8 +121,25 @@ async function watchLogin(section) {
   }
 }
 
+async function watch(section) {
+  // The server draws it again, as often as someone looks at it.
+  for (const part of document.querySelectorAll("[data-live]")) part.dataset.drawn = part.innerHTML;
+  let wait = 3000;
+  for (;;) {
+    await new Promise((done) => setTimeout(done, wait));
+    while (document.hidden) await new Promise((done) => setTimeout(done, 500));
+    try {
+      await redraw(section.dataset.watch);
+      wait = 3000;
+    } catch {
+      wait = 10000; // the service may be starting again
+    }
+  }
+}
+
 tellZone();
 document.getElementById("wrong")?.focus();
 document.querySelectorAll("[data-until]").forEach(countDown);
 document.querySelectorAll("[data-session]:not([data-over])").forEach(follow);
 document.querySelectorAll("[data-login]").forEach(watchLogin);
+document.querySelectorAll("[data-watch]").forEach(watch);

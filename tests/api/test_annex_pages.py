@@ -1,0 +1,74 @@
+"""The pages of annexes: shown live, changed by forms of our own, and each person's own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from sublet.core.annex import Pilot
+from sublet.core.lease_state import Jobs, Slots
+from sublet.service.annex_status import Heard
+from sublet.service.desk import Person
+from sublet.service.lease_plans import Wanted
+from tests.api.conftest import Callers
+from tests.api.test_pages import token_on
+from tests.contract.leases import TWO, PlayedService, ended, leasing
+
+pytestmark = pytest.mark.anyio
+EVE = Person("eve")
+
+
+@pytest.fixture(scope="module")
+async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[PlayedService]:
+    async with leasing(tmp_path_factory.mktemp("home")) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def eve(callers: Callers, service: PlayedService) -> httpx2.AsyncClient:
+    """Someone who signed in to the pages with a token."""
+    client = await callers.with_headers()
+    _, secret = await service.make_token(EVE)
+    form = {"token": await token_on(client, "/web/login", "/web/login"), "secret": secret}
+    assert (await client.post("/web/login", data=form)).status_code == 303
+    return client
+
+
+async def test_annexes_leases_and_nodes_are_shown_and_changed(eve: httpx2.AsyncClient, service: PlayedService) -> None:
+    assert "There are no annexes yet" in (await eve.get("/web/annexes")).text
+    annex, lease, _ = await service.lease("bold", Wanted(TWO), EVE, more=False)
+    now = service.now()
+    await service.store.write(lambda tx: tx.pilots.claim(Pilot(lease.id, 0, now, "c<1>")))
+    slots = Slots(lease.id, 0, "c1", 4, 3, 3, 8 << 30, 0, now, TWO.lifetime or now - now)
+    service.silent = Heard([slots], {annex.id: Jobs(idle=5, running=3)})
+    listed = (await eve.get("/web/annexes")).text
+    assert all(words in listed for words in ("bold", "3 of 4", "3 run, 5 wait", 'aria-current="page">Annexes'))
+    shown = (await eve.get("/web/annexes/bold")).text
+    assert all(words in shown for words in ("bold#1", "c&lt;1&gt;", "3 of 4", "8 GiB", "your jobs that name it"))
+    for change, words in (("open", "For all your jobs."), ("close", "For your jobs that name it.")):
+        action = f"/web/annexes/bold/{change}"
+        form = {"token": await token_on(eve, "/web/annexes/bold", action)}
+        assert (await eve.post(action, data=form)).status_code == 303
+        assert words in (await eve.get("/web/annexes/bold")).text
+    end = "/web/annexes/bold/shutdown"
+    forged = await eve.post(end, data={"token": "0" * 64, "lease": "1"})
+    assert forged.status_code == 403
+    form = {"token": await token_on(eve, "/web/annexes/bold", end), "lease": "1"}
+    assert (await eve.post(end, data=form)).status_code == 303
+    await ended(service, lease.id)
+    after = (await eve.get("/web/annexes/bold")).text
+    assert "It has no lease now" in after
+    assert "It was cancelled by eve." in after
+    assert (await eve.post("/web/annexes/bold/explode", data=form)).status_code == 404
+
+
+async def test_what_can_not_be_done_is_said_on_the_page(eve: httpx2.AsyncClient, service: PlayedService) -> None:
+    await service.lease("busy", Wanted(TWO), EVE, more=False)
+    text = (await eve.get("/web/annexes/busy")).text
+    change = "cancel" if "/web/annexes/busy/cancel" in text else "shutdown"
+    form = {"token": await token_on(eve, "/web/annexes/busy", f"/web/annexes/busy/{change}"), "lease": "9"}
+    refused = await eve.post(f"/web/annexes/busy/{change}", data=form)
+    assert (refused.status_code, "There is no lease busy#9." in refused.text) == (404, True)
+    assert (await eve.get("/web/annexes/nobodys")).status_code == 404
