@@ -17,7 +17,7 @@ from sublet.core.session import Phase, Session
 from sublet.errors import AnnexInUse, BadRequest, LeaseRefused, NoLease, NotFound, NotPending, PersonalOnly
 from sublet.service.annex_status import Heard, timed
 from sublet.service.lease_plans import Wanted
-from sublet.service.lease_watch import LeaseWatch
+from sublet.service.lease_watch import LeaseWatch, all_gone
 from sublet.service.leases import NOTHING_SENT
 from sublet.service.shrinking import GIVEN_BACK
 from tests.contract.leases import CLUSTER, TWO, ended, later, lease_when, leasing, made
@@ -270,6 +270,17 @@ async def test_a_lease_shrinks_by_the_nodes_that_are_given_back(tmp_path: Path) 
         await service.lease("example", Wanted(Details()), ME, more=True)
         with pytest.raises(BadRequest, match="several leases"):
             await service.give_back("example", [0], ME)
+
+
+def test_a_lease_is_over_when_all_its_pilots_said_so_also_where_its_system_can_not_be_asked() -> None:
+    now = datetime(2026, 11, 16, 12, tzinfo=UTC)
+    minute = timedelta(minutes=1)
+    gone = [Pilot("l", number, now, ended=now) for number in (0, 1)]
+    assert all_gone(gone, 2, now + minute)
+    assert not all_gone(gone, 2, now)
+    assert not all_gone(gone, 3, now + minute)
+    assert not all_gone([gone[0], replace(gone[1], ended=None)], 2, now + minute)
+    assert not all_gone([], 1, now + minute)
 
 
 def test_what_was_given_back_is_charged_until_then_only() -> None:

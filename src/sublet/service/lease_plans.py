@@ -96,7 +96,8 @@ class LeasePlans(Annexes):
         names = [name for name, platform in self.platforms_by_name.items() if platform.has_queues]
         if len(names) != 1:
             known = ", ".join(names) or "none yet: `sublet system add NAME` makes one yours"
-            raise BadRequest("Nothing says on which system.", hint=f"Say --system NAME; there are: {known}.")
+            broken = "".join(f" {name}: {why}" for name, why in self.broken.items() if name.startswith("system "))
+            raise BadRequest("Nothing says on which system.", hint=f"Say --system NAME; there are: {known}.{broken}")
         return names[0]
 
 

@@ -52,7 +52,11 @@ class LeaseWatch(AnnexStatus):
             await self.end_lease(lease, NOTHING_SENT)
         elif session.phase in OVER:
             await self.end_with(lease, session)
-        elif session.phase in UP and not session.cancel_by:
+        elif session.cancel_by:
+            pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
+            if all_gone(pilots, lease.details.nodes or 1, now):  # its system may not be reachable for a while
+                await self.end_lease(lease, f"{session.cancel_by} shut it down")
+        elif session.phase in UP:
             await self._check_pilots(lease, session, now)
 
     async def _check_pilots(self, lease: Lease, session: Session, now: datetime) -> None:
@@ -85,6 +89,12 @@ def without_pilots(pilots: list[Pilot], started: datetime, now: datetime) -> str
         return "no pilot reported" if now - started >= UNCLAIMED else ""
     ends = [pilot.ended for pilot in pilots if pilot.ended]
     return "its pilots were gone" if len(ends) == len(pilots) and now - max(ends) >= GONE else ""
+
+
+def all_gone(pilots: list[Pilot], nodes: int, now: datetime) -> bool:
+    """Whether every node of a lease had a pilot that has ended a while ago, by its own word."""
+    ends = [pilot.ended for pilot in pilots if pilot.ended]
+    return len(ends) == len(pilots) >= nodes and now - max(ends) >= GONE
 
 
 def silent(pilots: list[Pilot], began: datetime, now: datetime) -> bool:
