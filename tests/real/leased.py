@@ -61,9 +61,17 @@ class Lessee(Person):
         text += "".join(f"{line}\n" for line in lines)
         self.did("sh", "-ec", 'mkdir -p "$SUBLET_HOME"; printf "%s" "$1" >"$SUBLET_HOME/sublet.toml"', "sh", text)
 
-    def leases(self, name: str, *words: str, nodes: int = 1, queue: str = "compute", lifetime: str = "20m") -> str:
+    def leases(
+        self,
+        name: str,
+        *words: str,
+        nodes: int = 1,
+        queue: str = "compute",
+        lifetime: str = "20m",
+        idle: str = "10m",
+    ) -> str:
         """Make an annex; its id."""
-        amounts = ("--nodes", str(nodes), "--cores", "2", "--memory", "512MiB", "--lifetime", lifetime)
+        amounts = ("--nodes", str(nodes), "--cores", "2", "--memory", "512MiB", "--lifetime", lifetime, "--idle", idle)
         self.typed("annex", "create", name, "--system", SYSTEM, "--queue", queue, *amounts, "--yes", *words)
         return str(self.annex(name)["id"])
 
@@ -109,8 +117,9 @@ class Lessee(Person):
         return {}
 
     def runs_on(self, id: str) -> bool:
-        """Whether a job runs."""
-        return bool(self.job(id).get("JobStatus") == 2)
+        """Whether a job runs, and not only begins to: one whose node is taken away just then is looked for awhile."""
+        job = self.job(id)
+        return bool(job.get("JobStatus") == 2 and job.get("JobCurrentStartExecutingDate"))
 
     def idles(self, id: str) -> bool:
         """Whether a job waits."""

@@ -121,24 +121,26 @@ def test_two_nodes_behind_nat_take_the_jobs_of_their_annex_and_end_at_their_owne
     assert lessee.done(running)["ExitCode"] == 0
     lessee.starts_service()
 
+    lessee.forgets(stranger)
     site.wait(lambda: age(lessee, "example") > TOKENS)  # what it came with is worthless by now
     lessee.typed("annex", "setup", "--stop")
     lessee.typed("annex", "setup")
-    assert lessee.done(lessee.submits("hostname", annex))["ExitCode"] == 0
+    last = lessee.submits("sleep 600", annex)
+    site.wait(lambda: lessee.runs_on(last), 60)
 
     lessee.typed("annex", "shutdown", "example")
-    site.wait(lambda: lessee.idles(stranger))
-    lessee.forgets(stranger)
+    site.wait(lambda: lessee.idles(last))
+    lessee.forgets(last)
     assert lessee.ends("example")["why"] == "researcher shut it down"
     site.wait(lambda: left(site, "c1", "c2") == [])
 
 
 def test_leases_end_by_themselves_or_by_the_sites_will_or_because_they_cant_get_through(lessee: Lessee) -> None:
     site = lessee.site
-    brief = lessee.leases("brief", "--idle", "10m", lifetime="1m")
-    stopped = lessee.leases("stopped", "--idle", "10m")
+    brief = lessee.leases("brief", lifetime="1m")
+    stopped = lessee.leases("stopped")
     jobs = [lessee.submits("sleep 600", annex) for annex in (brief, stopped)]
-    idle = lessee.leases("idle", "--idle", "6s")
+    idle = lessee.leases("idle", idle="6s")
     longer = lessee.submits("sleep 10", idle)
     site.wait(lambda: all(map(lessee.runs_on, jobs)), 60)
     (lease,) = lessee.annex("stopped")["leases"]

@@ -19,7 +19,7 @@ from sublet.pilots.own import Contact
 
 OLDEST = 23  # HTCondor's version from which on a node attaches directly to an access point
 SHORTEST = 10  # seconds that a job which says nothing of its length is given at least
-SHORTEST_MARGIN = timedelta(seconds=15)  # HTCondor looks at the clock every 5 s, and the session's own end comes before
+SHORTEST_MARGIN = timedelta(seconds=12)  # the session's own end is near, and HTCondor needs a moment
 ADVERTISED = (SLOT_ANNEX, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_END, SLOT_TOOLS)
 
 
@@ -168,7 +168,7 @@ def values_of(plan: Plan) -> dict[str, str]:
         "STARTD_DIRECT_ATTACH_SCHEDD_POOL": plan.to.collector,
         "STARTD_DIRECT_ATTACH_INTERVAL": "1",
         "UPDATE_INTERVAL": "1",  # a job waits for the next one, so this is how soon jobs start
-        "MASTER_UPDATE_INTERVAL": "5",
+        "MASTER_UPDATE_INTERVAL": "1",  # who stops it must find it, at once
         "STARTER_ALLOW_RUNAS_OWNER": "False",
         "RUNBENCHMARKS": "False",
         "STARTD_COMPUTE_AVAIL_STATS": "False",

@@ -26,9 +26,10 @@ def to_schedds(tools: Tools) -> Command[list[Ad]]:
     return tools.command(("condor_status", "-schedd", "-json"), read_ads)
 
 
-def to_stop(tools: Tools, master: str) -> Command[None]:
-    """Stop a pilot at once, by the name of its master (with an @ in it); its jobs are idle again in a second."""
-    return tools.command(("condor_off", "-fast", "-master", "-name", master), nothing, seconds=30)
+def to_stop(tools: Tools, masters: Iterable[str]) -> Command[None]:
+    """Stop pilots at once, by the names of their masters (with an @ in them); their jobs are idle again in a second."""
+    names = (word for master in masters for word in ("-name", master))
+    return tools.command(("condor_off", "-fast", "-master", *names), nothing, seconds=60)
 
 
 def to_fetch_token(tools: Tools, may: Iterable[str], seconds: int) -> Command[str]:

@@ -21,6 +21,7 @@ from sublet.errors import (
     LeaseRefused,
     LoginNeeded,
     NoLease,
+    NotAllowedNow,
     NotPending,
     SubletError,
 )
@@ -43,6 +44,7 @@ class Leases(LeasePlans):
     """Make and end leases. A lease is a session of kind pilot, so there is one submit, one poll, one end."""
 
     making: set[str] = field(default_factory=set)  # leases that this process is about to send
+    ending: dict[str, str] = field(default_factory=dict)  # leases that are being shut down → by whom
 
     async def lease(self, name: str, wanted: Wanted, person: Person, *, more: bool) -> tuple[Annex, Lease, Session]:
         """Record a resource request, then send it. With `more` the annex may have leases already, else it may not."""
@@ -173,6 +175,7 @@ class Leases(LeasePlans):
         """Order its pilots to end, so that its jobs wait again at once; then cancel what is left of its session."""
         session = await self.session_of(lease)
         if session and session.phase not in OVER:
+            self.ending[lease.id] = person.name
             await self.stop_pilots(lease.id)
             session = await self.session_of(lease)
         await self._give_up(lease, session, person)
@@ -180,7 +183,10 @@ class Leases(LeasePlans):
     async def _give_up(self, lease: Lease, session: Session | None, person: Person) -> None:
         """Cancel a lease's session; a lease that has none, or none that is under way, is over at once."""
         if session and session.phase not in OVER:
-            session = await self.cancel(session.id, person)
+            try:
+                session = await self.cancel(session.id, person)
+            except NotAllowedNow:  # it ended by itself, just now
+                session = await self.session_of(lease)
         if session is None:
             await self.end_lease(lease, f"it was taken back by {person.name}")
         elif session.phase in OVER:
@@ -189,9 +195,11 @@ class Leases(LeasePlans):
     async def end_with(self, lease: Lease, session: Session) -> bool:
         """It is over because its session is; a pilot that could not do its work said why."""
         words = end_of(session)
-        if session.end and session.end.kind is EndKind.EXITED and session.cancel_by:
-            words = f"{session.cancel_by} shut it down"
-        elif session.end and session.end.kind is EndKind.EXITED and (said := await self.last_words(session)):
+        exited = bool(session.end and session.end.kind is EndKind.EXITED)
+        who = self.ending.pop(lease.id, session.cancel_by if exited else "")
+        if session.started and who:
+            words = f"{who} shut it down"
+        elif session.end and exited and (said := await self.last_words(session)):
             words = f"{words}: {said}" if session.end.code in MEANING else said
         return await self.end_lease(lease, words, session.ended)
 

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import hmac
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -193,7 +193,7 @@ class Pilots(NodeReleases):
     async def stop_pilots(self, lease: str, numbers: Collection[int] = ()) -> bool:
         """Have a lease's pilots (all, or these) end at once, by orders that only they follow; whether they have ended.
 
-        A pilot's master is known to the access point some seconds after its slots, so this is repeated.
+        A pilot's master is known to the access point a moment after its slots, so this is repeated.
         """
         deadline = self.now() + STOPPING
         while left := [
@@ -201,24 +201,27 @@ class Pilots(NodeReleases):
             for one in await self.store.read(lambda tx: tx.pilots.list(lease))
             if one.ended is None and (not numbers or one.number in numbers)
         ]:
-            await asyncio.gather(*(self._stop(one) for one in left))
+            await self._stop(left)
             if self.now() >= deadline:
                 return False
             await self.wait_for_news(1.0)
         return True
 
-    async def _stop(self, pilot: Pilot) -> None:
-        name = pilot_name(pilot.lease, pilot.number)
+    async def _stop(self, pilots: Sequence[Pilot]) -> None:
+        """Order them together: a job that one lets go of must not start on another that is about to end."""
+        names = [pilot_name(pilot.lease, pilot.number) for pilot in pilots]
         try:
             point = await self.access_point()
-            point.keep_token(name, order_token(self._key(), pilot.lease, pilot.number, self.now()))
+            for name, pilot in zip(names, pilots, strict=True):
+                point.keep_token(name, order_token(self._key(), pilot.lease, pilot.number, self.now()))
+            masters = [master_name(pilot.lease, pilot.number) for pilot in pilots]
             try:
-                order = to_stop(point.gathering, master_name(pilot.lease, pilot.number))
-                await LocalReach("access point").run(order)
+                await LocalReach("access point").run(to_stop(point.gathering, masters))
             finally:
-                point.drop_token(name)
+                for name in names:
+                    point.drop_token(name)
         except SubletError as error:
-            log.info("pilot.not-stopped", lease=pilot.lease, number=pilot.number, why=error.message)
+            log.info("pilots.not-stopped", pilots=names, why=error.message)
 
 
 def _read_port(file: Path) -> int:
