@@ -60,6 +60,15 @@ async def test_an_annex_is_a_platform_as_long_as_it_has_leases(tmp_path: Path) -
         assert await look(service) == set()
 
 
+async def test_what_is_still_to_come_is_told(tmp_path: Path) -> None:
+    slow = {"cluster": {"kind": "memory", "terms": "predicted", "nodes": 8, "waits": ["1h", "2h", "3h"]}}
+    async with leasing(tmp_path, platforms=slow) as service:
+        await made(service)
+        await look(service)
+        platform: Any = service.platforms_by_name[NAME]
+        assert platform.coming.startswith("example#1 is in the queue of cluster")
+
+
 async def test_it_is_its_owners_alone(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         await made(service)

@@ -79,6 +79,9 @@ def test_an_annex_without_nodes_says_so() -> None:
     silent = slot(LastHeardFrom=round(NOW.timestamp()) - 100)
     for found in (ask(), ask(silent)):
         assert found.reasons[0].message == "The annex example has no node now."
+    soon = Seen("annex-example", "example", coming="example#2 is in the queue of expanse")
+    found = answer(View(NOW), Request(Executable("command")), "sh", NOW, soon)
+    assert found.reasons[0].message == "The annex example has no node now; example#2 is in the queue of expanse."
     assert survey_of(View(NOW, (silent,)), "example").notes == ("example has no node now",)
 
 

@@ -76,6 +76,7 @@ class HTCondor(Platform):
     annex: str = Field(default="", description="The id of the annex whose slots are used; empty: those of no annex.")
     title: str = Field(default="", description="What the annex is called; empty: by the platform's name.")
     person: str = Field(default="", description="Whose sessions it takes; empty: everybody's.")
+    coming: str = Field(default="", description="In words, which nodes of an annex are still to come.")
     live: bool = Field(default=True, description="Whether it is asked; else it only keeps what its sessions left.")
     supplier: str = Field(default="", description="Whose slots an annex's are, as the access point knows them.")
     lease: Duration | None = Field(
@@ -173,7 +174,9 @@ class HTCondor(Platform):
         """When a slot is free for it, by what runs and waits there; or why not."""
         self._viewed = float("-inf")
         view = await self._look()
-        return offering.answer(view, request, ways[0], now, offering.Seen(self.name, self.title, self.parts))
+        return offering.answer(
+            view, request, ways[0], now, offering.Seen(self.name, self.title, self.parts, self.coming)
+        )
 
     # Jobs
 
@@ -243,8 +246,8 @@ class HTCondor(Platform):
         """The states of many jobs at once: most need no question to anybody."""
         states = await asyncio.to_thread(lambda: {id: self._state(self._session(id)) for id in ids})
         doubtful = [id for id, state in states.items() if state is None]
-        stale = [id for id, state in states.items() if state and state.state is not State.ENDED and self._stale(id)]
-        for id in (*doubtful, *stale):
+        quiet = [id for id, state in states.items() if state and state.state is not State.ENDED and self._stale(id)]
+        for id in (*doubtful, *await self._absent(quiet)):
             states[id] = await self._settle(self._session(id))
         known = {id: state or JobState(State.UNKNOWN) for id, state in states.items()}
         return await self._with_nodes(known)
@@ -254,11 +257,20 @@ class HTCondor(Platform):
         waiting = {id: state for id, state in states.items() if state.state is State.QUEUED}
         if not waiting or offering.places(await self._look(LATELY)):
             return states
-        words = f"{self._called} has no node now"
+        words = "; ".join(filter(None, (f"{self._called} has no node now", self.coming)))
         return {
             **states,
             **{id: replace(state, condition=f"{state.condition}; {words}") for id, state in waiting.items()},
         }
+
+    async def _absent(self, ids: Sequence[str]) -> list[str]:
+        """Those of which the queue has nothing: one question for all."""
+        if not ids:
+            return []
+        ads = await self._run(to.to_queue(self.tools(), f"{JOB_SESSION} =!= undefined", (JOB_SESSION,)))
+        there, now = {ad.get(JOB_SESSION) for ad in ads}, time.monotonic()
+        self._checked.update(dict.fromkeys(ids, now))
+        return [id for id in ids if id not in there]
 
     def _stale(self, id: str) -> bool:
         """Whether it is time to ask the queue if it still has a job, because nothing was heard of it for a while."""

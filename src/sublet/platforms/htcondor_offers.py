@@ -62,6 +62,7 @@ class Seen:
     platform: str
     title: str = ""  # the annex's name
     parts: int = 1  # the most that something is cut into
+    coming: str = ""  # which nodes are still to come
 
     @property
     def called(self) -> str:
@@ -134,7 +135,7 @@ def answer(view: View, request: Request, way: str, now: datetime, seen: Seen) ->
     """One offer, at the earliest time that there is room; or why there is none."""
     there = places(view)
     if not there:
-        why = f"{seen.called} has no node now."
+        why = f"{seen.called} has no node now{f'; {seen.coming}' if seen.coming else ''}."
         hint = f"sublet annex add {seen.title}" if seen.title else ""
         return _no(Reason("urn:not-supported", "platform", why, nearest=hint), seen)
     calendar = Calendar([place.node for place in there])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from sublet.core.amounts import duration_text
-from sublet.core.annex import Annex
+from sublet.core.annex import Annex, Lease
 from sublet.core.estimate import ENOUGH
+from sublet.core.lease_state import PENDING
 from sublet.core.offer import Offer, Predicted, Terms
-from sublet.core.session import OfferSet
+from sublet.core.session import OfferSet, Session
 from sublet.pilots.access_point import AccessPoint
 from sublet.service.access_points import PLACE
 from sublet.service.desk import Person
@@ -29,6 +30,7 @@ EVERY = timedelta(seconds=1)
 MOST = 1000  # sessions of one guest that are cancelled at once
 KEPT = "platform.json"  # in a platform's directory: its settings, for when there is no access point or no lease
 Settings = dict[str, dict[str, Any]]
+Leased = tuple[Annex, list[tuple[Lease, Session]]]  # an annex, and those of its leases that wait
 
 
 @dataclass
@@ -44,7 +46,7 @@ class AnnexPlatforms(LeaseWatch):
             return None
         self._annexes_seen = now
         live = await self.store.read(_leased)
-        found = await asyncio.to_thread(self._settings_of, live)
+        found = await asyncio.to_thread(self._settings_of, live, now)
         if found == self._annexes:
             return None
         self._annexes = found
@@ -78,17 +80,17 @@ class AnnexPlatforms(LeaseWatch):
         await self.tell()
         return annex
 
-    def _settings_of(self, live: Iterable[Annex]) -> Settings:
+    def _settings_of(self, live: Iterable[Leased], now: datetime) -> Settings:
         """Of those that have leases; and of those that have none any more, but sessions."""
         home, programs = self.settings.home / "platforms", self.settings.home / PLACE
         found: Settings = {}
-        for annex in live:
+        for annex, waiting in live:
             name = _free_name(annex, found)
             if values := platform_of(annex, self.point, programs) if self.point else read_kept(home / name):
-                found[name] = values | {"live": True}
+                found[name] = values | {"live": True, "coming": _coming(annex, waiting, now)}
         for name in _with_sessions(home):
             if name not in found and (values := read_kept(home / name)):
-                found[name] = values | {"live": False}
+                found[name] = values | {"live": False, "coming": ""}
         return found
 
 
@@ -111,10 +113,24 @@ def _about(terms: Terms, start: datetime, now: datetime) -> str:
     return f"{about} ± {half} min"
 
 
-def _leased(tx: Tx) -> list[Annex]:
-    """The annexes that have a lease which has not ended."""
-    ids = {lease.annex for lease in tx.leases.live()}
-    return [annex for annex in tx.annexes.list() if annex.id in ids] if ids else []
+def _leased(tx: Tx) -> list[Leased]:
+    """The annexes that have a lease which has not ended, each with those that wait, and their sessions."""
+    leases: dict[str, list[tuple[Lease, Session]]] = {}
+    for lease in tx.leases.live():
+        session = tx.sessions.get(lease.session) if lease.session else None
+        waits = session is not None and session.phase in PENDING
+        leases.setdefault(lease.annex, []).extend([(lease, session)] if session and waits else [])
+    return [(annex, leases[annex.id]) for annex in tx.annexes.list() if annex.id in leases] if leases else []
+
+
+def _coming(annex: Annex, waiting: Sequence[tuple[Lease, Session]], now: datetime) -> str:
+    """Which leases wait, and when they are expected; of those that are late nothing is said of when."""
+    told = []
+    for lease, session in waiting:
+        due = session.offer.start > now
+        about = f", expected {_about(session.offer.terms, session.offer.start, now)}" if due else ""
+        told.append(f"{annex.name}#{lease.number} is in the queue of {session.offer.platform}{about}")
+    return "; ".join(told)
 
 
 def platform_of(annex: Annex, point: AccessPoint, programs: Path) -> dict[str, Any]:
