@@ -133,6 +133,7 @@ def ap_site(swept: None) -> Iterator[Site]:
 def person(ap_site: Site) -> Iterator[Person]:
     """Someone at `ap` who has signed in, shared by the tests of this worker."""
     with at_ap(ap_site, "sublet") as one:
+        one.kept("sublet.toml").write_text("private_data = true\n")  # the only addresses that there are here
         one.starts_service()
         assert one.signs_in() == 0, one.said
         yield one

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from tests.access_points import Person
+from tests.real import images
+from tests.sites import Site
 
 SMALL = "request_memory = 16M\nrequest_disk = 1M\nshould_transfer_files = yes\ntransfer_executable = false\n"
 SWEEP = f"""executable = /bin/sh
@@ -39,6 +44,15 @@ OTHER = f"executable = /bin/echo\narguments = other $(x) $(file)\noutput = other
 NODE = f"executable = /bin/hostname\noutput = $(JOB).out\n{SMALL}queue\n"
 INLINE = f"executable = /bin/hostname\noutput = B.out\n{SMALL}"
 DAG = f"JOB A node.sub\nJOB B {{\n{INLINE}}}\nSUBDAG EXTERNAL C inner.dag\nSPLICE D splice.dag\nPARENT A CHILD B C D\n"
+IMAGE = f"""universe = container
+container_image = tool.sif
+executable = look.sh
+transfer_input_files = big.dat, small.dat
+output = look.$(Cluster).$(Process).out
+{SMALL.replace("16M", "64M").replace("transfer_executable = false", "")}
+queue 4
+"""
+LOOK = "#!/bin/sh\ncat /app/doc\nls -l big.dat small.dat | wc -l\n"
 NAME = "runner"
 
 
@@ -230,3 +244,79 @@ def test_a_provisioner_that_is_removed_gives_back_its_lease_and_one_without_a_lo
     done = worker.place / "outside.dag.metrics"
     person.site.wait(lambda: done.exists() and json.loads(done.read_text())["exitcode"] == 1, 60)
     assert person.signs_in() == 0
+
+
+def kept(site: Site) -> list[str]:
+    """What the site keeps for many."""
+    return sorted(path.name for path in Path(site.facts["home"]).glob("researcher/.sublet/kept/*"))
+
+
+def test_an_image_and_a_large_input_cross_once_for_jobs_before_and_after_the_nodes(worker: Worker) -> None:
+    person, site = worker.person, worker.person.site
+    images.docker_archive(worker.place / "tool.tar")
+    worker.runs("apptainer", "--silent", "build", "tool.sif", "docker-archive:tool.tar")
+    (worker.place / "big.dat").write_bytes(b"x" * (17 << 20))
+    (worker.place / worker.has("look.sh", LOOK)).chmod(0o755)
+    worker.has("small.dat", "small")
+    before = worker.submits(worker.has("look.sub", IMAGE), "pictures")
+    details = ("--nodes", "1", "--cores", "4", "--memory", "1GiB", "--lifetime", "20m", "--idle", "20m")
+    person.typed("annex", "create", "pictures", "--system", site.name, *details, "--yes", "--wait")
+    after = worker.submits("look.sub", "pictures")
+    of_both = f"ClusterId == {before} || ClusterId == {after}"
+    said = ("TransferInputStats.CedarSizeBytesTotal", "TransferInputStats.FILESizeBytesTotal", "ExitCode")
+    ended: list[str] = []
+
+    def all_ended() -> bool:
+        ended[:] = worker.condor("condor_history", "-constraint", of_both, "-af", *said).splitlines()
+        return len(ended) == 8
+
+    site.wait(all_ended, 90)
+    assert {int(line.split()[0]) < 1000 for line in ended} == {True}, ended
+    assert {line.partition(" ")[2] for line in ended} == {f"{17 << 20} 0"}
+    outputs = [worker.place / f"look.{cluster}.{n}.out" for cluster in (before, after) for n in range(4)]
+    assert {path.read_text() for path in outputs} == {"made for tests\n2\n"}
+    assert len(kept(site)) == 2
+    log = person.kept("logs", "service.log").read_text()
+    assert log.count('"input.kept"') == 2
+    person.typed("annex", "shutdown", "pictures")
+    site.wait(lambda: kept(site) == [], 60)
+
+
+@contextmanager
+def serving_files(person: Person) -> Iterator[str]:
+    """The directory `work`, over HTTP at `ap`."""
+    words = person.words("env", "-C", "work", "python3", "-u", "-m", "http.server", "-b", "127.0.0.1", "8765")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout
+        process.stdout.readline()
+        yield "http://127.0.0.1:8765"
+        process.terminate()
+
+
+def test_a_guest_runs_containers_on_a_shared_annex_and_nothing_else(worker: Worker) -> None:
+    person = worker.person
+    token = person.typed("token", "--person", "bob", "--quiet").strip()
+    url = json.loads(person.kept("run", "service.json").read_text())["url"]
+    there = {"SUBLET_URL": url, "SUBLET_TOKEN": token}
+    bob = Person(person.site, "nothing", "rival")
+    place = f"annex-{NAME}"
+    assert "Nothing is shared with you" in bob.types("run", "--", "id", **there).stdout
+    told = person.types("annex", "share", NAME, "bob", "--yes").stderr
+    assert "as your own account, in containers only" in told
+    assert place in bob.typed("platform", "list", **there)
+    command = bob.types("run", "--platform", place, "--", "id", **there)
+    assert command.returncode == 1
+    assert "shared with you for containers only" in command.stdout
+    with serving_files(person) as files:
+        wanted = ("run", "--platform", place, "--memory", "128MiB", "--time", "2m", "--image", f"{files}/tool.sif")
+        inside = bob.types(*wanted, "--", "sh", "-c", "cat /app/doc; ls /home; id -u", **there)
+    assert inside.returncode == 0, inside.stdout + inside.stderr
+    assert inside.stdout.startswith("made for tests\n")
+    assert "researcher" not in inside.stdout
+    record = worker.condor("condor_history", "-constraint", 'SubletGuest == "bob"', "-af", "SubletGuest", "Owner")
+    assert record.split() == ["bob", "researcher"]
+    assert "OperatorsOnly" not in bob.types("job", "list", **there).stdout
+    assert bob.types("annex", "create", "mine", "--yes", **there).returncode == 1
+    person.typed("annex", "unshare", NAME, "bob")
+    assert "Nothing is shared with you" in bob.types("run", "--", "id", **there).stdout
+    assert "annex.unshared" in person.typed("annex", "history", NAME, "--events")

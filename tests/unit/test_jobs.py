@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.core.annex import TARGETED, Annex, Details, Lease
+from sublet.core.annex import Annex, Details, Lease
 from sublet.core.jobs import Looked, NodeRoom, QueuedJob, explain
 from sublet.core.lease_state import AnnexState, LeaseState
 from sublet.pilots.queue import constraint_of, read_jobs, read_requirements, read_unmet, without_clause
-from sublet.pilots.submitting import environment_for
+from sublet.pilots.submitting import KEPT_TO, environment_for
 from sublet.reach.port import Outcome
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -40,6 +40,7 @@ QUEUED = AnnexState(ANNEX, (LeaseState(Lease("l", "a", 1, Details(), NOW), "queu
             Looked(UP, nodes=[NODE]),
             "run for 2h; the last node of example ends in 1h",
         ),
+        (JOB, Looked(UP, nodes=[NODE], bringing=True), "is being brought to example"),
         (JOB, Looked(UP, nodes=[NODE], unmet=["TARGET.Foo is 5"]), "requires: TARGET.Foo is 5"),
         (JOB, Looked(UP, nodes=[replace(NODE, free_cores=1)]), "2 cores; 1 cores are free"),
         (JOB, Looked(UP, nodes=[NODE]), "it starts within seconds"),
@@ -57,17 +58,17 @@ def test_what_the_tools_are_told_keeps_what_the_configuration_says() -> None:
         "a", "ann@x", timedelta(minutes=2), {"SUBMIT_ATTRS": "Project", "APPEND_REQUIREMENTS": "Good"}
     )
     assert told["_CONDOR_SUBMIT_ATTRS"] == "Project SubletTarget SubletSupplier"
-    assert told["_CONDOR_APPEND_REQ_VANILLA"] == f"(Good) && {TARGETED}"
+    assert told["_CONDOR_APPEND_REQ_VANILLA"] == f"(Good) && {KEPT_TO}"
     assert (told["_CONDOR_SubletTarget"], told["_CONDOR_JOB_DEFAULT_LEASE_DURATION"]) == ('"a"', "120")
 
 
 def test_only_jobs_without_the_clause_get_it() -> None:
     ads = [
         {"ClusterId": 1, "ProcId": 0, "Requirements": '/Expr(TARGET.Arch == "X86_64")/'},
-        {"ClusterId": 1, "ProcId": 1, "Requirements": f"/Expr((true) && {TARGETED})/"},
+        {"ClusterId": 1, "ProcId": 1, "Requirements": f"/Expr((true) && {KEPT_TO})/"},
         {"ClusterId": 2, "ProcId": 0, "Requirements": '/Expr(TARGET.Arch == "X86_64")/'},
     ]
-    assert without_clause(read_requirements(ads)) == {f'(TARGET.Arch == "X86_64") && {TARGETED}': ["1.0", "2.0"]}
+    assert without_clause(read_requirements(ads)) == {f'(TARGET.Arch == "X86_64") && {KEPT_TO}': ["1.0", "2.0"]}
     assert constraint_of(["1.0", "2.0"]) == "(ClusterId == 1 && ProcId == 0) || (ClusterId == 2 && ProcId == 0)"
 
 

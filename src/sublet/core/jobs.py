@@ -68,6 +68,7 @@ class Looked:
     open_annexes: Sequence[str] = ()  # those that run all jobs
     nodes: Sequence[NodeRoom] | None = None  # None: the access point did not say
     unmet: Sequence[str] = ()  # conditions of its own that no slot meets
+    bringing: bool = False  # whether it waits for what it shares with other jobs
 
 
 def _bytes(count: int) -> str:
@@ -128,6 +129,8 @@ def _waiting(job: QueuedJob, state: AnnexState, looked: Looked, now: datetime) -
         return Explained(lacks, f"Ask for less, or lease more: `sublet annex add {name}`.")
     if late := _late(job, name, looked.nodes, now):
         return Explained((late,), f"`sublet annex add {name} --lifetime TIME` leases nodes that last.")
+    if looked.bringing:
+        return Explained((f"What it shares with other jobs, an image or a large input, is being brought to {name}.",))
     if looked.unmet:
         unmet = tuple(f"No node of {name} meets what it requires: {condition}" for condition in looked.unmet)
         return Explained(unmet, "Change its requirements with condor_qedit, or submit it again.")

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sublet.core.annex import JOB_GUEST, JOB_SESSION, JOB_SUPPLIER, JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END, TARGETED
+from sublet.core.annex import JOB_GUEST, JOB_SESSION, JOB_SUPPLIER, JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END
 from sublet.core.jobs import JobWord, NodeRoom, QueuedJob
 from sublet.pilots.configuration import quoted_string
 from sublet.pilots.jobs import to_history, to_queue
 from sublet.pilots.occupancy import VANILLA, reread
 from sublet.pilots.slots import to_slots
+from sublet.pilots.submitting import KEPT_TO
 from sublet.pilots.tools import Ad, Tools, reading
 from sublet.reach.port import Command, Outcome
 
@@ -82,7 +83,7 @@ def without_clause(requirements: dict[str, str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for job, expression in requirements.items():
         if JOB_TARGET not in expression:
-            whole = f"({expression}) && {TARGETED}" if expression else TARGETED
+            whole = f"({expression}) && {KEPT_TO}" if expression else KEPT_TO
             found.setdefault(whole, []).append(job)
     return found
 

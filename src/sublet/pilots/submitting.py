@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from sublet.core.annex import JOB_SUPPLIER, JOB_TARGET, TARGETED
+from sublet.core.inputs import WAITS
 from sublet.pilots.configuration import attribute
 
 ATTRIBUTES, REQUIRED, REQUIRED_OF_ALL = "SUBMIT_ATTRS", "APPEND_REQ_VANILLA", "APPEND_REQUIREMENTS"
 LEASE, TOLD = "JOB_DEFAULT_LEASE_DURATION", "DAGMAN_QUEUE_UPDATE_INTERVAL"
 OFTEN = 5  # seconds between what a DAG's manager tells of it
+KEPT_TO = f"{TARGETED} && {WAITS}"  # what every job of an annex requires
 ASKED = (ATTRIBUTES, REQUIRED, REQUIRED_OF_ALL)  # what the access point's own configuration may already say
 
 
@@ -24,7 +26,7 @@ def environment_for(annex: str, supplier: str, lease: timedelta, already: Mappin
     required = already.get(REQUIRED) or already.get(REQUIRED_OF_ALL) or ""
     values = {
         ATTRIBUTES: " ".join([*already.get(ATTRIBUTES, "").split(), *told]),
-        REQUIRED: f"({required}) && {TARGETED}" if required else TARGETED,
+        REQUIRED: f"({required}) && {KEPT_TO}" if required else KEPT_TO,
         LEASE: str(round(lease.total_seconds())),
         TOLD: str(OFTEN),
         **{name: attribute(value) for name, value in told.items()},

@@ -43,6 +43,7 @@ class KeptFiles:
             if not await reach.run(to_keep(self._platform, root, name_of(found), user, self._owner)):
                 await reach.send(file, content, progress)
                 await reach.run(Command(("chmod", "a-w", content), reading(self._platform, str)))
+                await reach.run(to_keep(self._platform, root, name_of(found), user, self._owner))
         return content
 
     async def pull(self, reach: Reach, root: str, image: str, tool: str, user: str) -> str | None:

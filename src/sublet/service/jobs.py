@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from sublet.core.annex import JOB_TARGET, Annex
+from sublet.core.inputs import JOB_INPUTS, JOB_READY
 from sublet.core.jobs import Explained, Looked, QueuedJob, explain
 from sublet.errors import BadRequest, NotFound, NotMarkable, OperatorsOnly, SubletError
 from sublet.pilots import queue
@@ -169,7 +170,9 @@ class Jobs(AnnexPlatforms):
             )
         except SubletError:
             return Looked(await self.annex_state(annex.name, person), wide)
-        return Looked(await self.annex_state(annex.name, person), wide, nodes, unmet)
+        others = [condition for condition in unmet if JOB_INPUTS not in condition and JOB_READY not in condition]
+        state = await self.annex_state(annex.name, person)
+        return Looked(state, wide, nodes, others, bringing=len(others) < len(unmet))
 
     async def _listed(self, jobs: Sequence[QueuedJob], person: Person) -> Listed:
         return Listed(jobs, await self._names(person))

@@ -20,8 +20,8 @@ from sublet.movers.registry import survey_movers
 from sublet.platforms.port import Platform
 from sublet.service import metrics
 from sublet.service.annex_platforms import keep
-from sublet.service.dags import Dags
 from sublet.service.desk import log, utc_now
+from sublet.service.inputs import Inputs
 from sublet.service.reconcile import Loop
 from sublet.service.sweeping import Sweeper
 from sublet.service.systems import Stamp, directory_of, stamp_of, systems_of
@@ -35,7 +35,7 @@ OWN_LOGIN = (
 
 
 @dataclass
-class Service(Dags):
+class Service(Inputs):
     """Ask, accept, run, look: what the HTTP interface and the pages call."""
 
     _own: dict[str, set[str]] = field(default_factory=dict)  # "system" or "annex" → the platforms that are such

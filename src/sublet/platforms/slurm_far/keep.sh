@@ -2,6 +2,7 @@
 # directory, the file's name in `kept`, the session that needs it (or nothing) and the service's own name.
 #
 #   kept/NAME/content   the file, read-only, once it is whole
+#   kept/NAME/NAME      the same file, by a name that no other has
 #   kept/NAME/users/    a file for each session that needs it: one that is neither in sessions/ nor in incoming/ counts no more
 #   kept/NAME/used      when it was last needed
 root=$1 name=$2 key=$3 owner=$4
@@ -15,4 +16,4 @@ if [ -n "$key" ]; then
     : >"$root/kept/$name/users/$key" || exit 73
 fi
 : >"$root/kept/$name/used" || exit 73
-if [ -f "$root/kept/$name/content" ]; then echo there; else echo missing; fi
+if [ -f "$root/kept/$name/content" ]; then ln -f "$root/kept/$name/content" "$root/kept/$name/$name" 2>/dev/null; echo there; else echo missing; fi

@@ -1,0 +1,121 @@
+"""Inputs that jobs share: which files of a job are worth to lie on a system once, and how the job then names them.
+
+A job is rewritten so that it takes the copy where its slot's system has one, and is sent the file everywhere else.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sublet.core.annex import JOB_TARGET, SLOT_LEASE
+
+LARGE = 16 << 20  # bytes from which on an input is worth it; an image always is
+JOB_INPUTS = "SubletInputs"  # in a job: whether it was looked at: "none" of its files are shared, or "shared"
+JOB_READY = "SubletReady"  # in a job: the leases whose systems have what it shares, or can't have it
+JOB_UNTIL = "SubletUntil"  # in a job: when it waits for that no longer, in seconds since the epoch
+JOB_IMAGE = "SubletImage"  # in a job: its image, as it was submitted
+JOB_FILES = "SubletFiles"  # in a job: its inputs, as they were submitted
+JOB_REMAPS = "SubletRemaps"  # in a job: how its inputs are renamed, as it was submitted
+FAR = "SubletFarMachine"  # in a slot: that its node can't be sent to, so that copies are of no use here
+USEFUL = f"TARGET.{FAR} =?= undefined"
+ABLE = (
+    f"{USEFUL} && TARGET.HasTransferInputRemaps =?= true"
+    ' && stringListMember("file", TARGET.HasFileTransferPluginMethods ?: "")'
+)
+UNSEEN = 60  # seconds that a job with an image, or large inputs, waits to be looked at
+PATIENCE = 300  # seconds that it then waits for copies
+_HEAVY = f"(MY.ContainerImage =!= undefined || (MY.TransferInputSizeMB ?: 0) >= {LARGE >> 20})"
+_READY = f'stringListMember(TARGET.{SLOT_LEASE} ?: "", MY.{JOB_READY})'
+WAITS = (
+    f"(MY.{JOB_TARGET} =?= undefined || (MY.{JOB_INPUTS} =?= undefined"
+    f" ? (!{_HEAVY} || time() - MY.QDate > {UNSEEN})"
+    f" : (MY.{JOB_READY} =?= undefined || {_READY} || time() > MY.{JOB_UNTIL})))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a job says of its inputs, as it was submitted."""
+
+    directory: str  # that its paths are relative to
+    image: str = ""  # empty: it has none that is a file
+    files: tuple[str, ...] = ()
+    remaps: str = ""
+
+    def path(self, name: str) -> str:
+        """The whole path of one of its files."""
+        return os.path.join(self.directory, name)
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Those of its files that are here, and can be named otherwise."""
+        names = [name for name in self.files if not _elsewhere(name)]
+        return tuple(dict.fromkeys([*([self.image] if self.image in names else []), *names]))
+
+
+def _elsewhere(name: str) -> bool:
+    """Whether it is an address, a directory, or what can't stand in an expression."""
+    return "://" in name or name.endswith("/") or any(sign in name for sign in '$]"\\\n')
+
+
+def shared(named: Named, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """Which of its files are worth to lie on a system once: the image, and what is large."""
+    return tuple(name for name in named.candidates if name in sizes and (name == named.image or sizes[name] >= LARGE))
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Where one system has a job's shared files, and the leases on it."""
+
+    leases: tuple[str, ...]
+    paths: Mapping[str, str]  # name, as the job says it → the copy's path there
+
+
+def rewritten(named: Named, copies: Sequence[Copies]) -> dict[str, str]:
+    """The attributes of a job that takes copies where they are; what holds for its slot is chosen when it starts."""
+    there = [one for one in copies if one.leases and one.paths and not any(map(_elsewhere, one.paths.values()))]
+    able = ABLE if any(name != named.image for one in there for name in one.paths) else USEFUL
+    inputs = [(one.leases, _files(named, one)) for one in there]
+    found = {"TransferInput": _chosen(inputs, ",".join(named.files), able)}
+    if remaps := _remaps(named, there):
+        found["TransferInputRemaps"] = remaps
+    if named.image:
+        images = [(one.leases, one.paths[named.image]) for one in there if named.image in one.paths]
+        found["ContainerImage"] = _chosen(images, named.image, able)
+    return found
+
+
+def _files(named: Named, copies: Copies) -> str:
+    """The inputs where copies are: an image is used where it lies, other files are copied by the node itself."""
+    kept = [name for name in named.files if not (name == named.image and name in copies.paths)]
+    return ",".join(f"file://{by_name(copies.paths[name])}" if name in copies.paths else name for name in kept)
+
+
+def _remaps(named: Named, copies: Sequence[Copies]) -> str:
+    """What a copy is called there → what the job calls it."""
+    names = {
+        os.path.basename(by_name(path)): os.path.basename(name)
+        for one in copies
+        for name, path in one.paths.items()
+        if name != named.image
+    }
+    return ";".join([*([named.remaps] if named.remaps else []), *(f"{there}={here}" for there, here in names.items())])
+
+
+def by_name(path: str) -> str:
+    """The same copy by a name that no other has: `kept/NAME/NAME` beside `kept/NAME/content`."""
+    place = os.path.dirname(path)
+    return f"{place}/{os.path.basename(place)}"
+
+
+def _chosen(choices: Sequence[tuple[Sequence[str], str]], otherwise: str, able: str) -> str:
+    """A string that HTCondor chooses when the job is given to a slot, by the lease that the slot is of."""
+    if not choices:
+        return otherwise
+    expression = f'"{otherwise}"'
+    for leases, value in choices:
+        here = f'{able} && stringListMember(TARGET.{SLOT_LEASE} ?: "", "{",".join(leases)}")'
+        expression = f'(({here}) ? "{value}" : {expression})'
+    return f"$$([ {expression} ])"

@@ -1,0 +1,197 @@
+"""What jobs on an annex share is brought to its systems once, by content, over the login that is open.
+
+Jobs are looked at while they wait, whether they came before their annex or after; each is told which leases have what
+it shares, and takes the copy there. What can't be brought is sent with each job, as HTCondor does by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from sublet.core.annex import Lease
+from sublet.core.inputs import PATIENCE, Copies, Named, rewritten, shared
+from sublet.core.lease_state import PENDING, UP
+from sublet.core.session import Session
+from sublet.errors import SubletError
+from sublet.pilots import inputs
+from sublet.pilots.jobs import ids, to_edit
+from sublet.platforms.kept import digest_of
+from sublet.platforms.port import Platform
+from sublet.reach.local import LocalReach
+from sublet.service.dags import Dags
+from sublet.service.desk import log
+
+OFTEN, SELDOM = timedelta(seconds=2), timedelta(seconds=10)  # between two looks, with leases and without
+GIVEN_UP = timedelta(minutes=10)  # after that the sweeper removes what is left
+AGAIN = timedelta(seconds=30)  # after a try to bring something that failed
+
+
+@dataclass
+class Brought:
+    """One file on one system."""
+
+    path: str = ""  # empty: it is not there
+    leases: set[str] = field(default_factory=set)  # those that protect it
+    failed: datetime | None = None
+    unneeded: datetime | None = None  # since when no lease has it
+    bringing: asyncio.Task[None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class There:
+    """A lease that jobs may come to, and its system."""
+
+    lease: Lease
+    session: Session
+    platform: Platform
+
+
+@dataclass
+class Inputs(Dags):
+    """Looks at jobs that wait, brings what they share, and lets go of what no lease has any more."""
+
+    _inputs: dict[tuple[str, str], Brought] = field(default_factory=dict)  # system, digest → its copy
+    _digests: dict[str, tuple[tuple[int, int], str]] = field(default_factory=dict)  # path → (size, changed), digest
+    _inputs_looked: datetime | None = None
+    _inputs_every: timedelta = OFTEN
+    _looking: asyncio.Task[None] | None = None
+
+    async def look_after(self, now: datetime) -> None:
+        """Look at what waits, once in a while, beside everything else."""
+        await super().look_after(now)
+        if self.point is None or (self._inputs_looked and now - self._inputs_looked < self._inputs_every):
+            return
+        if self._looking is None or self._looking.done():
+            self._inputs_looked = now
+            self._looking = asyncio.create_task(self._look_at_inputs(), name="inputs")
+
+    async def _look_at_inputs(self) -> None:
+        try:
+            point = self.point
+            waiting = await LocalReach("access point").run(inputs.to_waiting(point.tools)) if point else []
+            leases = await self._there()
+            self._inputs_every = OFTEN if leases or self._inputs else SELDOM
+            for job in _alike(waiting):
+                await self._provide(job, leases)
+            await self._let_go(leases)
+        except SubletError as error:
+            log.warning("inputs.failed", why=error.message)
+
+    async def _there(self) -> list[There]:
+        found = []
+        for lease in await self.store.read(lambda tx: tx.leases.live()):
+            session = await self.session_of(lease)
+            platform = self.platforms_by_name.get(lease.details.system)
+            if session and platform and session.phase in PENDING | UP and not session.cancel_by:
+                found.append(There(lease, session, platform))
+        return found
+
+    async def _provide(self, jobs: Sequence[inputs.Waiting], leases: Sequence[There]) -> None:
+        """For jobs that say the same: see what is shared, have it brought, and tell them where it is."""
+        one = jobs[0]
+        if one.seen == inputs.NONE:
+            return
+        digests = await asyncio.to_thread(self._shares, one.named)
+        if not one.seen:
+            until = round(self.now().timestamp()) + PATIENCE
+            await self._tell_jobs(jobs, inputs.first_told(one.named, until) if digests else inputs.looked_at())
+        if not digests:
+            return
+        ready, copies = [], []
+        for there in (there for there in leases if there.lease.annex == one.annex):
+            paths = self._copies(there, one.named, digests)
+            if paths is not None:
+                ready.append(there.lease.id)
+                copies.append(Copies((there.lease.id,), paths))
+        if (text := ",".join(sorted(ready))) != one.ready:
+            await self._tell_jobs(jobs, inputs.told(rewritten(one.named, copies), text))
+
+    def _shares(self, named: Named) -> dict[str, str]:
+        """The files that a job shares, and their digests."""
+        sizes, marks = {}, {}
+        for name in named.candidates:
+            try:
+                seen = os.stat(named.path(name))
+            except OSError:
+                continue
+            if os.path.isfile(named.path(name)):
+                sizes[name], marks[name] = seen.st_size, (seen.st_size, seen.st_mtime_ns)
+        return {name: self._digest(named.path(name), marks[name]) for name in shared(named, sizes)}
+
+    def _digest(self, path: str, mark: tuple[int, int]) -> str:
+        if self._digests.get(path, ((0, 0), ""))[0] != mark:
+            self._digests[path] = (mark, digest_of(Path(path)))
+        return self._digests[path][1]
+
+    def _copies(self, there: There, named: Named, digests: Mapping[str, str]) -> dict[str, str] | None:
+        """Where a lease's system has a job's files; without those that can't be had. None: they are being brought."""
+        found, waits = {}, False
+        for name, digest in digests.items():
+            brought = self._inputs.setdefault((there.platform.name, digest), Brought())
+            if brought.path and there.lease.id in brought.leases:
+                found[name] = brought.path
+            elif brought.bringing is None and not self._lately(brought):
+                path = Path(named.path(name))
+                brought.bringing = asyncio.create_task(self._bring_input(there, path, digest, brought))
+                waits = True
+            else:
+                waits = waits or brought.bringing is not None or there.session.phase in PENDING
+        return None if waits else found
+
+    def _lately(self, brought: Brought) -> bool:
+        return brought.failed is not None and self.now() - brought.failed < AGAIN
+
+    async def _bring_input(self, there: There, file: Path, digest: str, brought: Brought) -> None:
+        """Have a system keep a file, for as long as the lease is there."""
+        try:
+            brought.path = await there.platform.keep(file, digest, there.session.id)
+            brought.leases.add(there.lease.id)
+            brought.failed = None
+            log.info("input.kept", lease=there.lease.id, platform=there.platform.name, file=file.name, digest=digest)
+        except (SubletError, OSError) as error:
+            brought.failed = self.now()
+            log.warning("input.not-kept", lease=there.lease.id, file=file.name, why=str(error))
+        finally:
+            brought.bringing = None
+
+    async def _tell_jobs(self, jobs: Sequence[inputs.Waiting], changes: Mapping[str, str]) -> None:
+        if self.point:
+            for clause in ids([job.id for job in jobs]):
+                await LocalReach("access point").run(to_edit(self.point.tools, clause, changes))
+
+    async def _let_go(self, leases: Sequence[There]) -> None:
+        """Have systems remove what no lease has any more; without a login that is left to the sweeper."""
+        live, now = {there.lease.id for there in leases}, self.now()
+        for (system, digest), brought in list(self._inputs.items()):
+            brought.leases &= live
+            if brought.leases or brought.bringing:
+                brought.unneeded = None
+                continue
+            brought.unneeded = brought.unneeded or now
+            platform = self.platforms_by_name.get(system)
+            gone = bool(brought.path and platform and await self._removed(platform, digest))
+            if gone or not brought.path or now - brought.unneeded >= GIVEN_UP:
+                del self._inputs[system, digest]
+
+    async def _removed(self, platform: Platform, digest: str) -> bool:
+        """Whether a system has removed a copy: not while a session there needs it, or nobody is signed in."""
+        try:
+            gone = digest in await platform.let_go(digest)
+        except SubletError:
+            return False
+        if gone:
+            log.info("input.let-go", platform=platform.name, digest=digest)
+        return gone
+
+
+def _alike(waiting: Sequence[inputs.Waiting]) -> list[list[inputs.Waiting]]:
+    """Jobs that say and know the same, together."""
+    found: dict[tuple[object, ...], list[inputs.Waiting]] = {}
+    for job in waiting:
+        found.setdefault((job.annex, job.named, job.seen, job.ready), []).append(job)
+    return list(found.values())

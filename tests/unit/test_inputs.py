@@ -1,0 +1,51 @@
+"""Inputs that jobs share: which they are, and how a job names their copies."""
+
+from __future__ import annotations
+
+from sublet.core.inputs import LARGE, Copies, Named, rewritten, shared
+from sublet.pilots.inputs import read_waiting
+
+IMAGE = "tool.sif"
+NAMED = Named("/work", IMAGE, ("data/big.dat", "small.txt", "https://example.org/x", IMAGE), "a=b")
+PLACE = "/scratch/kept/sha256-12"
+SIZES = {IMAGE: 5, "data/big.dat": LARGE, "small.txt": 7}
+
+
+def test_an_image_and_large_files_are_shared_and_small_ones_are_sent() -> None:
+    assert shared(NAMED, SIZES) == (IMAGE, "data/big.dat")
+    assert shared(NAMED, {"small.txt": 7}) == (), "what is not here can't be shared"
+    odd = Named("/work", "", ("$$(x)", "a]b", "dir/"))
+    assert odd.candidates == ()
+
+
+def test_an_image_that_is_not_sent_is_the_nodes_own() -> None:
+    assert shared(Named("/work", "/opt/tool.sif", ("small.txt",)), {"small.txt": 7}) == ()
+
+
+def test_a_job_takes_the_copy_where_its_lease_has_one_and_is_sent_the_file_elsewhere() -> None:
+    told = rewritten(NAMED, [Copies(("l1", "l2"), {IMAGE: f"{PLACE}/content", "data/big.dat": "/k/sha256-3/content"})])
+    assert told["ContainerImage"].startswith("$$([ ((TARGET.SubletFarMachine =?= undefined && ")
+    assert told["ContainerImage"].endswith(f'"l1,l2")) ? "{PLACE}/content" : "tool.sif") ])')
+    assert '? "file:///k/sha256-3/sha256-3,small.txt,https://example.org/x" : ' in told["TransferInput"]
+    assert told["TransferInput"].endswith(': "data/big.dat,small.txt,https://example.org/x,tool.sif") ])')
+    assert told["TransferInputRemaps"] == "a=b;sha256-3=big.dat"
+
+
+def test_without_copies_a_job_is_as_it_was_submitted() -> None:
+    told = rewritten(NAMED, [Copies(("l1",), {})])
+    assert told == {
+        "ContainerImage": IMAGE,
+        "TransferInput": ",".join(NAMED.files),
+        "TransferInputRemaps": "a=b",
+    }
+
+
+def test_what_a_job_said_first_is_what_counts() -> None:
+    ad = {"ClusterId": 1, "ProcId": 0, "Iwd": "/work", "ContainerImage": IMAGE, "TransferInput": f"a, {IMAGE}"}
+    first = read_waiting({**ad, "SubletTarget": "x"})
+    assert (first.named.image, first.named.files, first.seen) == (IMAGE, ("a", IMAGE), "")
+    kept = {"SubletInputs": "shared", "SubletImage": IMAGE, "SubletFiles": f"a,{IMAGE}", "SubletReady": "l1"}
+    again = read_waiting({**ad, **kept, "ContainerImage": "$$([ x ])", "TransferInput": "$$([ y ])"})
+    assert (again.named, again.ready) == (first.named, "l1")
+    pulled = read_waiting({**ad, "ContainerImage": "docker://alpine"})
+    assert pulled.named.image == ""
