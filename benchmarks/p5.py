@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.row import Row
-from benchmarks.sites import Counted, NoSite, Site, site
+from benchmarks.sites import Counted, NoSite, Site, counted, site
 from sublet.logs import start_logs
 from sublet.reach.port import Command, said
 from sublet.service.desk import Person
@@ -40,9 +40,7 @@ async def measure(there: Site, home: Path) -> list[Row]:
     """The sweep through a service, then some of its points by hand over the same connection."""
     settings = Settings.load(home, platforms={"far": there.settings})
     async with Service.open(settings) as service:
-        platform = service.platforms_by_name["far"]
-        reach = Counted(platform.reach)  # type: ignore[attr-defined]
-        platform.use(reach)  # type: ignore[attr-defined]
+        reach = counted(service.platforms_by_name["far"])
         await service.survey("far")
         there.forget()
         reach.execs, reach.commands = 0, Counter()

@@ -4,7 +4,7 @@ import dataclasses
 import json
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 ROOT = Path(os.environ.get("SUBLET_TESTBED", "/var/tmp/sublet-testbed"))
@@ -98,10 +98,11 @@ class Plan:
         except (FileNotFoundError, json.JSONDecodeError):
             raise SiteError(f"there is no site {name}; `testbed/site list` shows those that are up") from None
         owner = document.pop("owner")
-        return cls(
-            **{**document, "slurm": tuple(document["slurm"]), "sshd": tuple(document["sshd"])},
-            owner=(owner[0], owner[1]) if owner else None,
-        )
+        known = {field.name for field in fields(cls)}  # another checkout's site may be more
+        kept = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in document.items() if key in known
+        }
+        return cls(**kept, owner=(owner[0], owner[1]) if owner else None)
 
 
 def names() -> list[str]:

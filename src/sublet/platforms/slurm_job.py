@@ -15,6 +15,9 @@ from sublet.core.job import Job
 from sublet.platforms.shell import function, variable, word
 from sublet.platforms.slurm_options import Wish
 
+_PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # a path that a shell reads as it stands
+_WORD = re.compile(rb"[A-Za-z0-9._-]+\n")  # a file of one word
+JOB = "job.sh"
 PLACES = {"{user}": '"$USER"', "{job}": '"$SLURM_JOB_ID"'}  # what a setting's path may name
 
 
@@ -90,7 +93,12 @@ def packed(contents: Mapping[str, bytes]) -> bytes:
     """Files for `submit.sh`: each with its mode, its size and its path below the session's directory."""
     pieces = []
     for path, data in contents.items():
-        mode = "700" if data.startswith(b"#!") else "600"
-        name = b64encode(f"{path}.".encode("utf-8", "surrogateescape")).decode()
+        name = (
+            f"={path}" if _PLAIN.fullmatch(path) else b64encode(f"{path}.".encode("utf-8", "surrogateescape")).decode()
+        )
+        if _WORD.fullmatch(data):
+            pieces.append(f"line {data.decode().strip()} {name}\n".encode())
+            continue
+        mode = "700" if data.startswith(b"#!") and path != JOB else "600"  # Slurm reads its script, and copies it
         pieces.append(f"{mode} {len(data)} {name}\n".encode() + data)
     return b"".join(pieces)

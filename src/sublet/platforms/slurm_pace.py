@@ -85,17 +85,17 @@ class PacedReach:
 
     def __init__(self, reach: Reach, pace: Pace) -> None:
         """Keep this pace on this way."""
-        self.name, self._reach, self._pace = reach.name, reach, pace
+        self.name, self.inner, self._pace = reach.name, reach, pace
 
     async def run(self, command: Command[T]) -> T:
         """Run one command."""
         await self._take([command])
-        return await self._reach.run(command)
+        return await self.inner.run(command)
 
     async def run_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
         """Run them one after another in one exec."""
         await self._take(commands)
-        return await self._reach.run_all(commands)
+        return await self.inner.run_all(commands)
 
     async def _take(self, commands: Sequence[Command[Any]]) -> None:
         if calls := sum(command.calls for command in commands):
@@ -103,24 +103,24 @@ class PacedReach:
 
     async def send(self, source: Path, target: str, progress: Progress) -> None:
         """Bring a file or a directory there."""
-        await self._reach.send(source, target, progress)
+        await self.inner.send(source, target, progress)
 
     async def fetch(self, source: str, target: Path, progress: Progress) -> None:
         """Bring a file or a directory from there."""
-        await self._reach.fetch(source, target, progress)
+        await self.inner.fetch(source, target, progress)
 
     async def tunnel(self, name: str, host: str, port: int) -> str:
         """A way to a port of a machine there."""
-        return await self._reach.tunnel(name, host, port)
+        return await self.inner.tunnel(name, host, port)
 
     async def untunnel(self, name: str) -> None:
         """Take it away."""
-        await self._reach.untunnel(name)
+        await self.inner.untunnel(name)
 
     async def read(self, path: str, offset: int, limit: int) -> bytes:
         """Part of a file there."""
-        return await self._reach.read(path, offset, limit)
+        return await self.inner.read(path, offset, limit)
 
     async def close(self) -> None:
         """Let go."""
-        await self._reach.close()
+        await self.inner.close()

@@ -116,6 +116,8 @@ class Watch:
         return state is not None and state.state is State.ENDED
 
     async def _refresh(self, reach: Reach, root: str, wanted: Sequence[str], now: float) -> None:
+        if all(now - self._submitted.get(key, float("-inf")) < self._look_every for key in wanted):
+            return  # they were submitted just now, and can't have got far
         queue_due = now - self._queued_at >= self._every * self._slow
         if not queue_due and self._failure and now - self._queued_at < self._every * self._slow:
             raise self._failure

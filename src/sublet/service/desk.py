@@ -58,6 +58,7 @@ class Desk:
     nudged: asyncio.Event = field(default_factory=asyncio.Event)  # there is work for the loop
     freed: set[str] = field(default_factory=set)  # platforms on which room came free, or something began to wait
     doing: dict[str, str] = field(default_factory=dict)  # what is being brought for a session, and how far it is
+    fresh: set[str] = field(default_factory=set)  # sessions being prepared that nobody tried to submit yet
     trouble: str = ""  # why the loop can't carry sessions on at present
     happened: asyncio.Condition = field(default_factory=asyncio.Condition)  # something was written to the events
 

@@ -222,6 +222,8 @@ class Loop:
             self.running.add(new.id)
         else:
             self.running.discard(new.id)
+        if new.phase in OVER:
+            self.desk.fresh.discard(new.id)
         if step.release or step.to is Phase.WAITING:
             self.desk.freed.add(new.offer.platform)
         if step.to:

@@ -41,6 +41,7 @@ async def waiting(desk: Desk, session: Session) -> Step:
     if desk.now() < at:
         desk.freed.update({session.offer.platform} if session.offer.after else ())  # it may move up now
         return Step(due=at, changes={"condition": await waited_for(desk, session)})
+    desk.fresh.add(session.id)
     return Step(P.PREPARING, desk.now(), "session.preparing", changes={"condition": ""})
 
 
@@ -51,7 +52,8 @@ async def preparing(desk: Desk, session: Session) -> Step:
         return await _queued(desk, session, platform)
     if step := _stopped(desk, session) if session.cancel_by else await doomed(desk, session):
         return step
-    found = await platform.find(session.id)  # an earlier try may have been cut off after it submitted
+    fresh = session.id in desk.fresh
+    found = None if fresh else await platform.find(session.id)  # an earlier try may have been cut off as it submitted
     if found:
         return Step(due=desk.now(), event="session.submitted", detail="found again", changes={"job": found})
     offerset = await desk.store.read(lambda tx: tx.offersets.get(session.offerset))
@@ -95,6 +97,7 @@ async def _submitted(desk: Desk, session: Session, platform: Platform, request: 
     try:
         way = await _way(desk, session, request.executable)
         job = await _job(desk, session, way, request, place)
+        desk.fresh.discard(session.id)
         point("submit.before")
         id = await platform.submit(job, session.id)
     except PlatformRefused as error:

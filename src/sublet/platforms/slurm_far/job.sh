@@ -18,17 +18,18 @@
 PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}
 export PATH
 cd "$1" || exit 70
-dir=$(pwd) part=${SLURM_ARRAY_TASK_ID:-0} parts=1
+dir=$PWD part=${SLURM_ARRAY_TASK_ID:-0} parts=1
 [ -r parts ] && read -r parts <parts
 if [ "$parts" -gt 1 ]; then
     mkdir -p "part/$part" claims && cd "part/$part" || exit 70
 fi
-own=$(pwd)
+own=$PWD
 mkdir ran || exit 71
 printf '%s\n' "$SLURM_JOB_ID" >ran/id
-date +%s.%N >ran/began
-printf '%s\n' "$(uname -n)" >ran/node
-began=$(date +%s)
+now=$(date +%s.%N)
+began=${now%.*}
+printf '%s\n' "$now" >ran/began
+uname -n >ran/node
 printf '%2000s' '' >end.part
 . "$dir/program"
 . "$dir/life.sh"
@@ -192,7 +193,8 @@ for place in "$local_scratch" "$SLURM_TMPDIR" "$TMPDIR" /tmp; do
     [ -n "$place" ] && [ -d "$place" ] && [ -w "$place" ] && scratch=$(mktemp -d "$place/sublet.XXXXXX") && break
 done
 [ -n "$scratch" ] || scratch=$dir/tmp
-touch stdout stderr
+: >>stdout
+: >>stderr
 modules >>slurm.log 2>&1
 (cd "$dir" && links)
 find_program || finish not-started 127 '""' "$missing"

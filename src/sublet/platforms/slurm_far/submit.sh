@@ -1,5 +1,6 @@
 # Submits one session, once. Arguments: the root directory, the key, then sbatch's options. Stdin: the session's own files,
-# each as a line `MODE SIZE PATH` (the path and a dot in base64) and its bytes. Answers `known`, or `submitted ID`.
+# each as a line `MODE SIZE PATH` and its bytes, or as `line WORD PATH`; the path as `=PATH`, or with a dot in base64. No process is
+# started that can be spared: a person waits. Answers `known`, or `submitted ID`.
 # Exit codes: 73 it could not be written; 75 Slurm refused; 76 Slurm may or may not have it: then what is here stays.
 
 root=$1 key=$2
@@ -8,11 +9,11 @@ dir=$root/sessions/$key sent=$root/incoming/$key
 trap '' HUP PIPE # from here on it is done, whoever still listens
 old=$(umask)
 umask 077
-for try in 1 2 3; do # what is above it may go with another session, just now
-    mkdir -p "$root/sessions" || exit 73
+for try in 1 2 3; do # what is above it may not be there yet, or go with another session, just now
     mkdir "$dir" 2>/dev/null && break
     [ -d "$dir" ] && { echo known; exit 0; }
     [ "$try" = 3 ] && { mkdir "$dir"; exit 73; }
+    mkdir -p "$root/sessions" || exit 73
 done
 cd "$dir" || exit 73
 
@@ -28,23 +29,28 @@ done
 [ -d "$sent" ] && rm -rf "$sent"
 mkdir -p work data tmp || back 73
 while read -r mode size path; do
-    path=$(printf '%s' "$path" | base64 -d) && path=${path%.}
-    case $path in */*) mkdir -p "${path%/*}" || back 73 ;; esac
-    head -c "$size" >"$path" || back 73
-    chmod "$mode" "$path" || back 73
+    case $path in =*) path=${path#=} ;; *) path=$(printf '%s' "$path" | base64 -d) && path=${path%.} ;; esac
+    case $path in */*) [ -d "${path%/*}" ] || mkdir -p "${path%/*}" || back 73 ;; esac
+    case $mode in
+        line) printf '%s\n' "$size" >"$path" || back 73 ;;
+        600) head -c "$size" >"$path" || back 73 ;; # as the umask makes it
+        *) head -c "$size" >"$path" && chmod "$mode" "$path" || back 73 ;;
+    esac
 done
-(
+said=$(
     umask "$old"
-    exec sbatch --parsable --no-requeue --job-name="$key" --chdir="$dir" "$@" ./job.sh "$dir"
-) >id.part 2>sbatch.log </dev/null
+    exec sbatch --parsable --no-requeue --job-name="$key" --chdir="$dir" "$@" ./job.sh "$dir" 2>sbatch.log </dev/null
+)
 code=$?
 if [ "$code" = 0 ]; then
     id=
     while read -r line; do # some sites' sbatch says more than it was asked
         line=${line%%;*}
         case ${line##* } in '' | *[!0-9]*) ;; *) id=${line##* } ;; esac
-    done <id.part
-    printf '%s\n' "$id" >id && rm -f id.part
+    done <<END
+$said
+END
+    printf '%s\n' "$id" >id
     echo "submitted $id"
     exit 0
 fi

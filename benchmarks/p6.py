@@ -1,0 +1,106 @@
+"""P6: what Sublet adds to a job on Slurm: from accept until it runs, beside the same job by sbatch over one login."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from benchmarks.row import Row
+from benchmarks.sites import NoSite, Site, counted, site
+from sublet.logs import start_logs
+from sublet.reach.port import Command, said
+from sublet.service.desk import Person
+from sublet.service.service import Service
+from sublet.settings import Settings
+
+NAME = "what Sublet adds: accept → job running on Slurm, over SSH with 20 ms round trips"
+ROUNDS = 20  # the two take turns, so that a slow moment of the machine hits both
+BESIDE = 1.2
+QUEUE = "shared"
+AS_IT_COMES = "SchedulerParameters=default_queue_depth=100"  # the testbed's sites are hastier than Slurm's own defaults
+SETTLED = 1.5  # seconds, longer than Slurm's scheduler here takes to come round
+
+
+def run() -> list[Row]:
+    """On a site of the testbed, which is started for this."""
+    start_logs(level=logging.WARNING)
+    try:
+        with site("--latency", "20", "--slurm", AS_IT_COMES) as there, tempfile.TemporaryDirectory() as home:
+            return asyncio.run(measure(there, Path(home)))
+    except NoSite as why:
+        return [Row("not measured", str(why))]
+
+
+async def measure(there: Site, home: Path) -> list[Row]:
+    """Sessions and plain jobs in turn; what is timed is when their program writes a file."""
+    hasty = {"calls": 100, "look": "0.5s"}  # neither a pace nor the wait for an end is what is timed
+    settings = Settings.load(home, platforms={"far": there.settings | hasty})
+    marks = Path(there.facts["home"]) / "service" / "marks"
+    there.on("service@login", "mkdir", "-p", "marks")
+    ours, plain = [], []
+    async with Service.open(settings) as service:
+        reach = counted(service.platforms_by_name["far"])
+        await service.survey("far")
+        for _ in range(ROUNDS):
+            await quiet(there)
+            plain.append(await by_hand(reach, marks))
+            await quiet(there)
+            before = reach.execs
+            ours.append(await session(service, marks))
+            trips = reach.execs - before
+    by_sbatch, by_sublet = statistics.median(plain), statistics.median(ours)
+    ratio, added = by_sublet / by_sbatch, by_sublet - by_sbatch
+    return [
+        Row("sbatch → running, by hand", f"{by_sbatch * 1000:.0f} ms"),
+        Row("accept → running", f"{by_sublet * 1000:.0f} ms"),
+        Row("from the program's submission on, both wait for Slurm's scheduler; Sublet adds", f"{added * 1000:.0f} ms"),
+        Row("SSH round trips of a session, from accept to its end", str(trips)),
+        Row("accept → running ÷ by hand", f"{ratio:.2f} ×", f"≤ {BESIDE} ×", ratio <= BESIDE),
+    ]
+
+
+async def session(service: Service, marks: Path) -> float:
+    """The seconds from accept until the program of a session runs."""
+    person, mark = Person("someone"), f"{uuid4()}"
+    wish: dict[str, Any] = {"platform": "far", "queue": QUEUE, "time": "1m", "memory": "64MiB", "cores": 1}
+    document = json.dumps(wish | {"script": f'> "$HOME/marks/{mark}"'})
+    found = await service.ask(person, await service.read(document.encode(), "application/json", person))
+    assert found.offers, found.reasons
+    begin = time.perf_counter()
+    accepted = await service.accept(found.offers[0].id, person)
+    seconds = await seen(marks / mark) - begin
+    while (await service.session(accepted.id, person)).end is None:  # noqa: ASYNC110 - the loop carries it on
+        await asyncio.sleep(0.05)
+    return seconds
+
+
+async def quiet(there: Site) -> None:
+    """Return a while after the last job has gone: a node that is still clearing up lets the next one wait."""
+    while await asyncio.to_thread(there.on, "ctl", "squeue", "--noheader"):  # noqa: ASYNC110 - it happens elsewhere
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(SETTLED)
+
+
+async def by_hand(reach: Any, marks: Path) -> float:
+    """The seconds from sbatch, as a command over the open connection, until the program of its job runs."""
+    mark = f"{uuid4()}"
+    words = ("sbatch", "--parsable", f"--partition={QUEUE}", "--ntasks=1", "--mem=64", "--time=2", "--output=/dev/null")
+    begin = time.perf_counter()
+    await reach.run(Command((*words, f'--wrap=> "$HOME/marks/{mark}"'), said))
+    return await seen(marks / mark) - begin
+
+
+async def seen(mark: Path) -> float:
+    """When a file is there."""
+    deadline = time.perf_counter() + 60
+    while not mark.exists():  # noqa: ASYNC240 - a job writes it, and the look is what is timed
+        assert time.perf_counter() < deadline, f"{mark} was never written"
+        await asyncio.sleep(0.002)
+    return time.perf_counter()
