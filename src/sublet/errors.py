@@ -437,3 +437,10 @@ class NotMarkable(SubletError):
 
     hint = "`sublet job list` shows your jobs and the annexes that they name."
     status = 409
+
+
+class BadInvitation(SubletError):
+    """This is no invitation to fetch requests for leases."""
+
+    hint = "Who leases makes one with `sublet pilot invite SITE --out FILE`; it is used as it is."
+    exit_code = 2

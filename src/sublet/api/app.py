@@ -18,6 +18,7 @@ from sublet.api import (
     described,
     events,
     health,
+    invitations,
     jobs,
     logs,
     offersets,
@@ -45,7 +46,7 @@ Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise
 
 NOUNS = (
     *(offersets, sessions, logs, results, events, platforms, systems, calendar),
-    *(annexes, templates, jobs, dags, access_point, tokens, health),
+    *(annexes, templates, jobs, dags, access_point, invitations, tokens, health),
 )
 
 

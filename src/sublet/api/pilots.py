@@ -6,6 +6,12 @@
     POST /pilots/LEASE/NUMBER/archive   that HTCondor: `secret` → a tar
     POST /pilots/LEASE/NUMBER/end       it is gone: `secret`, `why`
 
+A site that is invited to fetch requests for leases asks here too, with the token of its invitation:
+
+    POST /sites/NAME/wanted     what nobody has taken yet: `token` → a line each: key, nodes, cores, MiB, GPUs, seconds
+    POST /sites/NAME/take       one of them, whole: `token`, `request`, `nonce` → a tar
+    POST /sites/NAME/ended      how it ended there: `token`, `request`, `code`, `words`
+
 Bodies are lines of `name=value`, so that a shell can write them; refusals are one line of text. Secrets are in bodies
 alone, and never in a log.
 """
@@ -30,13 +36,17 @@ BODY = 16 * 1024  # bytes
 AT_ONCE, A_SECOND = 1000, 50  # requests of one address: a site's nodes may all come from one, and all at once
 MOST_KNOWN = 10_000  # addresses
 
+LINES = "words"  # the one that may be said again, for more lines
 Told = dict[str, str]
 Answer = Callable[[Service, str, int, Told], Awaitable[bytes | Path]]
+SiteAnswer = Callable[[Service, str, Told], Awaitable[bytes]]
 
 
 def pilots_app(service: Service) -> Starlette:
     """The application that pilots ask."""
-    return Starlette(routes=[_route(service, Rate(), what, answer) for what, answer in ANSWERS.items()])
+    rate = Rate()
+    pilots = [_pilot_route(rate, service, what, answer) for what, answer in ANSWERS.items()]
+    return Starlette(routes=[*pilots, *(_site_route(rate, service, *one) for one in SITE_ANSWERS.items())])
 
 
 async def _claim(service: Service, lease: str, number: int, told: Told) -> bytes:
@@ -71,23 +81,54 @@ ANSWERS: dict[str, Answer] = {
 }
 
 
-def _route(service: Service, rate: Rate, what: str, answer: Answer) -> Route:
+async def _wanted(service: Service, site: str, told: Told) -> bytes:
+    return await service.wanted_of_site(site, told)
+
+
+async def _take(service: Service, site: str, told: Told) -> bytes:
+    return await service.take_for_site(site, told)
+
+
+async def _ended(service: Service, site: str, told: Told) -> bytes:
+    await service.ended_at_site(site, told)
+    return b""
+
+
+SITE_ANSWERS: dict[str, SiteAnswer] = {"wanted": _wanted, "take": _take, "ended": _ended}
+
+
+def _pilot_route(rate: Rate, service: Service, what: str, answer: Answer) -> Route:
+    async def asked(request: Request) -> bytes | Path:
+        place = request.path_params
+        return await answer(service, str(place["lease"]), int(place["number"]), await said(request))
+
+    return Route(f"/pilots/{{lease}}/{{number:int}}/{what}", _endpoint(rate, what, asked), methods=["POST"])
+
+
+def _site_route(rate: Rate, service: Service, what: str, answer: SiteAnswer) -> Route:
+    async def asked(request: Request) -> bytes:
+        return await answer(service, str(request.path_params["site"]), await said(request))
+
+    return Route(f"/sites/{{site}}/{what}", _endpoint(rate, what, asked), methods=["POST"])
+
+
+def _endpoint(
+    rate: Rate, what: str, asked: Callable[[Request], Awaitable[bytes | Path]]
+) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         address = request.client.host if request.client else ""
         if not rate.allows(address, time.monotonic()):
             return PlainTextResponse("Too many requests.\n", 429, {"retry-after": "1"})
-        lease, number = str(request.path_params["lease"]), int(request.path_params["number"])
         try:
-            told = await said(request)
-            made = await answer(service, lease, number, told)
+            made = await asked(request)
         except SubletError as error:
-            log.info("pilot.refused", what=what, lease=lease, number=number, address=address, why=error.message)
+            log.info("pilot.refused", what=what, path=request.url.path, address=address, why=error.message)
             return PlainTextResponse(f"{' '.join(error.message.split())}\n", error.status)
         except ValueError as error:
             return PlainTextResponse(f"{error}\n", 400)
         return FileResponse(made) if isinstance(made, Path) else Response(made, media_type="application/x-tar")
 
-    return Route(f"/pilots/{{lease}}/{{number:int}}/{what}", endpoint, methods=["POST"])
+    return endpoint
 
 
 async def said(request: Request) -> Told:
@@ -101,8 +142,12 @@ async def said(request: Request) -> Told:
     except ClientDisconnect:
         raise ValueError("This broke off.") from None
     lines = body.decode("utf-8", "replace").splitlines()
-    pairs = (line.partition("=") for line in lines if "=" in line)
-    return {name: "".join(filter(str.isprintable, value)) for name, _, value in pairs}
+    told: Told = {}
+    for name, mark, value in (line.partition("=") for line in lines):
+        clean = "".join(filter(str.isprintable, value))
+        if mark:
+            told[name] = f"{told[name]}\n{clean}" if name == LINES and name in told else clean
+    return told
 
 
 class Rate:

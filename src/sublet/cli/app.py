@@ -40,6 +40,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "annex": ("annexes", "Lease nodes of clusters under a name, for HTCondor jobs."),
         "job": ("jobs", "Submit HTCondor jobs for an annex, move them, and say why they wait."),
         "dag": ("dags", "Submit DAGs of HTCondor jobs for an annex."),
+        "pilot": ("pilots", "Let a site fetch requests for leases, and answer them itself."),
     },
     "Service": {
         "up": ("service", "Start your own service in the background."),

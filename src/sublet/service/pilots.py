@@ -90,7 +90,7 @@ class Pilots(NodeReleases):
         """Take a node's place, once, and give it all that it needs. Who lost the answer may ask again."""
         place = await self._place(lease)
         expected = self.secret(place.session.id) if place else ""
-        if not _same(told.get("token", ""), expected) or place is None:
+        if not same(told.get("token", ""), expected) or place is None:
             raise PilotRefused(why=NO_SUCH)
         self._check_open(place)
         if not 0 <= number < (place.lease.details.nodes or 1):
@@ -105,6 +105,7 @@ class Pilots(NodeReleases):
         if not await self.store.write(lambda tx: _claimed(tx, place, pilot)):
             raise PilotRefused(why=f"Node {number} of this lease was claimed already.")
         log.info("pilot.claimed", lease=lease, number=number, node=pilot.node)
+        self.claimed(place)
         await self.tell()
         return await self.bundle_for(place, number, told, now)
 
@@ -163,7 +164,7 @@ class Pilots(NodeReleases):
 
     async def _own_place(self, lease: str, number: int, told: Mapping[str, str]) -> Place:
         place = await self._place(lease)
-        if not _same(told.get("secret", ""), self._pilot_secret(lease, number)) or place is None:
+        if not same(told.get("secret", ""), self._pilot_secret(lease, number)) or place is None:
             raise PilotRefused(why=NO_SUCH)
         return place
 
@@ -187,6 +188,9 @@ class Pilots(NodeReleases):
         for _, node, words in SAYING.findall(said.decode("utf-8", "replace")):
             nodes.setdefault(words, []).append(node)
         return "; ".join(f"{words} ({', '.join(sorted(set(where)))})" for words, where in nodes.items())[:1000]
+
+    def claimed(self, place: Place) -> None:
+        """A node has come; whoever else must know it, hears it here."""
 
     # Orders
 
@@ -255,7 +259,7 @@ def _claimed(tx: Tx, place: Place, pilot: Pilot) -> bool:
     before = tx.pilots.get(pilot.lease, pilot.number)
     if before is None or before.ended or pilot.claimed - before.claimed > AGAIN:
         return False
-    return _same(str(before.facts.get("claim", "")), str(pilot.facts["claim"]))
+    return same(str(before.facts.get("claim", "")), str(pilot.facts["claim"]))
 
 
 def _ended(tx: Tx, lease: str, number: int, now: datetime, why: str) -> bool:
@@ -275,6 +279,6 @@ def _look_soon(tx: Tx, lease: Lease, now: datetime) -> None:
         tx.sessions.change(session.id, now=now, due=now + NEWS)
 
 
-def _same(given: str, expected: str) -> bool:
+def same(given: str, expected: str) -> bool:
     """Compare in a time that does not tell where they differ; nothing is the same as nothing."""
     return hmac.compare_digest(given.encode(), expected.encode()) and bool(expected)

@@ -22,6 +22,7 @@ from sublet.service import metrics
 from sublet.service.annex_platforms import keep
 from sublet.service.desk import log, utc_now
 from sublet.service.inputs import Inputs
+from sublet.service.invitations import DIRECTORY as INVITED
 from sublet.service.reconcile import Loop
 from sublet.service.sweeping import Sweeper
 from sublet.service.systems import Stamp, directory_of, stamp_of, systems_of
@@ -40,6 +41,7 @@ class Service(Inputs):
 
     _own: dict[str, set[str]] = field(default_factory=dict)  # "system" or "annex" → the platforms that are such
     _systems_stamp: Stamp = ()
+    _invited_stamp: Stamp = ()
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
@@ -99,6 +101,10 @@ class Service(Inputs):
             if stamp != self._systems_stamp:
                 self._systems_stamp = stamp
                 await self._take_up("system", *await asyncio.to_thread(systems_of, self.settings))
+            stamp = stamp_of(self.settings.home / INVITED)
+            if stamp != self._invited_stamp:
+                self._invited_stamp = stamp
+                await self._take_up("site", self.invited_platforms(), {})
             annexes = await self.annex_platforms(self.now())
             if annexes is not None:
                 await self._take_up("annex", annexes, {})

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from sublet.core.annex import Details, Template, check_name
 from sublet.errors import NotFound
 from sublet.service.desk import Person
-from sublet.service.splits import Splits
+from sublet.service.invitations import Invitations
 
 
-class Templates(Splits):
+class Templates(Invitations):
     """Save, show, list and remove templates."""
 
     async def save_template(self, name: str, details: Details, person: Person) -> Template:

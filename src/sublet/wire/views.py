@@ -25,6 +25,7 @@ from sublet.wire.v1.annexes import (
 )
 from sublet.wire.v1.events import EventPage, EventView
 from sublet.wire.v1.health import HealthView
+from sublet.wire.v1.invitations import InvitationView, InviteAsk
 from sublet.wire.v1.jobs import DagList, DagView, JobExplanation, JobList, JobView, MarkAsk, SubmittingView
 from sublet.wire.v1.moves import Explanation, ExtendAsk, PauseView
 from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
@@ -67,6 +68,8 @@ __all__ = [
     "ExtendAsk",
     "GuestAsk",
     "HealthView",
+    "InvitationView",
+    "InviteAsk",
     "JobExplanation",
     "JobList",
     "JobView",

@@ -1,0 +1,152 @@
+"""A site that fetches requests for leases: over HTTPS with a pinned key, by the same script as its nodes use."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from shlex import quote, split
+
+from sublet.errors import BadInvitation, PilotRefused, ServiceUnreachable, SubletError
+
+ASK = '. ./values; . ./ask.sh; ask "$1" said answer; code=$?; printf "%s\\n" "$words"; exit "$code"'
+REFUSED = 2
+NEEDED = ("site", "urls", "pin", "token")
+RUN = "run.sh"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A request for a lease that nobody has taken yet."""
+
+    key: str
+    nodes: int
+    cores: int  # per node
+    memory: int  # MiB per node
+    gpus: int  # per node
+    seconds: int
+
+    @property
+    def fits_here(self) -> bool:
+        """Whether this machine alone can be the lease."""
+        return self.nodes == 1 and self.cores <= (os.cpu_count() or 1)
+
+    def filled(self, words: Sequence[str]) -> list[str]:
+        """The words of a command, with the amounts put in where `{nodes}` and the like stand."""
+        amounts = {
+            "nodes": self.nodes,
+            "cores": self.cores,
+            "memory": self.memory,
+            "gpus": self.gpus,
+            "minutes": -(-self.seconds // 60) + 2,
+        }
+        filled = list(words)
+        for name, amount in amounts.items():
+            filled = [word.replace(f"{{{name}}}", str(amount)) for word in filled]
+        return filled
+
+
+class Pulling:
+    """What an invitation lets a site do."""
+
+    def __init__(self, invitation: str) -> None:
+        """Read the invitation in a file; BadInvitation if it is none."""
+        self._text = _read(invitation)
+        self._values = read_invitation(self._text)
+        self.site = self._values["site"]
+
+    def wanted(self) -> list[Wanted]:
+        """What nobody has taken yet, the oldest first."""
+        lines = self._ask("wanted").decode().splitlines()
+        return [Wanted(words[0], *map(int, words[1:6])) for words in map(str.split, lines) if len(words) >= 6]
+
+    def start(self, one: Wanted, directory: str, words: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        """Take it and start it: here, or by a command, whose end is waited for and must be well."""
+        place = self._take(one, directory)
+        script = [os.path.join(place, RUN), place]
+        if not words:
+            return subprocess.Popen(["sh", *script], stdin=subprocess.DEVNULL, start_new_session=True)
+        command = subprocess.Popen([*one.filled(words), *script], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        complaint = command.communicate()[1].decode(errors="replace").strip()
+        if command.returncode:
+            shutil.rmtree(place, ignore_errors=True)
+            self._failed(one, f"{words[0]}: {complaint or command.returncode}")
+            raise SubletError(f"{words[0]} did not take it: {complaint or command.returncode}", hint="Change COMMAND.")
+        return command
+
+    def _take(self, one: Wanted, directory: str) -> str:
+        """Take it whole: a new directory that has all it needs to be run."""
+        answer = self._ask("take", request=one.key, nonce=secrets.token_hex(16))
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        place = tempfile.mkdtemp(prefix="lease-", dir=directory)
+        request = {"request": one.key, "cores": one.cores, "memory": one.memory}
+        _write(place, "request", "".join(f"{name}={quote(str(value))}\n" for name, value in request.items()))
+        _write(place, "invitation", self._text)
+        _write(place, RUN, _script("pulled"), 0o700)
+        subprocess.run(["tar", "xf", "-"], cwd=place, input=answer, check=True)
+        return place
+
+    def _failed(self, one: Wanted, words: str) -> None:
+        """Tell that it could not be started."""
+        self._ask("ended", request=one.key, code="127", words=f"pilot: 0 on {self.site}: {' '.join(words.split())}")
+
+    def _ask(self, what: str, **said: str) -> bytes:
+        with tempfile.TemporaryDirectory(prefix="sublet-pull-") as scratch:
+            told = {"token": self._values["token"], **said}
+            _write(scratch, "said", "".join(f"{name}={value}\n" for name, value in told.items()))
+            _write(scratch, "values", self._text)
+            _write(scratch, "ask.sh", _script("ask"))
+            path = f"/sites/{self.site}/{what}"
+            done = subprocess.run(["sh", "-c", ASK, "sh", path], cwd=scratch, capture_output=True, text=True)
+            words = done.stdout.strip()
+            if done.returncode == REFUSED:
+                raise PilotRefused(words or "It was refused.", hint="Ask who invited you for a new invitation.")
+            if done.returncode:
+                raise ServiceUnreachable(address=self._values["urls"], why=words)
+            answer = os.path.join(scratch, "answer")
+            with open(answer, "rb") if os.path.exists(answer) else open(os.devnull, "rb") as file:
+                return file.read()
+
+
+def read_invitation(text: str) -> dict[str, str]:
+    """The values of an invitation; BadInvitation if one is missing."""
+    values = {}
+    for line in text.splitlines():
+        name, mark, value = line.partition("=")
+        try:
+            words = split(value)
+        except ValueError:
+            raise BadInvitation() from None
+        if mark and name in NEEDED:
+            values[name] = " ".join(words)
+    if set(values) != set(NEEDED) or not all(values.values()):
+        raise BadInvitation()
+    return values
+
+
+def written_invitation(site: str, urls: Sequence[str], pin: str, token: str) -> str:
+    """An invitation as a file has it."""
+    values = {"site": site, "urls": " ".join(urls), "pin": pin, "token": token}
+    return "".join(f"{name}={quote(value)}\n" for name, value in values.items())
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInvitation(f"The invitation {path} can't be read: {error}") from error
+
+
+def _script(name: str) -> str:
+    return files("sublet").joinpath("kinds", "inside", "pilot", f"{name}.sh").read_text()
+
+
+def _write(place: str, name: str, text: str, mode: int = 0o600) -> None:
+    with open(os.open(os.path.join(place, name), os.O_WRONLY | os.O_CREAT, mode), "w", encoding="utf-8") as file:
+        file.write(text)
