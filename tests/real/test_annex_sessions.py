@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -106,6 +107,56 @@ def test_a_service_that_dies_after_it_submitted_finds_the_job_again(person: Pers
     constraint = f'SubletSession == "{session.id}"'
     assert condor(person, "condor_history", "-constraint", constraint, "-af", "NumJobStarts").split() == ["1"]
     assert condor(person, "condor_q", "-constraint", constraint, "-af", "ClusterId").split() == []
+
+
+# An HTCondor whose condor_submit submits, and then can't say so.
+MUTE = """
+mkdir -p mute/sbin mute/bin && ln -sfn /usr/lib mute/lib && ln -sfn /usr/libexec mute/libexec
+ln -sf /usr/bin/condor_* mute/bin/ && ln -sf /usr/sbin/condor_* mute/sbin/
+rm mute/bin/condor_submit && cat >mute/bin/condor_submit <<'END' && chmod 700 mute/bin/condor_submit
+#!/bin/sh
+/usr/bin/condor_submit "$@" >/dev/null
+echo "connection closed" >&2
+exit 1
+END
+"""
+CUT_OFF = """
+import asyncio, json, sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from sublet.core.job import Job, Program
+from sublet.core.offer import Shape
+from sublet.errors import SubletError
+from sublet.platforms.htcondor import HTCondor
+
+async def main():
+    values = json.loads(Path(sys.argv[1]).read_text()) | {"programs": ""}
+    values.pop("kind")
+    platform = HTCondor(name="cut", **values)
+    await platform.open(Path("cut").absolute())
+    until = datetime.now(UTC) + timedelta(minutes=1)
+    job = Job(Program(("sh", "-c", "echo once; sleep 2")), Shape(1, 64 << 20), (), until, timedelta(0))
+    try:
+        print(await platform.find(sys.argv[2]), await platform.submit(job, sys.argv[2]))
+    except SubletError as error:
+        print(error.code)
+
+asyncio.run(main())
+"""
+
+
+def test_an_answer_that_was_lost_is_found_and_the_job_is_one_job(person: Person, annex: str) -> None:
+    key = f"cut-{uuid4()}"
+    settings = f"/home/{person.user}/{person.home}/platforms/{annex}/platform.json"
+    person.did("sh", "-c", MUTE)
+    mute = f"/home/{person.user}/mute/sbin:/usr/local/bin:/usr/bin:/bin"
+    words = ("python3", "-c", CUT_OFF, settings, key)
+    assert person.did(*words, PATH=mute).split() == ["platform-unreachable"]
+    assert person.did(*words).split() == [key, key], "found before it is submitted again"
+    constraint = f'SubletSession == "{key}"'
+    person.site.wait(lambda: person.file("cut", "sessions", key, "stdout").read_text() == "once\n", 60)
+    person.site.wait(lambda: not condor(person, "condor_q", "-constraint", constraint, "-af", "ClusterId").split(), 60)
+    assert len(condor(person, "condor_history", "-constraint", constraint, "-af", "ClusterId").split()) == 1
 
 
 def test_what_is_stopped_brings_back_what_it_had(person: Person, annex: str) -> None:

@@ -5,15 +5,18 @@ import os
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from sublet.core.job import Job, Mount, Program
 from sublet.core.offer import Shape
-from sublet.platforms.htcondor_job import Place, description, files_of, placeholder, program
+from sublet.platforms.htcondor_job import Place, description, files_of, placeholder, program, script
 
+KEY = f"key-{uuid4().hex}"  # processes are known by it, and others may try the same on this machine
 ODD = ["a b", 'it\'s "quoted"', "two\nlines", ";$(rm -rf $HOME) `id` && x", "-n", "--", "grüße ✓", "\\ * ? [a]", ""]
 
 
@@ -33,7 +36,7 @@ def laid_out(place: Path, made: Job, seconds: float = 60) -> Path:
         (place / name).mkdir(parents=True, exist_ok=True)
     for name, content in made.program.files.items():
         (place / "work" / name).write_bytes(content)
-    for name, content in files_of(made, "key", timedelta(seconds=seconds), timedelta(seconds=1)).items():
+    for name, content in files_of(made, KEY, timedelta(seconds=seconds), timedelta(seconds=1)).items():
         (place / name).write_bytes(content)
     return place
 
@@ -65,7 +68,7 @@ def test_words_and_variables_arrive_as_they_are(tmp_path: Path) -> None:
 
 
 def test_the_session_s_directory_is_where_the_node_put_it(tmp_path: Path) -> None:
-    here = placeholder("key")
+    here = placeholder(KEY)
     files = {".sublet/plan.json": json.dumps({"data": f"{here}/data/x"}).encode()}
     words = ("sh", "-c", 'cat .sublet/plan.json; printf " %s %s" "$WHERE" "$1"', "sh", f"--at={here}/work")
     made = job(program=Program(words, environment={"WHERE": here}, files=files))
@@ -102,7 +105,7 @@ def test_a_kind_can_say_that_nothing_was_run(tmp_path: Path) -> None:
 
 def test_the_end_of_the_time_stops_every_process(tmp_path: Path) -> None:
     said, out, _, _ = run(laid_out(tmp_path, job("sh", "-c", "setsid sleep 300 & echo $!; sleep 300"), seconds=2))
-    assert said["kind"] == "timeout"
+    assert said["kind"] == "timeout", said
     assert not Path(f"/proc/{out.strip()}/exe").exists()
 
 
@@ -154,3 +157,30 @@ def test_values_stay_values_in_a_description() -> None:
 def test_what_no_shell_can_hold_is_refused() -> None:
     with pytest.raises(ValueError, match="zero byte"):
         program(job("a\0b"), "key", timedelta(seconds=1), timedelta(seconds=1))
+
+
+def submit(place: Path, tried: int, *words: str) -> subprocess.CompletedProcess[str]:
+    sh = ("sh", "-c", script("submit"), "sublet", str(place), str(tried), *words)
+    return subprocess.run(sh, capture_output=True, text=True, timeout=30)
+
+
+def test_what_was_submitted_is_not_submitted_again(tmp_path: Path) -> None:
+    words = ("sh", "-c", "echo x >>runs; echo 12.0")
+    first, again = submit(tmp_path, 0, *words), submit(tmp_path, 0, *words)
+    assert (first.stdout, again.stdout, first.returncode, again.returncode) == ("12.0\n", "12.0\n", 0, 0)
+    assert (tmp_path / "runs").read_text() == "x\n"
+
+
+def test_a_try_whose_end_nobody_knows_is_not_repeated_by_itself(tmp_path: Path) -> None:
+    assert submit(tmp_path, 0, "sh", "-c", "echo lost >&2; exit 9").returncode == 9
+    assert submit(tmp_path, 0, "sh", "-c", "echo 12.0").returncode == 75
+    assert submit(tmp_path, 1, "sh", "-c", "echo 12.0").stdout == "12.0\n"
+
+
+def test_of_many_who_submit_at_once_one_does(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        said = list(
+            pool.map(lambda _: submit(tmp_path, 0, "sh", "-c", "sleep 0.2; echo x >>runs; echo 12.0"), range(8))
+        )
+    assert {(one.returncode, one.stdout) for one in said} == {(0, "12.0\n")}
+    assert (tmp_path / "runs").read_text() == "x\n"

@@ -1,6 +1,7 @@
 """HTCondor's own log of jobs, as it was written, and what it means for a session."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,15 @@ def test_a_job_waits_gets_its_files_and_runs() -> None:
     assert states == [State.UNKNOWN, State.QUEUED, State.QUEUED, State.QUEUED, State.RUNNING, State.RUNNING]
     assert "is getting its files" in words[2].condition
     assert words[4].started
+
+
+@pytest.mark.parametrize("hours", [-8, 0, 5.75])
+def test_times_are_right_in_whatever_zone_they_were_written(hours: float) -> None:
+    text = (RECORDED / "lost.txt").read_text()
+    last = datetime(2026, 11, 16, 2, 7, 57, tzinfo=UTC)
+    seen = read_log(text, last + timedelta(hours=hours, seconds=40))[0]
+    assert seen.changed == last + timedelta(hours=hours)
+    assert seen.started == seen.changed - timedelta(seconds=21)
 
 
 def test_what_is_cut_off_is_not_read() -> None:

@@ -8,6 +8,7 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,6 +22,7 @@ from sublet.platforms.slurm_commands import script
 from sublet.platforms.slurm_job import far, packed, program
 from sublet.platforms.slurm_options import Wish
 
+KEY = f"key-{uuid4().hex}"  # processes are known by it, and others may try the same on this machine
 words = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), max_size=4)
 
 
@@ -36,7 +38,7 @@ def job(*argv: str, seconds: float = 60, **changes: object) -> tuple[Job, Wish]:
     return made, Wish("q", 1, 1, 1 << 27, 0, timedelta(seconds=seconds))
 
 
-def laid_out(place: Path, made: Job, wish: Wish, key: str = "key") -> Path:
+def laid_out(place: Path, made: Job, wish: Wish, key: str = KEY) -> Path:
     place.mkdir(exist_ok=True, parents=True)
     for name in ("work", "data", "tmp"):
         (place / name).mkdir(exist_ok=True)

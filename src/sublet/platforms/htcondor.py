@@ -237,8 +237,9 @@ class HTCondor(Platform):
         place = Place(str(session.root), self.annex, self.supplier, self.grace, self.lease, guest)
         try:
             files = dict(files_of(job, session.key, left, self.grace))
-            brought = session.lay_out(job, files)
-            session.write("description", description(job, session.key, place, left, brought).encode())
+            brought, size = session.lay_out(job, files)
+            text = description(job, session.key, replace(place, size=size), left, brought)
+            session.write("description", text.encode())
         except ValueError as error:
             raise PlatformRefused(platform=self.name, why=str(error)) from error
 

@@ -14,7 +14,8 @@ from sublet.core.job import Job
 from sublet.pilots.configuration import literal, quoted_string
 from sublet.platforms.shell import function, life, variable, word
 
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
+LITTLE = 64 * MIB  # of a node's disk, beside what is brought: more may be used if it is there
 ONCE = "((MY.NumShadowStarts ?: 0) < MY.SubletTries)"  # given to a node again only when the service says so
 SETTLED = 10  # seconds that a stopped job has, beyond its grace, to be brought back
 PERSON = "SubletPerson"  # in a job: whose session it is
@@ -30,6 +31,7 @@ class Place:
     grace: timedelta = timedelta(seconds=5)
     lease: timedelta | None = None  # how long they outlive a lost connection to their node; None: as configured
     guest: str = ""  # for whom they run, when that is not the annex's owner
+    size: int = 0  # bytes that travel to the node
 
 
 @cache
@@ -114,6 +116,7 @@ def description(job: Job, key: str, place: Place, time: timedelta, brought: tupl
         "transfer_output_files": "work, record.json",
         "request_cpus": str(job.shape.cores),
         "request_memory": str(-(-job.shape.memory // MIB)),
+        "request_disk": str((2 * place.size + LITTLE) // KIB),
         "want_graceful_removal": "true",
         "job_max_vacate_time": str(round(place.grace.total_seconds()) + SETTLED),
         "notification": "never",

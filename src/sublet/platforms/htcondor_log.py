@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 HEADER = re.compile(r"(\d{3}) \((\d+)\.(\d+)\.\d+\) ((?:\d{4}-)?\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d)\S* (.*)")
 REASON = re.compile(r"^\s*Reason: (.*)$", re.MULTILINE)
@@ -19,6 +19,7 @@ SPENT = re.compile(r"Usr (\d+) (\d\d):(\d\d):(\d\d), Sys (\d+) (\d\d):(\d\d):(\d
 MEMORY = re.compile(r"Memory \(MB\)\s*:\s*(\d+)")
 USED = re.compile(r"^\s*(\d+)\s+-\s+MemoryUsage of job \(MB\)", re.MULTILINE)
 MIB = 1 << 20
+QUARTER = timedelta(minutes=15)  # zones differ by whole ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +47,34 @@ class Told:
         return self.status in ("exited", "removed")
 
 
-def read_log(text: str) -> dict[int, Told]:
-    """Each job by its number in the cluster; what was cut off by a crash is left out."""
+def read_log(text: str, written: datetime | None = None) -> dict[int, Told]:
+    """Each job by its number in the cluster; what was cut off by a crash is left out.
+
+    Times are written by the clock of the access point, in a zone that nothing tells; `written`, when the last event
+    was, does.
+    """
     found: dict[int, Told] = {}
+    last: datetime | None = None
     for event in text.split("\n...\n")[:-1]:
         head, _, body = event.lstrip("\n").partition("\n")
         if header := HEADER.match(head):
             number, cluster, job, when, title = header.groups()
-            known = replace(found.get(int(job), Told()), id=f"{cluster}.{int(job)}", changed=_moment(when))
+            last = _moment(when)
+            known = replace(found.get(int(job), Told()), id=f"{int(cluster)}.{int(job)}", changed=last)
             found[int(job)] = _after(known, int(number), title, body)
-    return {job: replace(told, id=_plain(told.id)) for job, told in found.items()}
-
-
-def _plain(id: str) -> str:
-    cluster, _, job = id.partition(".")
-    return f"{int(cluster)}.{job}"
+    by = round((written - last) / QUARTER) * QUARTER if written and last else timedelta(0)
+    return {job: _moved(told, by) for job, told in found.items()}
 
 
 def _moment(text: str) -> datetime:
-    """A time as the access point writes it: by the machine's own clock and zone."""
+    """A time as the access point writes it, as if its zone were UTC."""
     if "/" in text:
         text = f"{datetime.now(UTC).year}-{text.replace('/', '-')}"
-    return datetime.fromisoformat(text).astimezone(UTC)
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def _moved(told: Told, by: timedelta) -> Told:
+    return replace(told, started=told.started and told.started + by, changed=told.changed and told.changed + by)
 
 
 def _after(job: Told, number: int, title: str, body: str) -> Told:

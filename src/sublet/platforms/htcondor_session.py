@@ -24,7 +24,7 @@ from sublet.core.together import Joined
 from sublet.platforms.htcondor_job import placeholder
 from sublet.platforms.htcondor_log import Told, read_log
 from sublet.platforms.htcondor_states import Record, read_record
-from sublet.platforms.sessiondir import OWN, SessionDir
+from sublet.platforms.sessiondir import OWN, SessionDir, moment
 
 SPREAD = 10_000  # how many directories HTCondor spreads its spool over
 PATIENCE = 600  # seconds that results may take to be put together
@@ -33,8 +33,8 @@ PATIENCE = 600  # seconds that results may take to be put together
 class Submitted(SessionDir):
     """A session's directory, with the jobs that HTCondor was given for it."""
 
-    def lay_out(self, job: Job, files: dict[str, bytes]) -> tuple[str, ...]:
-        """Write all that the jobs need; the parts of the directory that travel to the node."""
+    def lay_out(self, job: Job, files: dict[str, bytes]) -> tuple[tuple[str, ...], int]:
+        """Write all that the jobs need; the parts of the directory that travel to the node, and their size in bytes."""
         self.make()
         self.write_program(dict(job.program.files))
         volumes = self.volumes(job.mounts)
@@ -45,7 +45,8 @@ class Submitted(SessionDir):
             (self.root / "parts" / str(number)).mkdir(mode=0o700, parents=True, exist_ok=True)
         self.write_spec({"parts": job.parts, "mounts": volumes, "join": job.program.join, "output_limit": sys.maxsize})
         there = [name for name in ("data", "storage") if _holds_something(self.root / name)]
-        return ("program", "life.sh", "work", *there)
+        brought = ("program", "life.sh", "work", *there)
+        return brought, sum(size_of(self.root / name) for name in brought)
 
     def write_spec(self, values: dict[str, Any]) -> None:
         """Write what is known of it later on."""
@@ -80,7 +81,12 @@ class Submitted(SessionDir):
 
     def told(self) -> dict[int, Told]:
         """What the log says of each of its jobs."""
-        found = read_log(self._text("log"))
+        try:
+            with (self.root / "log").open() as file:
+                text, written = file.read(), moment(os.fstat(file.fileno()).st_mtime)
+        except FileNotFoundError:
+            text, written = "", None
+        found = read_log(text, written)
         return {number: found.get(number, Told()) for number in range(self.parts)}
 
     def record(self, number: int) -> Record | None:
@@ -177,6 +183,13 @@ def merge(source: Path, target: Path) -> None:
         for name in names:
             with suppress(OSError):  # a file where another part has a directory
                 Path(folder, name).replace(there / name)
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file, or of all files below a directory."""
+    if path.is_file():
+        return path.stat().st_size
+    return sum(os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(path) for name in names)
 
 
 def _holds_something(directory: Path) -> bool:
