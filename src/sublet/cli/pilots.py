@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sublet.client.pulling import Wanted
 
 HERE = os.path.join("~", ".sublet", "pulled")
-SLURM = "sbatch --nodes={nodes} --ntasks-per-node={cores} --mem={memory}M --time={minutes} --no-requeue"
+SLURM = "sbatch -N {nodes} -t {minutes} --mem={memory}M"
 
 
 @click.group("pilot", cls=Group, epilog=Example("sublet pilot pull partner.invitation"))
