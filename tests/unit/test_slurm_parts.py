@@ -81,7 +81,7 @@ def test_joining_runs_its_program_once_the_output_is_together(tmp_path: Path) ->
     assert (place / "stdout").read_text() == "part 0 of 2\npart 1 of 2\nfirst\nthe last\tword\n"
     assert (place / "stderr").read_text() == "err 0\nerr 1\ncomplaint\n"
     assert far("join", str(place)) == "75 the last word\n"
-    assert sorted(path.name for path in place.iterdir() if "." in path.name) == ["job.sh"]
+    assert sorted(path.name for path in place.iterdir() if "." in path.name) == ["job.sh", "life.sh"]
 
 
 def test_parts_that_have_not_begun_are_spared_when_nothing_is_left(tmp_path: Path) -> None:

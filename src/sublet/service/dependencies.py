@@ -67,17 +67,20 @@ def end_of_all(sessions: Sequence[Session], end: Callable[[Session], datetime]) 
 
 def later(answer: Answer, not_before: datetime | None) -> Answer:
     """The answer of a queue that others share, not before what it waits for is planned to end."""
+    if not_before is None:
+        return answer
     offers: list[Offer] = []
     reasons = [*answer.reasons]
     for offer in answer.offers:
-        start = max(offer.start, not_before or offer.start)
+        start = max(offer.start, not_before)
         if start > offer.latest_start > offer.start:
             why = f"What it waits for is planned to end at {start:%Y-%m-%d %H:%M} UTC, after the windows asked for."
             reasons.append(Reason("urn:window-passed", FIELD, why, platform=offer.platform))
             continue
         terms = offer.terms
         if isinstance(terms, Predicted):
-            terms = replace(terms, p10=max(terms.p10, start), p50=max(terms.p50, start), p90=max(terms.p90, start))
+            p10, p50, p90 = (max(time, not_before) for time in (terms.p10, terms.p50, terms.p90))
+            terms = replace(terms, p10=p10, p50=p50, p90=p90)
         latest = max(offer.latest_start, start)
         offers.append(replace(offer, start=start, latest_start=latest, terms=terms))
     return Answer(tuple(offers), tuple(reasons))
