@@ -14,6 +14,7 @@ import pytest
 from sublet.errors import AccountRefused, LoginNeeded, NoOwnLogins, NotFound
 from sublet.reach.login import Login
 from sublet.reach.port import Command, said
+from sublet.reach.target import short
 from sublet.reach.unattended import UnattendedReach, by_key
 from sublet.service.desk import Person
 from sublet.service.service import Service
@@ -137,4 +138,4 @@ async def test_a_gateway_has_service_accounts_and_takes_nobodys_login(site: Site
             await service.sign_in("account", owner)
         with pytest.raises(NotFound):
             await service.sign_in("person", owner)
-    assert not list((tmp_path / "home" / "run" / "ssh").iterdir())
+    assert not list(short(tmp_path / "home" / "run" / "ssh").iterdir())
