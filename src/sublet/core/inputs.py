@@ -25,13 +25,14 @@ ABLE = (
     ' && stringListMember("file", TARGET.HasFileTransferPluginMethods ?: "")'
 )
 UNSEEN = 60  # seconds that a job with an image, or large inputs, waits to be looked at
-PATIENCE = 300  # seconds that it then waits for copies
+PATIENCE = 300  # seconds that it then waits for copies, counted from when its node came up
 _HEAVY = f"(MY.ContainerImage =!= undefined || (MY.TransferInputSizeMB ?: 0) >= {LARGE >> 20})"
 _READY = f'stringListMember(TARGET.{SLOT_LEASE} ?: "", MY.{JOB_READY})'
+_LONG_UP = f"time() - (TARGET.DaemonStartTime ?: 0) > {PATIENCE}"
 WAITS = (
     f"(MY.{JOB_TARGET} =?= undefined || (MY.{JOB_INPUTS} =?= undefined"
-    f" ? (!{_HEAVY} || time() - MY.QDate > {UNSEEN})"
-    f" : (MY.{JOB_READY} =?= undefined || {_READY} || time() > MY.{JOB_UNTIL})))"
+    f" ? (!{_HEAVY} || time() > (MY.{JOB_UNTIL} ?: (MY.QDate + {UNSEEN})))"
+    f" : (MY.{JOB_READY} =?= undefined || {_READY} || (time() > MY.{JOB_UNTIL} && {_LONG_UP}))))"
 )
 
 

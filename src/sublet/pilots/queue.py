@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sublet.core.annex import JOB_GUEST, JOB_SESSION, JOB_SUPPLIER, JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END
+from sublet.core.inputs import JOB_UNTIL, PATIENCE
 from sublet.core.jobs import JobWord, NodeRoom, QueuedJob
 from sublet.pilots.configuration import quoted_string
 from sublet.pilots.jobs import to_history, to_queue
@@ -68,9 +69,10 @@ def to_vacate(tools: Tools, constraint: str) -> Command[bool]:
     return Command(words, lambda said: said.code == 0 and reading(lambda _: True)(said))
 
 
-def marked(annex: str, supplier: str) -> dict[str, str]:
-    """What is set in a job that is to run on an annex."""
-    return {JOB_TARGET: quoted_string(annex), JOB_SUPPLIER: quoted_string(supplier)}
+def marked(annex: str, supplier: str, now: datetime) -> dict[str, str]:
+    """What is set in a job that is to run on an annex; what it shares with others may be brought there first."""
+    until = str(round(now.timestamp()) + PATIENCE)
+    return {JOB_TARGET: quoted_string(annex), JOB_SUPPLIER: quoted_string(supplier), JOB_UNTIL: until}
 
 
 def unmarked() -> dict[str, str]:

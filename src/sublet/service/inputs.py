@@ -102,14 +102,13 @@ class Inputs(Dags):
             await self._tell_jobs(jobs, inputs.first_told(one.named, until) if digests else inputs.looked_at())
         if not digests:
             return
-        ready, copies = [], []
-        for there in (there for there in leases if there.lease.annex == one.annex):
-            paths = self._copies(there, one.named, digests)
-            if paths is not None:
-                ready.append(there.lease.id)
-                copies.append(Copies((there.lease.id,), paths))
-        if (text := ",".join(sorted(ready))) != one.ready:
-            await self._tell_jobs(jobs, inputs.told(rewritten(one.named, copies), text))
+        mine = [there for there in leases if there.lease.annex == one.annex]
+        found = {there.lease.id: self._copies(there, one.named, digests) for there in mine}
+        copies = [Copies((lease,), paths) for lease, paths in found.items() if paths is not None]
+        ready = ",".join(sorted(lease for copy in copies for lease in copy.leases))
+        lost = [lease for lease, paths in found.items() if paths is None and lease in one.ready]
+        if ready != one.ready and not lost:  # what it was told before is true still, and being seen again
+            await self._tell_jobs(jobs, inputs.told(rewritten(one.named, copies), ready))
 
     def _shares(self, named: Named) -> dict[str, str]:
         """The files that a job shares, and their digests."""

@@ -94,7 +94,7 @@ class Jobs(AnnexPlatforms):
         else:
             _refuse((job for job in found if not job.annex), "names no annex", "sublet job mark")
         await self._keep_to_annexes(point, found)
-        await self._edit(point, found, queue.marked(annex.id, point.contact.owner))
+        await self._edit(point, found, queue.marked(annex.id, point.contact.owner, self.now()))
         return await self._changed(point, found, person, annex.id, now=now)
 
     async def unmark(self, jobs: Sequence[str], person: Person, *, now: bool = False) -> Listed:
