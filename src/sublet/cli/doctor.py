@@ -157,6 +157,10 @@ def htcondor(home: Home) -> Iterator[Finding]:
         yield Finding("warn", "HTCondor", "not here", "For annexes: sublet annex setup")
         return
     yield Finding("ok", "HTCondor", os.path.dirname(os.path.dirname(master)))
+    if not shutil.which("openssl"):
+        yield Finding(
+            "warn", "openssl", "not here", "Pilots ask over HTTPS: install openssl, which makes the key for it."
+        )
     try:
         view = Link(replace(find_address(), home=None)).do(access_point())
     except SubletError:
