@@ -75,7 +75,9 @@ def test_commands_containers_and_bags_run_as_jobs(person: Person, annex: str) ->
         person, run=["sh", "-c", 'cat data/*/brought.txt; printf "%s" "$1" >odd; exit 3', "sh", odd], data=data
     )
     archive = f"file:///home/{person.user}/image.tar"
-    contained = run(person, image=archive, run=["sh", "-c", "echo contained; ls /home; echo left >left"])
+    contained = run(
+        person, image=archive, memory="512MiB", run=["sh", "-c", "echo contained; ls /home; echo left >left"]
+    )
     tasks = {"grid": {"x": list(range(12))}, "template": ["sh", "-c", "echo task {x}; test {x} != 7"], "parts": 2}
     bag = run(person, bag=tasks)
 

@@ -40,7 +40,7 @@ def test_an_exit_code_is_read_with_what_it_used() -> None:
 def test_a_job_waits_gets_its_files_and_runs() -> None:
     words = [(judge(told("exited", events=count), None, None)) for count in range(6)]
     states = [state.state for state in words]
-    assert states == [State.UNKNOWN, State.QUEUED, State.QUEUED, State.QUEUED, State.RUNNING, State.RUNNING]
+    assert states == [State.QUEUED, State.QUEUED, State.QUEUED, State.QUEUED, State.RUNNING, State.RUNNING]
     assert "is getting its files" in words[2].condition
     assert words[4].started
 

@@ -15,49 +15,32 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from errno import EDQUOT, ENOSPC
 from pathlib import Path
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
 
-from sublet.core.annex import JOB_SESSION
 from sublet.core.job import Job, JobState, State
 from sublet.core.offer import Answer
 from sublet.core.request import Request
-from sublet.core.session import CONTINUED, HELD, RELEASED, STOPPED, End, EndKind
+from sublet.core.session import End, EndKind
 from sublet.core.together import together
 from sublet.errors import (
-    AccessPointRefused,
-    AccessPointUnreachable,
-    DiskFull,
-    NoHTCondor,
     PlatformRefused,
-    PlatformUnreachable,
 )
-from sublet.pilots import jobs as to
-from sublet.pilots.configuration import quoted_string
-from sublet.pilots.release import find_release
-from sublet.pilots.slots import to_config
-from sublet.pilots.tools import Tools, reading
 from sublet.platforms import htcondor_offers as offering
-from sublet.platforms.htcondor_job import Place, description, files_of, placeholder, script
+from sublet.platforms.htcondor_job import Place, description, files_of, placeholder
 from sublet.platforms.htcondor_log import Told
+from sublet.platforms.htcondor_queue import Queue
 from sublet.platforms.htcondor_session import Submitted
 from sublet.platforms.htcondor_states import judge
 from sublet.platforms.port import Duration, Platform, ResultFile, Survey
 from sublet.platforms.sessiondir import CHUNK, remove_tree
-from sublet.reach.local import LocalReach
-from sublet.reach.port import Command, Outcome
 
-T = TypeVar("T")
-CUT_OFF = 75  # a try to submit that nobody knows the end of
 UNREACHED = "what listens on a node can't be reached from here"
-AT_ONCE = 200  # sessions in one command
 LATELY = 20.0  # seconds that a look at the slots is good for, to say why something waits
 STALE = 60.0  # seconds without an event after which the queue is asked whether it still has a job
 
@@ -88,9 +71,7 @@ class HTCondor(Platform):
     parts: int = Field(default=20, ge=1, le=1000, description="The most jobs that one bag is cut into.")
     fresh: Duration = Field(default=timedelta(seconds=5), description="How long a look at the slots is good for.")
     _home: Path = PrivateAttr()
-    _here: LocalReach = PrivateAttr()
-    _tools: Tools | None = PrivateAttr(default=None)
-    _spool: str = PrivateAttr(default="")
+    _queue: Queue = PrivateAttr()
     _view: offering.View | None = PrivateAttr(default=None)
     _viewed: float = PrivateAttr(default=float("-inf"))
     _sizes: dict[str, int] | None = PrivateAttr(default=None)
@@ -112,8 +93,8 @@ class HTCondor(Platform):
 
     async def open(self, home: Path) -> None:
         """Make the directories; HTCondor is looked for when it is needed."""
-        self._here = LocalReach(self.name)
-        with self._words():
+        self._queue = Queue(self.name, self.programs, self.configuration, self.gathering)
+        with self._queue.words():
             await asyncio.to_thread(self._open, home)
 
     def _open(self, home: Path) -> None:
@@ -122,33 +103,6 @@ class HTCondor(Platform):
             (self._home / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         for left in (self._home / "trash").iterdir():
             remove_tree(left)
-
-    def tools(self, configuration: str = "") -> Tools:
-        """HTCondor's tools."""
-        if self._tools is None:
-            try:
-                release = find_release(Path(self.programs or os.devnull))
-            except NoHTCondor as error:
-                raise PlatformUnreachable(platform=self.name, why=error.message, hint=error.advice) from error
-            self._tools = Tools(release, self.configuration)
-        return Tools(self._tools.release, configuration) if configuration else self._tools
-
-    async def _run(self, command: Command[T]) -> T:
-        with self._words():
-            return await self._here.run(command)
-
-    @contextmanager
-    def _words(self) -> Iterator[None]:
-        """Turn what the access point or the operating system says into what a platform says."""
-        try:
-            yield
-        except AccessPointUnreachable as error:
-            raise PlatformUnreachable(platform=self.name, why=str(error.values.get("why", error.message))) from error
-        except AccessPointRefused as error:
-            raise PlatformRefused(platform=self.name, why=str(error.values.get("why", error.message))) from error
-        except OSError as error:
-            kind = DiskFull if error.errno in (ENOSPC, EDQUOT) else PlatformUnreachable
-            raise kind(platform=self.name, why=str(error)) from error
 
     # What there is
 
@@ -165,9 +119,7 @@ class HTCondor(Platform):
         """The slots and jobs, as they were at most so many seconds ago."""
         most = self.fresh.total_seconds() if good_for is None else good_for
         if self._view is None or time.monotonic() - self._viewed > most:
-            slots = await self._run(offering.to_see(self.tools(self.gathering), self.annex))
-            jobs = await self._run(offering.to_see_jobs(self.tools(), self.annex))
-            self._view, self._viewed = offering.View(datetime.now(UTC), tuple(slots), tuple(jobs)), time.monotonic()
+            self._view, self._viewed = await self._queue.view(self.annex), time.monotonic()
         return self._view
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
@@ -186,7 +138,7 @@ class HTCondor(Platform):
     async def place(self, key: str) -> Path | None:
         """The session's directory here: what is brought to it travels with its jobs."""
         session = self._session(key)
-        with self._words():
+        with self._queue.words():
             session.make()
         return session.root
 
@@ -201,20 +153,14 @@ class HTCondor(Platform):
             return key
         if not session.tries:
             return None
-        await self._run(Command(("flock", str(session.root / "lock"), "true"), reading(str)))  # who submits has ended
-        if session.submitted or await self._known(session):
+        await self._queue.settle_tries(session.root)
+        if session.submitted:
             return key
-        return None
-
-    async def _known(self, session: Submitted) -> bool:
-        """Whether the queue or its history has its jobs; then that is written down."""
-        for command in (to.to_queue, to.to_history):
-            ads = await self._run(command(self.tools(), _of(session.key), ("ClusterId",)))
-            if ads:
-                with self._words():
-                    session.write("id", f"{ads[0]['ClusterId']}\n".encode())
-                return True
-        return False
+        cluster = await self._queue.find(key)
+        if cluster:
+            with self._queue.words():
+                session.write("id", f"{cluster}\n".encode())
+        return key if cluster else None
 
     async def submit(self, job: Job, key: str) -> str:
         """Write all that it needs, then submit it, once."""
@@ -224,12 +170,9 @@ class HTCondor(Platform):
         if await self.find(key):
             return key
         tries = session.tries
-        with self._words():
+        with self._queue.words():
             await asyncio.to_thread(self._lay_out, job, session)
-        words = self.tools().words("condor_submit", "-terse", "-file", "description", directory=str(session.root))
-        sh = ("sh", "-c", script("submit"), "sublet", str(session.root), str(tries), *words)
-        code = await self._run(Command(sh, _submitted, seconds=300))
-        return await self.submit(job, key) if code == CUT_OFF else key
+        return key if await self._queue.submit(session.root, tries) else await self.submit(job, key)
 
     def _lay_out(self, job: Job, session: Submitted) -> None:
         left = job.until - datetime.now(UTC)
@@ -248,7 +191,9 @@ class HTCondor(Platform):
         states = await asyncio.to_thread(lambda: {id: self._state(self._session(id)) for id in ids})
         doubtful = [id for id, state in states.items() if state is None]
         quiet = [id for id, state in states.items() if state and state.state is not State.ENDED and self._stale(id)]
-        for id in (*doubtful, *await self._absent(quiet)):
+        absent = await self._queue.absent(quiet)
+        self._checked.update(dict.fromkeys(quiet, time.monotonic()))
+        for id in (*doubtful, *absent):
             states[id] = await self._settle(self._session(id))
         known = {id: state or JobState(State.UNKNOWN) for id, state in states.items()}
         return await self._with_nodes(known)
@@ -263,15 +208,6 @@ class HTCondor(Platform):
             **states,
             **{id: replace(state, condition=f"{state.condition}; {words}") for id, state in waiting.items()},
         }
-
-    async def _absent(self, ids: Sequence[str]) -> list[str]:
-        """Those of which the queue has nothing: one question for all."""
-        if not ids:
-            return []
-        ads = await self._run(to.to_queue(self.tools(), f"{JOB_SESSION} =!= undefined", (JOB_SESSION,)))
-        there, now = {ad.get(JOB_SESSION) for ad in ads}, time.monotonic()
-        self._checked.update(dict.fromkeys(ids, now))
-        return [id for id in ids if id not in there]
 
     def _stale(self, id: str) -> bool:
         """Whether it is time to ask the queue if it still has a job, because nothing was heard of it for a while."""
@@ -294,15 +230,15 @@ class HTCondor(Platform):
             if session.ended:
                 return session.state()
             self._checked[session.key] = time.monotonic()
-            wanted = ("ProcId", "JobStatus", "NumShadowStarts")
-            ads = await self._run(to.to_queue(self.tools(), _of(session.key), wanted))
-            idle = {ad["ProcId"]: ad.get("NumShadowStarts") or 0 for ad in ads if ad["JobStatus"] == to.IDLE}
+            told = await asyncio.to_thread(session.told)
+            if all(job.status == "exited" for job in told.values()):
+                return await self._finish(session, {})
+            there, idle = await self._queue.jobs_of(session.key)
             told = await asyncio.to_thread(session.told)  # after the queue: what has left it has told its end
             states = await asyncio.to_thread(_judged, session, idle)
             if all(state.state is State.ENDED for state in states):
                 return await self._finish(session, idle)
-            await self._try_again(session, {number: idle[number] for number in idle if not told[number].starts})
-            there = {ad["ProcId"] for ad in ads}
+            await self._queue.let_try(session.key, {n: idle[n] for n in idle if not told[n].starts})
             states = [
                 state if state.state is State.ENDED or number in there else _missing(state)
                 for number, state in enumerate(states)
@@ -311,16 +247,14 @@ class HTCondor(Platform):
 
     async def _finish(self, session: Submitted, idle: Mapping[int, int]) -> JobState:
         """Collect what it left, write down how it ended, and let the queue forget it."""
-        if not self._spool:
-            values = await self._run(to_config(self.tools(), "SPOOL"))
-            self._spool = values.get("SPOOL", "")
-        await asyncio.to_thread(session.collect, self._spool)
+        if any(job.status != "exited" for job in session.told().values()):
+            await asyncio.to_thread(session.collect, await self._queue.spool())
         states = await asyncio.to_thread(_judged, session, idle)
         joined = await asyncio.to_thread(session.join)
         state = together(states, joined) if len(states) > 1 else states[0]
         ended = state.ended.timestamp() if state.ended else time.time()
         started = state.started.timestamp() if state.started else ended
-        with self._words():
+        with self._queue.words():
             await asyncio.to_thread(session.settle, state.end or End(EndKind.UNKNOWN), started, ended)
         await self._forget(session)
         return session.state()
@@ -328,15 +262,7 @@ class HTCondor(Platform):
     async def _forget(self, session: Submitted) -> None:
         """Let the queue forget what has ended otherwise than by itself."""
         if any(told.status not in ("", "exited") for told in session.told().values()):
-            await self._run(to.to_remove(self.tools(), f"{_of(session.key)} && JobStatus != {to.REMOVED}"))
-            await self._run(to.to_forget(self.tools(), _of(session.key)))
-
-    async def _try_again(self, session: Submitted, tries: Mapping[int, int]) -> None:
-        """Let jobs be given to a node again that came back from one without having been started."""
-        for number, already in tries.items():
-            if already:
-                one = f"{_of(session.key)} && ProcId == {number}"
-                await self._run(to.to_edit(self.tools(), one, {"SubletTries": str(already + 1)}))
+            await self._queue.forget(session.key)
 
     async def news(self) -> Sequence[str] | None:
         """The jobs of which HTCondor has written something since the last call; None at first."""
@@ -353,40 +279,32 @@ class HTCondor(Platform):
         """Have HTCondor remove them: the job is told to stop all its processes, and what it wrote is brought back."""
         wanted = [session for id in ids if (session := self._session(id)).submitted and not session.ended]
         for session in wanted:
-            with self._words():
+            with self._queue.words():
                 session.cancel(by or "someone")
-        for first in range(0, len(wanted), AT_ONCE):
-            some = " || ".join(_of(session.key) for session in wanted[first : first + AT_ONCE])
-            await self._run(to.to_remove(self.tools(), some))
+        await self._queue.remove([session.key for session in wanted])
 
     async def extend(self, id: str, until: datetime) -> None:
         """Move the end of its time: the job looks for that when its time seems to be over."""
         session = self._session(id)
         if session.submitted and not session.ended:
-            with self._words():
+            with self._queue.words():
                 for number in range(session.parts):
                     target = session.part(number) / "until"
                     target.write_text(f"{round(until.timestamp())}\n")
 
     async def pause(self, id: str) -> str:
         """Hold what waits, and stop what runs where it is."""
-        key = _of(self._session(id).key)
-        held = await self._run(to.to_hold(self.tools(), f"{key} && JobStatus == {to.IDLE}", "paused by Sublet"))
-        stopped = await self._run(to.to_suspend(self.tools(), f"{key} && JobStatus == {to.RUNNING}"))
-        return STOPPED if stopped or not held else HELD
+        return await self._queue.pause(self._session(id).key)
 
     async def resume(self, id: str) -> str:
         """Let it go on."""
-        key = _of(self._session(id).key)
-        released = await self._run(to.to_release(self.tools(), f"{key} && JobStatus == {to.HELD}"))
-        went_on = await self._run(to.to_continue(self.tools(), f"{key} && JobStatus == {to.SUSPENDED}"))
-        return CONTINUED if went_on or not released else RELEASED
+        return await self._queue.resume(self._session(id).key)
 
     # What they leave
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
         """Part of what it printed: HTCondor brings it as it is printed."""
-        with self._words():
+        with self._queue.words():
             return self._session(key).output(stream, offset, limit)
 
     async def results(self, key: str) -> Sequence[ResultFile]:
@@ -408,23 +326,10 @@ class HTCondor(Platform):
         if state.state in (State.RUNNING, State.QUEUED):
             raise PlatformRefused(platform=self.name, why="the session still runs", hint="Cancel it first.")
         await self._forget(session)
-        with self._words():
+        with self._queue.words():
             await asyncio.to_thread(session.remove, self._home / "trash")
         self._checked.pop(key, None)
         self._settling.pop(key, None)
-
-
-def _of(key: str) -> str:
-    """The constraint that names the jobs of a session."""
-    return f"{JOB_SESSION} == {quoted_string(key)}"
-
-
-def _submitted(outcome: Outcome) -> int:
-    """Read what `submit.sh` says: that a try was cut off, or that it was submitted; else the error."""
-    if outcome.code == CUT_OFF:
-        return CUT_OFF
-    reading(to.read_submitted)(outcome)
-    return 0
 
 
 def _judged(session: Submitted, idle: Mapping[int, int] | None = None) -> list[JobState]:

@@ -89,7 +89,7 @@ def _lost(told: Told, tries: int) -> End:
 
 def _going_on(told: Told) -> JobState:
     if not told.status:
-        return JobState(State.UNKNOWN)
+        return JobState(State.QUEUED, condition="submitted")
     named = f"HTCondor job {told.id}"
     if told.status in ("runs", "suspended"):
         words = {
