@@ -15,7 +15,7 @@ from sublet.pilots.configuration import attribute
 
 ATTRIBUTES, REQUIRED, REQUIRED_OF_ALL = "SUBMIT_ATTRS", "APPEND_REQ_VANILLA", "APPEND_REQUIREMENTS"
 LEASE, TOLD = "JOB_DEFAULT_LEASE_DURATION", "DAGMAN_QUEUE_UPDATE_INTERVAL"
-OFTEN = 5  # seconds between what a DAG's manager tells of it
+OFTEN = 2  # seconds between what a DAG's manager tells of it
 KEPT_TO = f"{TARGETED} && {WAITS}"  # what every job of an annex requires
 ASKED = (ATTRIBUTES, REQUIRED, REQUIRED_OF_ALL)  # what the access point's own configuration may already say
 

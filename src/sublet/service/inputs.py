@@ -79,8 +79,8 @@ class Inputs(Dags):
             for job in _alike(waiting):
                 await self._provide(job, leases)
             await self._let_go(leases)
-        except SubletError as error:
-            log.warning("inputs.failed", why=error.message)
+        except (SubletError, OSError) as error:
+            log.warning("inputs.failed", why=str(error))
 
     async def _there(self) -> list[There]:
         found = []
