@@ -88,6 +88,7 @@ def add_options(up: argparse.ArgumentParser) -> None:
     up.add_argument("--latency", type=int, default=0, metavar="MS", help="round trip to the login host")
     up.add_argument("--nat", action="store_true", help="compute nodes connect outward through the login host")
     up.add_argument("--ap", action="store_true", help="a machine beside the site for an ordinary user's service")
+    up.add_argument("--ap-mounts", action="store_true", help="that machine mounts /home of the site as /site/home")
     up.add_argument("--bashrc", choices=["plain", "slow", "noisy"], default="plain", help="everybody's .bashrc")
     up.add_argument("--home-size", default=plain.home_size, metavar="SIZE", help="room in /home (default: %(default)s)")
     up.add_argument("--slurm", action="append", default=[], metavar="KEY=VALUE", help="a line of slurm.conf")

@@ -164,8 +164,9 @@ def own(tree: Path, uid: int, mode: int) -> None:
 
 
 def write_ap(plan: Plan, layer: Path) -> None:
-    """`ap` is beside the site: own users, own homes, the keys of one researcher, nothing of the site mounted."""
-    write_users(plan, layer, AP_USERS)
+    """`ap` is beside the site: its own users and homes, one researcher's keys; the site's files if it mounts them."""
+    users = {**AP_USERS, "researcher": USERS[0].uid} if plan.ap_mounts else AP_USERS  # a mount shows the site's owners
+    write_users(plan, layer, users)
     write_hosts(plan, layer)
     put(layer / "etc/hosts", f"127.0.0.1 localhost\n{plan.address('ap')} ap\n{plan.wide}.1 login {plan.name}\n")
     put(layer / "etc/testbed/start", (HERE / "start.sh").read_text())
@@ -177,6 +178,6 @@ def write_ap(plan: Plan, layer: Path) -> None:
     for name in ("id", "id.pub", "known_hosts"):
         shutil.copy2(plan.root / name, home / ".ssh" / name)
     (home / ".ssh").chmod(0o700)
-    for name, uid in AP_USERS.items():
+    for name, uid in users.items():
         (plan.root / "ap-home" / name).mkdir(exist_ok=True)
         own(plan.root / "ap-home" / name, uid, 0o750)

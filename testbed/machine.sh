@@ -49,7 +49,7 @@ mount --bind "$site/log" "$root/var/log/site"
 while [ $# -gt 0 ]; do
     mkdir -p "$root$2"
     mount --bind "$1" "$root$2"
-    [ -k "$1" ] || mount -o remount,bind,ro "$root$2" # what is not for everybody to write is for nobody
+    [ -k "$1" ] || [ "$1" = "$site/home" ] || mount -o remount,bind,ro "$root$2" # what is not for everybody to write is for nobody
     shift 2
 done
 

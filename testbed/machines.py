@@ -27,6 +27,7 @@ def start_machine(plan: Plan, machine: str) -> None:
     words = [machine, str(plan.root), plan.base, *places, cgroup(plan) if plan.cgroups else ""]
     if machine == "ap":
         words += [str(word) for pair in checkout.mounts(plan.base).items() for word in pair]
+        words += [str(plan.root / "home"), "/site/home"] if plan.ap_mounts else []
     with (plan.root / "log" / f"{machine}.log").open("ab") as log:
         argv = [*inside(plan, machine), *UNSHARE, "bash", str(HERE / "machine.sh"), *words]
         background(argv, log.fileno())

@@ -36,6 +36,7 @@ class Plan:
     latency: int = 0  # milliseconds of a round trip to the login host
     nat: bool = False
     ap: bool = False
+    ap_mounts: bool = False
     bashrc: str = "plain"
     home_size: str = "4g"
     slurm: tuple[str, ...] = ()

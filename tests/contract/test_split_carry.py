@@ -254,6 +254,29 @@ def test_a_lost_link_costs_nothing_but_time(splits: Callable[..., Split], tmp_pa
     assert job.has("_condor_stdout") == b"done\n"
 
 
+def test_a_link_that_is_lost_for_longer_than_a_jobs_lease_gives_its_nodes_up_and_a_late_result_is_refused(
+    splits: Callable[..., Split], tmp_path: Path
+) -> None:
+    split = splits(grace=1.0)
+    relay = split.relay()
+    split.far(0)
+    job = split.job(f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; echo late > result")
+    eventually(lambda: split.state()["nodes"].get("0", {}).get("runs") == 1, "a running job")
+    split.noise.rename(tmp_path / "gone")
+    for child in children(relay.pid):
+        os.kill(child, signal.SIGKILL)
+    eventually(lambda: "SubletFarAlive = False" in split.probe(), "the end of its lease")
+    job.remove()  # as the bridge's starter does, when its startd releases the job
+    assert job.ends() == 0
+    (tmp_path / "go").touch()
+    eventually(lambda: any(name.startswith("out/") for name in files_of(split.spool)), "a result in the spool")
+    (tmp_path / "gone").rename(split.noise)
+    eventually(lambda: sum(split.state()["refused"].values()) == 1, "a refusal")
+    assert not (job.scratch / "result").exists()
+    eventually(lambda: split.alive(0), "its new life under another epoch")
+    eventually(lambda: not any(name.startswith(("out/", "in/")) for name in files_of(split.spool)), "an empty spool")
+
+
 def test_a_relay_that_is_killed_goes_on_where_it_was(splits: Callable[..., Split], tmp_path: Path) -> None:
     split = splits()
     relay = split.relay()

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from testbed.people import AP_USERS
 
 from tests.docs.guides import matches, parts, run_guide
 from tests.sites import COMMAND, Site
 
 ROOT = Path(__file__).parents[2]
 ON_A_SITE = {"slurm"}  # guides that need a cluster
-AT_AP = {"annex"}  # guides that are typed on a machine beside a cluster, which has HTCondor
+AT_AP = {"annex", "split"}  # guides that are typed on a machine beside a cluster, which has HTCondor
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 
 
@@ -38,9 +38,9 @@ def at_a_site(site: Site, directory: Path) -> dict[str, str]:
 class Beside:
     """A reader's directory on the machine `ap` beside a site."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, mount: str = "") -> None:
         """With a program that answers ssh as the reader would."""
-        self.site = site
+        self.site, self.mount = site, mount
         self.directory = Path(site.facts["ap_home"]) / "researcher" / "guide"
         self.directory.mkdir()
         (self.directory / "people.py").write_text((ROOT / "testbed" / "people.py").read_text())
@@ -55,8 +55,9 @@ class Beside:
             "esac\n"
         )
         answers.chmod(0o755)
+        owner = self.directory.parent.stat().st_uid
         for path in (self.directory, *self.directory.iterdir()):
-            shutil.chown(path, AP_USERS["researcher"], AP_USERS["researcher"])
+            os.chown(path, owner, owner)
 
     def shell(self, command: str) -> list[str]:
         """The words that type a command there."""
@@ -64,6 +65,7 @@ class Beside:
             "SUBLET_HOME": "/home/researcher/guide-home",
             "SUBLET_POLL": "1s",
             "SITE": self.site.facts["host_from_ap"],
+            "MOUNT": self.mount,
             "SSH_ASKPASS": "/home/researcher/guide/answers",
             "SSH_ASKPASS_REQUIRE": "force",
             "COLUMNS": "100",
@@ -79,14 +81,35 @@ class Beside:
             subprocess.run(self.shell(f"sublet {words}"), capture_output=True, timeout=120)
 
 
-@pytest.mark.parametrize("guide", sorted(AT_AP))
-def test_a_guide_beside_a_site_shows_what_its_commands_say(guide: str, ap_site: Site) -> None:
-    beside = Beside(ap_site)
+def differences_beside(beside: Beside, guide: str) -> list[str]:
+    """Type a guide there."""
     try:
-        differences = run_guide(ROOT / "docs" / "guides" / f"{guide}.md", beside.directory, {}, beside.shell)
+        return run_guide(ROOT / "docs" / "guides" / f"{guide}.md", beside.directory, {}, beside.shell)
     finally:
         beside.leaves()
+
+
+def test_the_guide_to_annexes_shows_what_its_commands_say(ap_site: Site) -> None:
+    differences = differences_beside(Beside(ap_site), "annex")
     assert not differences, "\n\n".join(differences)
+
+
+@pytest.mark.parametrize(
+    ("option", "mount", "seen"),
+    [((), "", "over the login"), (("--ap-mounts",), "--mount /home=/site/home", "here")],
+    ids=["over the login", "mounted"],
+)
+def test_a_guide_to_nodes_that_reach_nothing(
+    option: tuple[str, ...], mount: str, seen: str, new_site: Callable[..., Site]
+) -> None:
+    site = new_site("--base", "box", "--ap", "--nodes", "2", *option)
+    assert "default" not in site.on("c1", "ip", "route")
+    beside = Beside(site, mount)
+    differences = differences_beside(beside, "split")
+    log = (beside.directory.parent / "guide-home" / "logs" / "service.log").read_text()
+    assert not differences, "\n\n".join(differences)
+    assert [seen in line for line in log.splitlines() if "split.started" in line] == [True]
+    assert site.on("login", "find", "/home/researcher", "-path", "*/sessions/*").split() == []
 
 
 @pytest.mark.parametrize("guide", [guide for guide in GUIDES if guide.stem not in AT_AP], ids=lambda guide: guide.stem)

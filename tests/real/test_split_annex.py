@@ -3,112 +3,81 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sublet.client import Session
-from tests.access_points import Person, at_ap
+from tests.access_points import at_ap
 from tests.real import images
+from tests.real.far_away import NODES, FarAway, left_on
 from tests.serving import eventually
-from tests.sites import HASTY, Site, running
+from tests.sites import HASTY, running
 
-NAME, WHERE = "far", "annex-far"
 SITE = ("--base", "box", "--ap", "--nodes", "4", *HASTY)  # no --nat: its nodes have no way out
-LIFE = ("--lifetime", "30m", "--idle", "20m")
+LIFE = ("--cores", "8", "--lifetime", "30m", "--idle", "20m", "--yes")
+AWAY = "/usr/bin/python3.away"
 
 
 @pytest.fixture(scope="module")
-def person(swept: None) -> Iterator[Person]:
-    """Someone at `ap` who is signed in, and has an annex of two nodes."""
-    with running(*SITE) as site, at_ap(site, "sublet") as one:
+def far(swept: None) -> Iterator[FarAway]:
+    """An annex of two nodes, and two others that can't be."""
+    with running(*SITE) as site, at_ap(site, "sublet") as person:
         before = left_on(site)
-        one.starts_service()
-        assert one.signs_in() == 0, one.said
-        one.typed("system", "probe", site.name, "--save")
-        wanted = ("--system", site.name, "--queue", "compute", "--nodes", "2", *LIFE)
-        one.typed("annex", "create", NAME, *wanted, "--yes", "--wait")
-        site.wait(lambda: WHERE in names(one))
-        yield one
-        one.types("annex", "shutdown", NAME)
+        person.starts_service()
+        assert person.signs_in() == 0, person.said
+        wanted = ("--system", site.name, "--queue", "compute", *LIFE)
+        person.typed("annex", "create", "far", *wanted, "--nodes", "2", "--wait")
+        for node in NODES[2:]:
+            site.on(node, "mv", "/usr/bin/python3", AWAY)
+        person.typed("annex", "create", "bare", *wanted, "--nodes", "1")
+        person.typed("annex", "create", "deaf", *wanted, "--nodes", "1", "--carry", "direct")
+        found = FarAway(person, "far")
+        site.wait(found.offered)
+        yield found
+        person.types("annex", "shutdown", "far")
         site.wait(lambda: not site.on("ctl", "squeue", "--noheader").strip(), 60)
-        eventually(
-            lambda: not set(left_on(site)) - set(before), f"a clean site: {set(left_on(site)) - set(before)}", 60
-        )
-        site.wait(lambda: not one.did("sh", "-c", 'ls "$SUBLET_HOME"/splits').split(), 60)
-        assert "condor_startd" not in one.did("ps", "-eo", "comm")
-        one.types("annex", "setup", "--stop")
+        eventually(lambda: not set(left_on(site)) - set(before), "a clean site", 60)
+        site.wait(lambda: not person.did("sh", "-c", 'ls "$SUBLET_HOME"/splits').split(), 60)
+        assert "condor_startd" not in person.did("ps", "-eo", "comm")
+        person.types("annex", "setup", "--stop")
 
 
-ON_LOGIN = "find /home/researcher /scratch /tmp /var/tmp -user researcher 2>/dev/null; exit 0"
-ON_NODE = "find /tmp /var/tmp -user researcher; ps -u researcher -o comm=; exit 0"
-
-
-def left_on(site: Site) -> list[str]:
-    """What there is of the person on the site: files, processes, jobs."""
-    found = [f"login {line}" for line in site.on("login", "sh", "-c", ON_LOGIN).splitlines()]
-    for node in ("c1", "c2", "c3", "c4"):
-        found += [f"{node} {line}" for line in site.on(node, "sh", "-c", ON_NODE, check=False).splitlines()]
-    lost = "c1 /tmp/sublet-pilot."  # a node that loses its power keeps its disk; the next pilot there sweeps it
-    return [line for line in found if ("/.sublet" not in line or "/sessions/" in line) and not line.startswith(lost)]
-
-
-def names(person: Person) -> set[str]:
-    return {platform.name for platform in person.client().platforms() if platform.nodes}
-
-
-def status(person: Person) -> dict[str, Any]:
-    lease: dict[str, Any] = json.loads(person.typed("annex", "status", NAME, "--json"))["leases"][0]
-    return lease
-
-
-def ask(person: Person, **wishes: Any) -> Session:
-    offers = person.client().ask(**({"platform": WHERE, "time": "5m", "memory": "64MiB"} | wishes))
-    assert offers.result == "YES", offers.reasons
-    return offers[0].accept()
-
-
-def runs(person: Person, session: Session) -> None:
-    person.site.wait(lambda: session.refresh().phase == "RUNNING", 60)
-
-
-def condor(person: Person, *words: str) -> str:
-    return person.did(*words, CONDOR_CONFIG=f"/home/{person.user}/{person.home}/ap/tools.conf")
-
-
-def job(person: Person, session: Session, attribute: str) -> str:
-    """What the queue says of a session's job."""
-    words = ("-constraint", f'SubletSession == "{session.id}"', "-af", attribute)
-    return condor(person, "condor_q", *words).strip()
-
-
-def test_its_nodes_reach_nothing_and_it_is_an_annex_like_any_other(person: Person) -> None:
-    site = person.site
+def test_its_nodes_reach_nothing_and_it_is_an_annex_like_any_other(far: FarAway) -> None:
+    site = far.site
     assert "default" not in site.on("c1", "ip", "route")
     address = site.facts["addresses"]["ap"]
     assert "unreachable" in site.on("c1", "sh", "-c", f"ip route get {address} 2>&1; exit 0")
-    lease = status(person)
+    lease = far.lease()
     assert (lease["state"], [node["state"] for node in lease["nodes"]]) == ("up", ["up", "up"])
     assert [node["node"] for node in lease["nodes"]] == ["c1", "c2"]
     cores = int(site.on("ctl", "scontrol", "show", "node", "c1").split("CPUTot=")[1].split()[0])
     assert [node["cores"] for node in lease["nodes"]] == [cores, cores]
+    assert json.loads(far.person.kept("pilots", "carry.json").read_text()) == {site.name: "spool"}
+    mine, theirs = (site.on(f"researcher@{where}", "id", "-u") for where in ("ap", "c1"))
+    assert mine != theirs, "no user has the same number on both sides"
 
 
-def test_sessions_of_every_kind_run_there(person: Person) -> None:
+def test_sessions_and_jobs_of_every_kind_run_there(far: FarAway) -> None:
+    person, scratch = far.person, Path(far.site.facts["scratch"])
     images.docker_archive(person.file("image.tar"), Entrypoint=None)
     person.file("brought.txt").write_text("brought")
     odd = 'it\'s $(x) "odd"\n✓'
-    command = ask(
-        person,
+    command = far.asks(
         run=["sh", "-c", 'cat data/*/brought.txt; hostname >&2; printf "%s" "$1" >odd; exit 3', "sh", odd],
         data=[f"file:///home/{person.user}/brought.txt"],
     )
     image = f"file:///home/{person.user}/image.tar"
-    contained = ask(person, image=image, run=["sh", "-c", "echo contained; ls /home"], memory="512MiB")
+    contained = far.asks(image=image, run=["sh", "-c", "echo contained; ls /home"], memory="512MiB")
     tasks = {"grid": {"x": list(range(12))}, "template": ["sh", "-c", "echo task {x}; test {x} != 7"], "parts": 2}
-    bag = ask(person, bag=tasks)
+    bag = far.asks(bag=tasks)
+    shutil.copy(person.file("image.tar"), scratch / "image.tar")
+    made = ("pull", "--disable-cache", "/scratch/image.sif", "docker-archive:/scratch/image.tar")
+    far.site.on("login", "apptainer", "--silent", *made)
+    shutil.copy(scratch / "image.sif", person.file("image.sif"))
+    own = {"universe": "container", "container_image": "image.sif", "output": "own.out", "request_memory": "512M"}
+    cluster = far.submits("test -e /usr/bin/python3 || echo own; exit 4", **own)
     command.wait(120)
     assert (command.view.end.kind, command.view.end.code) == ("exited", 3)
     assert "".join(command.logs()) == "brought"
@@ -119,95 +88,100 @@ def test_sessions_of_every_kind_run_there(person: Person) -> None:
     bag.wait(120)
     lines = [json.loads(line) for line in bag.result("tasks.jsonl").text().splitlines()]
     assert sorted((line["task"], line["code"]) for line in lines) == [(x, int(x == 7)) for x in range(12)]
+    far.site.wait(lambda: not far.states(cluster), 60)
+    assert person.file("own.out").read_text() == "own\n"
+    said = far.condor("condor_history", cluster, "-af", "ExitCode", "RemoteWallClockTime > 0", "NumJobStarts")
+    assert said.split() == ["4", "true", "1"]
 
 
-def test_what_it_prints_is_seen_while_it_runs_and_a_cancel_leaves_nothing_running(person: Person) -> None:
-    session = ask(person, run=["sh", "-c", "echo $$; hostname; exec sleep 600"])
-    runs(person, session)
+def test_what_it_prints_is_seen_while_it_runs_and_what_is_stopped_leaves_nothing_running(far: FarAway) -> None:
+    held = far.submits("exec tail -f /dev/null")
+    session = far.runs(run=["sh", "-c", "echo $$; hostname; exec sleep 600"])
     eventually(lambda: "".join(session.logs()).count("\n") == 2, "its first lines", 60)
     pid, node = "".join(session.logs()).split()
-    assert person.site.on(node, "cat", f"/proc/{pid}/comm").strip() == "sleep"
+    assert far.site.on(node, "cat", f"/proc/{pid}/comm").strip() == "sleep"
+    far.site.wait(lambda: far.states(held) == ["2"], 60)
     session.cancel()
-    person.site.wait(lambda: session.refresh().phase == "CANCELLED", 60)
-    person.site.wait(lambda: not person.site.on(node, "sh", "-c", f"cat /proc/{pid}/comm; exit 0").strip(), 30)
+    far.condor("condor_hold", held)
+    far.site.wait(lambda: session.refresh().phase == "CANCELLED", 60)
+    far.site.wait(lambda: not far.site.on(node, "sh", "-c", f"cat /proc/{pid}/comm; exit 0").strip(), 30)
+    far.site.wait(lambda: far.runs_nothing("tail"), 30)
+    assert far.states(held) == ["5"]
+    far.condor("condor_rm", held)
 
 
-def test_a_lost_login_costs_nothing_but_time_and_status_says_so(person: Person) -> None:
-    session = ask(person, run=["sh", "-c", "echo begun; while [ ! -e /tmp/go ]; do sleep 0.2; done; hostname"])
-    runs(person, session)
+def test_a_lost_login_and_a_killed_relay_cost_nothing_but_time_and_status_says_so(far: FarAway) -> None:
+    session = far.runs(run=["sh", "-c", "echo begun; while [ ! -e /tmp/go ]; do sleep 0.2; done; hostname"])
     eventually(lambda: "begun" in "".join(session.logs()), "its first line", 60)
-    person.typed("system", "logout", person.site.name)
-    eventually(lambda: "sublet system login" in status(person)["why"], "a status that says so", 60)
+    far.person.typed("system", "logout", far.site.name)
+    eventually(lambda: "sublet system login" in far.lease()["why"], "a status that says so", 60)
+    killed = far.relay("relay.lock")
+    far.person.did("kill", "-9", killed)
     for node in ("c1", "c2"):
-        person.site.on(node, "touch", "/tmp/go")
-    waiting = ask(person, run=["hostname"])
-    assert job(person, session, "JobStatus") == "2"
-    assert person.signs_in() == 0, person.said
+        far.site.on(node, "touch", "/tmp/go")
+    waiting = far.asks(run=["hostname"])
+    assert far.condor("condor_q", "-constraint", f'SubletSession == "{session.id}"', "-af", "JobStatus").strip() == "2"
+    assert far.person.signs_in() == 0, far.person.said
     session.wait(120)
     waiting.wait(120)
     assert (session.phase, waiting.phase) == ("COMPLETED", "COMPLETED")
-    assert job(person, session, "NumJobStarts") in ("", "1")
+    assert far.relay("relay.lock") != killed
+    assert far.starts(session) == ["1"]
     for node in ("c1", "c2"):
-        person.site.on(node, "rm", "/tmp/go")
+        far.site.on(node, "rm", "/tmp/go")
 
 
-def far_half(person: Person, node: str) -> str:
-    """The process of the far half on a node."""
-    look = "for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline | grep -q [f]ar.py && echo ${p#/proc/}; done; exit 0"
-    found = person.site.on(node, "sh", "-c", look)
-    return found.split()[-1]
-
-
-def description(person: Person, script: str, count: int) -> str:
-    """Jobs of HTCondor's own for the annex, which may run again elsewhere."""
-    found = json.loads(person.typed("annex", "status", NAME, "--json"))["id"]
-    owner = json.loads(person.typed("annex", "setup", "--show", "--json"))["owner"]
-    person.file("loop.sh").write_text(f"#!/bin/sh\n{script}\n")
-    person.file("loop.sh").chmod(0o755)
-    text = f"""executable = loop.sh
-request_memory = 16M
-request_disk = 1M
-should_transfer_files = yes
-job_lease_duration = 60
-+SubletTarget = "{found}"
-+SubletSupplier = "{owner}"
-requirements = TARGET.SubletAnnex =?= MY.SubletTarget
-log = jobs.log
-queue {count}
-"""
-    person.file("jobs.sub").write_text(text)
-    return condor(person, "condor_submit", "-terse", "jobs.sub").partition(".")[0]
-
-
-def test_a_far_half_that_dies_is_withdrawn_and_its_jobs_go_elsewhere(person: Person) -> None:
-    site = person.site
-    cores = status(person)["nodes"][0]["cores"]
-    cluster = description(person, "exec tail -f /dev/null", 2 * cores)
-    states = lambda: condor(person, "condor_q", cluster, "-af", "JobStatus").split()  # noqa: E731
-    site.wait(lambda: states() == ["2"] * (2 * cores), 90)
-    site.on("c2", "kill", "-9", far_half(person, "c2"))
-    site.wait(lambda: states().count("1") == cores, 30)
-    assert states().count("2") == cores
-    site.wait(lambda: [node["state"] for node in status(person)["nodes"]] == ["up", "dead"], 30)
-    slots = condor(person, "condor_status", "-af", "SubletNode").split()
-    assert set(slots) == {"0"}
-    condor(person, "condor_rm", cluster)
+def test_a_node_that_freezes_is_withdrawn_and_delivers_nothing_when_it_wakes_up(far: FarAway) -> None:
+    cluster = far.submits("while [ ! -e /tmp/thaw ]; do sleep 0.2; done; hostname", output="thaw.out")
+    far.site.wait(lambda: 1 in far.running().values(), 60)
+    [frozen] = [node for node, runs in far.running().items() if runs]
+    [other] = {"c1", "c2"} - {frozen}
+    far.site.on(frozen, "kill", "-STOP", far.far_half(frozen))
+    far.site.on(frozen, "touch", "/tmp/thaw")  # so that what it runs ends while it is frozen
+    far.site.wait(lambda: far.running()[other] == 1, 60)
+    far.site.on(frozen, "kill", "-CONT", far.far_half(frozen))
+    far.site.wait(lambda: [node["state"] for node in far.lease()["nodes"]] == ["up", "up"], 60)
+    assert far.states(cluster) == ["2"]
+    assert not person_has(far, "thaw.out")
+    far.site.on(other, "touch", "/tmp/thaw")
+    far.site.wait(lambda: not far.states(cluster), 60)
+    assert person_has(far, "thaw.out") == f"{other}\n"
     for node in ("c1", "c2"):
-        site.wait(lambda: "tail" not in site.on(node, "ps", "-u", "researcher", "-o", "comm=", check=False), 30)  # noqa: B023
+        far.site.on(node, "rm", "/tmp/thaw")
 
 
-def test_a_node_that_is_lost_ends_with_its_lease(person: Person, tmp_path: Path) -> None:
-    site = person.site
-    cluster = description(person, "exec sleep 600", 1)
-    site.wait(lambda: condor(person, "condor_q", cluster, "-af", "JobStatus").split() == ["2"], 60)
-    site.crash("c1")
-    site.wait(lambda: condor(person, "condor_q", cluster, "-af", "JobStatus").split() == ["1"], 30)
-    site.wait(lambda: status_or_none(person) is None, 90)
-    condor(person, "condor_rm", cluster)
-    site.boot("c1")
-    site.wait(lambda: not site.on("ctl", "squeue", "--noheader").strip(), 60)
+def person_has(far: FarAway, name: str) -> str:
+    """The text of a file of theirs, empty if there is none."""
+    file = far.person.file(name)
+    return file.read_text() if file.exists() else ""
 
 
-def status_or_none(person: Person) -> dict[str, Any] | None:
-    leases = json.loads(person.typed("annex", "status", NAME, "--json"))["leases"]
-    return leases[0] if leases else None
+def test_a_lease_that_can_not_be_says_why(far: FarAway) -> None:
+    ends = {
+        "bare": "its nodes reach nothing, and have no python3 to take jobs out of the spool with",
+        "deaf": "its nodes could not reach this service: the service can't be reached: https://",
+    }
+    for name, why in ends.items():
+        far.site.wait(lambda: FarAway(far.person, name).status() is None, 60)  # noqa: B023
+        [lease] = json.loads(far.person.typed("annex", "history", name, "--json"))["annex"]["leases"]
+        assert why in lease["why"]
+    for node in NODES[2:]:
+        far.site.on(node, "mv", AWAY, "/usr/bin/python3")
+
+
+def test_a_far_half_that_dies_and_a_node_that_is_lost_are_withdrawn_and_their_jobs_wait_again(far: FarAway) -> None:
+    cluster = far.submits("exec tail -f /dev/null", 4, request_cpus="4")
+    far.site.wait(lambda: far.states(cluster) == ["2"] * 4, 90)
+    far.site.wait(lambda: far.running() == {"c1": 2, "c2": 2})
+    far.site.on("c2", "kill", "-9", far.far_half("c2"))
+    far.site.wait(lambda: far.states(cluster).count("1") == 2, 30)
+    assert far.states(cluster).count("2") == 2
+    far.site.wait(lambda: [node["state"] for node in far.lease()["nodes"]] == ["up", "dead"], 30)
+    assert set(far.condor("condor_status", "-af", "SubletNode").split()) == {"0"}
+    far.site.wait(
+        lambda: far.site.on("c2", "ps", "-u", "researcher", "-o", "comm=", check=False).count("tail") == 0, 30
+    )
+    far.site.crash("c1")
+    far.site.wait(lambda: far.states(cluster).count("1") == 4, 30)
+    far.condor("condor_rm", cluster)
+    far.site.boot("c1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sublet.errors import SubletError
 from sublet.service.systems import platform_of
 from sublet.systems.own import Systems
 
@@ -34,3 +35,12 @@ def test_a_system_of_ones_own_keeps_its_door_and_its_manners(tmp_path: object) -
     assert (settings["host"], settings["user"], settings["shared"]) == ("frontier.olcf.ornl.gov", "alice", False)
     assert (settings["project"], settings["constraint"]) == ("abc", "nvme")
     assert "mem" in platform_of(Systems(str(tmp_path)).add("other", {"like": "vista"}))["refuses"]
+
+
+def test_what_this_machine_sees_of_a_systems_files_is_said_by_whole_paths(tmp_path: object) -> None:
+    systems = Systems(str(tmp_path))
+    document = {"title": "mine", "login": {"hosts": ["login.example.org"]}, "scheduler": {"kind": "slurm"}}
+    found = systems.add("mine", {**document, "mounts": {"/home": "/mnt/home"}})
+    assert platform_of(found)["mounts"] == {"/home": "/mnt/home"}
+    with pytest.raises(SubletError, match="from the root"):
+        systems.add("other", {**document, "mounts": {"home": "/mnt/home"}})

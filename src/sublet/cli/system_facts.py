@@ -99,6 +99,7 @@ def _places(system: System) -> Iterator[tuple[str, str]]:
     yield "modules", ", ".join(system.modules)
     yield "tools", ", ".join(system.path)
     yield "site's file", system.site_file
+    yield "seen here", ", ".join(f"{there} as {here}" for there, here in system.mounts.items())
 
 
 def _said_by(system: System, group: str) -> tuple[str, str]:

@@ -128,6 +128,9 @@ def show(out: Output, name: str) -> None:
 )
 @click.option("--path", metavar="DIR", multiple=True, help="Where tools are there: ~/venv/bin. Can be repeated.")
 @click.option("--ssh", metavar="OPTION=VALUE", multiple=True, help="More for ssh: IdentityFile=~/.ssh/id_work.")
+@click.option(
+    "--mount", metavar="THERE=HERE", multiple=True, help="What this machine sees of its files: /home=/mnt/home."
+)
 @click.option("--scheduler", type=click.Choice(["slurm", "pbs"]), help="What runs jobs there; slurm if none is said.")
 def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine: Any) -> None:
     """Make a system your own.
@@ -135,7 +138,7 @@ def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine:
     It is one of the catalogue, or, with --host, one that the catalogue doesn't have. It becomes a file in
     SUBLET_HOME/systems, which you can edit: what stands there counts before the catalogue.
     """
-    host, ssh = mine.pop("host"), mine.pop("ssh")
+    host, ssh, mount = mine.pop("host"), mine.pop("ssh"), mine.pop("mount")
     like = like or (name if name in catalogue.names() else None)
     if not (like or host):
         raise click.UsageError(f"{name} is not in the catalogue: give --host, or --like and a system that it is like.")
@@ -145,7 +148,9 @@ def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine:
     document |= {field: values for field, values in lists.items() if values}
     document |= {"login": {"hosts": list(host)}} if host else {}
     if ssh:
-        document["ssh"] = _options(ssh)
+        document["ssh"] = _pairs(ssh, "--ssh takes an option and its value, as IdentityFile=~/.ssh/id_work")
+    if mount:
+        document["mounts"] = _pairs(mount, "--mount takes a path there and one here, as /home=/mnt/home")
     if scheduler or not like:
         document["scheduler"] = {"kind": scheduler or "slurm"}
     systems = own_systems()
@@ -156,11 +161,11 @@ def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine:
         out.note(f"See what is known with: sublet system show {name}")
 
 
-def _options(given: tuple[str, ...]) -> dict[str, str]:
-    options = dict(one.split("=", 1) for one in given if "=" in one)
-    if len(options) != len(given):
-        raise click.UsageError("--ssh takes an option and its value, as IdentityFile=~/.ssh/id_work, each option once.")
-    return options
+def _pairs(given: tuple[str, ...], wanted: str) -> dict[str, str]:
+    pairs = dict(one.split("=", 1) for one in given if "=" in one)
+    if len(pairs) != len(given):
+        raise click.UsageError(f"{wanted}, each once.")
+    return pairs
 
 
 def _check_queue(systems: Systems, found: System) -> None:

@@ -176,6 +176,7 @@ class System:
     path: tuple[str, ...] = ()  # where tools are looked for first
     site_file: str = ""  # the site's own file that lowers polling and limits
     ssh: Mapping[str, str] = field(default_factory=dict)  # more options for ssh, as in ssh_config(5)
+    mounts: Mapping[str, str] = field(default_factory=dict)  # what this machine sees of its files: path there → here
     own: tuple[str, ...] = ()  # the facts that come from the person's own file: "login.hosts"
 
     def find_queue(self, name: str) -> Queue | None:

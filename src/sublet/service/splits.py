@@ -34,7 +34,10 @@ from sublet.service.pilots import Pilots, Place, plan_of
 from sublet.store.tx import Tx
 
 LOOKED = timedelta(seconds=1)
-SILENT = timedelta(seconds=6)  # how long nodes may run without having asked before their spool is looked at
+SILENT = timedelta(seconds=3)  # how long nodes may run without having asked before their spool is looked at
+NEEDS_PYTHON = (
+    "command -v python3 >/dev/null || { echo 'its login host has no python3 to carry jobs with' >&2; exit 1; };"
+)
 SEEN = timedelta(seconds=5)  # how often a node's life is written down
 
 
@@ -156,6 +159,9 @@ class Splits(Pilots):
         if one.session.phase not in UP:
             return
         there = relaying.directory.is_dir()
+        if there and _all_direct(one):
+            await self._end_split(one.lease.id)  # its nodes were slow, not silent
+            return
         if not there and not self._wants_relay(one, now):
             return
         if not await asyncio.to_thread(relaying.runs):
@@ -177,8 +183,7 @@ class Splits(Pilots):
 
     async def _start_relay(self, one: Carried, relaying: Relaying) -> None:
         platform = self.platforms_by_name[one.session.offer.platform]
-        program = f"exec python3 -u -c {shlex.quote(BOOT)}"
-        carrier = await platform.carrier(one.session.id, program)
+        carrier = await platform.carrier(one.session.id, f"{NEEDS_PYTHON} exec python3 -u -c {shlex.quote(BOOT)}")
         callback = await self.callback(platform.name)
         point = await self.access_point(platform.name)
         release = find_release(self.settings.home / "htcondor")
@@ -249,6 +254,12 @@ def _carried(tx: Tx) -> list[Carried]:
 def _ended(tx: Tx, one: Carried, number: int, now: datetime, why: str) -> None:
     if tx.pilots.end(one.lease.id, number, now, why):
         tx.events.add(now, one.lease.id, one.session.person, "pilot.ended", f"{number}: {why}")
+
+
+def _all_direct(one: Carried) -> bool:
+    """Whether every node has claimed its place over the network."""
+    every = len(one.pilots) == (one.lease.details.nodes or 1)
+    return every and all(pilot.facts.get("carry") != "spool" for pilot in one.pilots)
 
 
 def _names(directory: Path) -> list[str]:

@@ -192,6 +192,14 @@ def _ssh(value: Any, path: Path) -> dict[str, str]:
     return {name: text(given, (*path, name)) for name, given in each(value, path).items()}
 
 
+def _mounts(value: Any, path: Path) -> dict[str, str]:
+    found = {there: text(here, (*path, there)) for there, here in each(value, path).items()}
+    for there, here in found.items():
+        if not (there.startswith("/") and here.startswith("/")):
+            raise Wrong((*path, there), "a path there and one here, both from the root: {/home: /mnt/home}.")
+    return found
+
+
 def _quotas(value: Any, path: Path) -> tuple[Quota, ...]:
     return tuple(
         Quota("" if per == UNSTATED else per, what, most)
@@ -302,4 +310,5 @@ SYSTEM: dict[str, Read] = {
     "path": texts,
     "site_file": text,
     "ssh": _ssh,
+    "mounts": _mounts,
 }

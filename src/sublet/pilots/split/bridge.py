@@ -21,6 +21,7 @@ from sublet.pilots.keeping import keep, make_private
 from sublet.pilots.master import Master
 from sublet.pilots.release import Release
 from sublet.pilots.split import near_half
+from sublet.pilots.split.ledger import clean
 from sublet.reach.target import private, short
 
 PLACES = ("log", "spool", "execute", "lock", "run", "etc", "credentials", "tokens.d", "passwords.d")
@@ -99,11 +100,11 @@ def node_configuration(facts: Mapping[str, str], now: int) -> str:
         "NUM_CPUS": str(_number(facts, "cores", 1)),
         "MEMORY": str(_number(facts, "memory", 1024)),
         "SubletEnd": str(now + _number(facts, "left", 60)),
-        "SubletTools": attribute(facts.get("tools", "")[:4000]),
+        "SubletTools": attribute(clean(facts.get("tools", "")[:4000])),
         "HasSIF": contained,
         "HasContainer": contained,
         "HasSingularity": contained,
-        "SubletFarMachine": attribute(facts.get("machine", "")[:200]),
+        "SubletFarMachine": attribute(clean(facts.get("machine", "")[:200])),
         "STARTD_ATTRS": "$(STARTD_ATTRS) HasSIF HasContainer HasSingularity SubletFarMachine",
     }
     gpus = [word for word in facts.get("gpus", "").replace(",", " ").split() if word.replace("-", "").isalnum()]

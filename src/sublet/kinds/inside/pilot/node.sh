@@ -95,7 +95,7 @@ case $carry in
     spool) ask_spool || fail 81 "nobody answered through $spool" ;;
     direct) ask_service 20 || fail 81 "the service can't be reached: $words" ;;
     *)
-        ask_service 5 || {
+        ask_service 2 || {
             before=$words
             ask_spool || fail 81 "the service can't be reached: $before; and nobody answered through $spool"
         }

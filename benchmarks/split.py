@@ -1,0 +1,201 @@
+"""A split annex under load: 1,000 short jobs and 64 slots through one bridge. `python -m benchmarks.split [JOBS]`.
+
+One site, whose nodes could reach the access point, so that the direct way stands beside: the same jobs, one at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.access_points import Person, at_ap
+from tests.real.far_away import FarAway
+from tests.sites import CANNOT, Site, control, succeed
+
+from benchmarks.__main__ import table
+from benchmarks.row import Row
+
+JOBS = 1_000
+ALONE = 12  # jobs that are given one at a time, to each annex in turn
+NODES, CORES = 2, 32
+LONGEST = 1_200.0  # seconds that all of them may take
+MIB = 1 << 20
+# The processes of the bridge: shared pages of memory count in part, and time with that of children that have ended.
+LOOK = """
+import glob, json, os
+found = {}
+tick = os.sysconf("SC_CLK_TCK")
+for place in glob.glob("/proc/[0-9]*"):
+    try:
+        words = open(place + "/cmdline", "rb").read().replace(b"\\0", b" ").decode()
+        stat = open(place + "/stat").read().rpartition(")")[2].split()
+        memory = [line for line in open(place + "/smaps_rollup") if line.startswith("Pss:")][0].split()[1]
+    except (OSError, IndexError):
+        continue
+    env = ""
+    try:
+        env = open(place + "/environ", "rb").read().decode(errors="replace")
+    except OSError:
+        pass
+    on_bridge = "/splits/" in words or "/splits/" in env
+    name = words.split(" ")[0].rpartition("/")[2]
+    kind = ("relay" if "split.relay" in words else "near half" if "near_half" in words else
+            name if on_bridge and name.startswith("condor_") else "")
+    if kind:
+        one = found.setdefault(kind, [0, 0, 0.0])
+        one[0] += 1
+        one[1] += int(memory) * 1024
+        one[2] += sum(map(int, stat[11:15])) / tick
+print(json.dumps(found))
+"""
+
+
+def main() -> None:
+    """Measure and print."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else JOBS
+    with site() as found:
+        print(table(measured(found, count)), flush=True)
+
+
+@contextmanager
+def site() -> Iterator[Site]:
+    """Nodes for both ways."""
+    name = f"bench{os.getpid()}"
+    options = ("--base", "box", "--ap", "--nat", "--nodes", str(NODES + 1), "--cpus", str(CORES), "--memory", "16000")
+    started = control("up", name, *options, "--owner", str(os.getpid()))
+    if started.returncode == CANNOT:
+        raise SystemExit(started.stderr)
+    try:
+        succeed(started)
+        yield Site(name, json.loads(succeed(control("status", name, "--json"))))
+    finally:
+        succeed(control("down", name))
+
+
+def measured(site: Site, count: int) -> list[Row]:
+    """All of it."""
+    with at_ap(site, "sublet") as person:
+        person.starts_service()
+        assert person.signs_in() == 0, person.said
+        wanted = (
+            "--system",
+            site.name,
+            "--queue",
+            "compute",
+            "--cores",
+            str(CORES),
+            "--lifetime",
+            "1h",
+            "--idle",
+            "50m",
+        )
+        for name, nodes, carry in (("near", 1, "direct"), ("far", NODES, "spool")):
+            person.typed("annex", "create", name, *wanted, "--nodes", str(nodes), "--carry", carry, "--yes", "--wait")
+        near, far = FarAway(person, "near"), FarAway(person, "far")
+        for annex in (near, far):
+            site.wait(annex.offered, 60)
+        alone = [(ends(near), ends(far)) for _ in range(ALONE)]
+        idle = look(person)
+        rows = alone_rows(alone) + idle_rows(idle)
+        rows += many_rows(far, count, idle)
+        for name in ("near", "far"):
+            person.typed("annex", "shutdown", name)
+        person.types("annex", "setup", "--stop")
+    return rows
+
+
+def look(person: Person) -> dict[str, list[float]]:
+    """What there is of the bridge: kind of process → how many, bytes, seconds."""
+    found: dict[str, list[float]] = json.loads(person.did("python3", "-c", LOOK))
+    return found
+
+
+def ends(annex: FarAway) -> float:
+    """The seconds from the submission of one job to its end."""
+    log = annex.person.file("alone.log")
+    log.unlink(missing_ok=True)
+    annex.submits("exit 0", log="alone.log")
+    written = log.read_text()
+    begin = log.stat().st_mtime
+    deadline = time.time() + 120
+    while "\n005 (" not in written:
+        assert time.time() < deadline, "the job never ended"
+        time.sleep(0.005)
+        written = log.read_text()
+    return time.time() - begin
+
+
+def alone_rows(pairs: list[tuple[float, float]]) -> list[Row]:
+    """One job at a time, beside the direct way."""
+    direct, split = (statistics.median(column) for column in zip(*pairs, strict=True))
+    return [
+        Row("one job from its submission to its end, direct", f"{direct:.2f} s"),
+        Row("the same, split", f"{split:.2f} s"),
+        Row("added for each job", f"{split - direct:.2f} s"),
+    ]
+
+
+def idle_rows(idle: dict[str, list[float]]) -> list[Row]:
+    """A bridge that waits."""
+    daemons = sum(memory for kind, (_, memory, _) in idle.items() if kind.startswith("condor_"))
+    return [
+        Row("memory of a bridge that waits, for each node", f"{daemons / NODES / MIB:.0f} MiB"),
+        Row("memory of the relay, for each lease", f"{idle['relay'][1] / MIB:.0f} MiB"),
+    ]
+
+
+def many_rows(far: FarAway, count: int, before: dict[str, list[float]]) -> list[Row]:
+    """All jobs at once: how fast, how many files, how much memory and time of the bridge."""
+    spool = Path(far.site.facts["home"]) / "researcher/.sublet/sessions" / far.lease()["session"] / "spool"
+    relay = far.relay("relay.lock")
+    carried = io_of(far.person, relay)
+    cluster = far.submits("exit 0", count, log="many.log")
+    begin = time.monotonic()
+    files, slots, memory, after = 0, 0, 0.0, before
+    while far.states(cluster):
+        assert time.monotonic() - begin < LONGEST, f"{len(far.states(cluster))} jobs are left"
+        files = max(files, sum(1 for file in spool.rglob("*") if file.is_file()))
+        now = look(far.person)
+        running = int(now.get("near half", [0, 0, 0])[0])
+        if running > slots:
+            slots = running
+            jobs = sum(now[kind][1] for kind in ("near half", "condor_starter") if kind in now)
+            memory = jobs / running
+        after = now
+    took = time.monotonic() - begin
+    said = far.condor("condor_history", cluster, "-af", "ExitCode", "NumJobStarts").split("\n")
+    assert sum(line == "0 1" for line in said) == count, "every job ran once"
+    spent = sum(one[2] for one in after.values()) - sum(one[2] for one in before.values())
+    return [
+        Row(f"{count:,} jobs that do nothing, {NODES * CORES} slots", f"{took:.0f} s, {count / took:.1f} a second"),
+        Row("of which ran twice, or were lost", "none"),
+        Row("most jobs of the bridge at once", f"{slots}"),
+        Row("memory of the bridge for each job that runs", f"{memory / MIB:.0f} MiB"),
+        Row("time of the bridge's processors for each job", f"{spent / count * 1000:.0f} ms"),
+        Row("most files in the spool at once", f"{files}"),
+        Row(
+            "bytes over the login for each job, both ways",
+            f"{(io_of(far.person, relay) - carried) / count / 1024:.0f} KiB",
+        ),
+    ]
+
+
+def io_of(person: Person, relay: str) -> int:
+    """The bytes that the relay's connection has carried."""
+    script = 'for child in $(cat "/proc/$1/task/$1/children"); do cat "/proc/$child/io"; done'
+    lines = person.did("sh", "-c", script, "sh", relay).splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("wchar:"))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.SubprocessError as error:
+        raise SystemExit(str(error)) from error
