@@ -102,7 +102,7 @@ def test_the_guide_to_annexes_shows_what_its_commands_say(ap_site: Site) -> None
 def test_a_guide_to_nodes_that_reach_nothing(
     option: tuple[str, ...], mount: str, seen: str, new_site: Callable[..., Site]
 ) -> None:
-    site = new_site("--base", "box", "--ap", "--nodes", "2", *option)
+    site = new_site("--base", "box", "--ap", "--nodes", "4", *option)
     assert "default" not in site.on("c1", "ip", "route")
     beside = Beside(site, mount)
     differences = differences_beside(beside, "split")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from collections.abc import Iterator
@@ -44,6 +45,16 @@ request_disk = 1M
 {more}
 queue
 """
+PACK = """\
+mkdir -p /srv/condor-25/bin /srv/condor-25/sbin /srv/condor-25/lib /srv/condor-25/libexec
+cp /usr/bin/condor_* /srv/condor-25/bin
+cp /usr/sbin/condor_* /srv/condor-25/sbin
+cp -r /usr/lib/condor /srv/condor-25/lib
+cp -r /usr/libexec/condor /srv/condor-25/libexec
+tar -cf /home/release.tar -C /srv condor-25
+"""
+SERVE = "cd /home && exec setsid python3 -m http.server -b 127.0.0.1 8000 >/dev/null 2>&1 </dev/null &"
+MASTER = "/usr/sbin/condor_master"
 LEFT = "find /tmp /var/tmp /dev/shm -mindepth 1 -user researcher; pgrep -u researcher -a . || :"
 
 
@@ -160,3 +171,17 @@ def closed(site: Site, port: int) -> Iterator[None]:
         yield
     finally:
         subprocess.run([*firewall, "-D", *rule], check=True)
+
+
+@contextmanager
+def without_htcondor(site: Site) -> Iterator[tuple[list[str], str]]:
+    """Take HTCondor from `c4`; settings of a release of it that is served on `ap`, and its checksum."""
+    site.on("ap", "sh", "-ec", PACK)
+    site.on("researcher@ap", "sh", "-c", SERVE)
+    with (Path(site.facts["ap_home"]) / "release.tar").open("rb") as file:
+        checksum = hashlib.file_digest(file, "sha256").hexdigest()
+    site.on("c4", "mv", MASTER, f"{MASTER}.away")
+    try:
+        yield ['release = "http://127.0.0.1:8000/release.tar"', f'release_sha256 = "{checksum}"'], checksum
+    finally:
+        site.on("c4", "mv", f"{MASTER}.away", MASTER)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.access_points import SITE
-from tests.real.leased import SYSTEM, Lessee, closed, left
+from tests.real.leased import SYSTEM, Lessee, closed, left, without_htcondor
 from tests.sites import Site, running
 
 ENDPOINT = 9790  # where pilots ask
@@ -25,16 +24,6 @@ except OSError as error:
     print(type(error).__name__)
 """
 ASK = 'printf "%s" "$1" | curl -sk -o answer -w "%{http_code} " --data-binary @- "$2"; head -c 200 answer'
-PACK = """\
-mkdir -p /srv/condor-25/bin /srv/condor-25/sbin /srv/condor-25/lib /srv/condor-25/libexec
-cp /usr/bin/condor_* /srv/condor-25/bin
-cp /usr/sbin/condor_* /srv/condor-25/sbin
-cp -r /usr/lib/condor /srv/condor-25/lib
-cp -r /usr/libexec/condor /srv/condor-25/libexec
-tar -cf /home/release.tar -C /srv condor-25
-"""
-SERVE = "cd /home && exec setsid python3 -m http.server -b 127.0.0.1 8000 >/dev/null 2>&1 </dev/null &"
-MASTER = "/usr/sbin/condor_master"
 DEAD = """\
 mkdir /tmp/sublet-pilot.dead /tmp/sublet-pilot.alive
 setsid sleep 600 >/dev/null 2>&1 </dev/null &
@@ -166,17 +155,11 @@ def test_leases_end_by_themselves_or_by_the_sites_will_or_because_they_cant_get_
 @pytest.fixture
 def bare_node(lessee: Lessee) -> Iterator[str]:
     """A node without HTCondor, and a release of it that is served to the service."""
-    site = lessee.site
-    site.on("ap", "sh", "-ec", PACK)
-    site.on("researcher@ap", "sh", "-c", SERVE)
-    with (Path(site.facts["ap_home"]) / "release.tar").open("rb") as file:
-        checksum = hashlib.file_digest(file, "sha256").hexdigest()
-    site.on("c4", "mv", MASTER, f"{MASTER}.away")
-    lessee.typed("down")
-    lessee.settles('renew = "1s"', 'release = "http://127.0.0.1:8000/release.tar"', f'release_sha256 = "{checksum}"')
-    lessee.starts_service()
-    yield checksum
-    site.on("c4", "mv", f"{MASTER}.away", MASTER)
+    with without_htcondor(lessee.site) as (release, checksum):
+        lessee.typed("down")
+        lessee.settles('renew = "1s"', *release)
+        lessee.starts_service()
+        yield checksum
 
 
 def test_a_node_without_htcondor_is_sent_one_which_its_system_keeps(lessee: Lessee, bare_node: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sublet.core.session import Session
-from sublet.errors import NotYet, SubletError
+from sublet.errors import NotYet, ReleaseRefused, SubletError
 from sublet.pilots.node_release import node_release
 from sublet.service.access_points import AccessPoints
 from sublet.service.desk import log
@@ -28,7 +28,7 @@ class NodeReleases(AccessPoints):
     """Bring releases for nodes."""
 
     _brought: dict[str, asyncio.Task[NodeRelease]] = field(default_factory=dict)  # by their addresses
-    _keeping: dict[tuple[str, str], asyncio.Task[None]] = field(default_factory=dict)  # by platform and digest
+    _keeping: dict[tuple[str, str], asyncio.Task[bool]] = field(default_factory=dict)  # by platform and digest
 
     async def node_release(self, arch: str, libc: str) -> NodeRelease:
         """The release for such a node; NotYet while it is being fetched, ReleaseRefused if there is none."""
@@ -52,16 +52,30 @@ class NodeReleases(AccessPoints):
             log.info("release.fetched", url=url)
         return NodeRelease(sha256, kept)
 
-    def keep_release(self, session: Session, release: NodeRelease) -> None:
-        """Have it on the session's system too, from now on: what comes later need not be sent it."""
+    def keep_release(self, session: Session, release: NodeRelease) -> asyncio.Task[bool]:
+        """Have it on the session's system too, so that it need not be sent again; whether that could be done."""
 
-        async def keep() -> None:
+        async def keep() -> bool:
             try:
                 platform = self.platforms_by_name[session.offer.platform]
                 await platform.keep(release.file, f"sha256:{release.sha256}", session.id)
+                return True
             except (SubletError, OSError, KeyError) as error:
                 log.info("release.not-kept", platform=session.offer.platform, why=str(error))
+                return False
 
         key = (session.offer.platform, release.sha256)
         if key not in self._keeping or self._keeping[key].done():
             self._keeping[key] = asyncio.create_task(keep(), name="keep release")
+        return self._keeping[key]
+
+    async def kept_release(self, session: Session, arch: str, libc: str) -> str:
+        """The digest of the release for such a node, once its system has it; NotYet before, ReleaseRefused if never."""
+        release = await self.node_release(arch, libc)
+        task = self.keep_release(session, release)
+        done, _ = await asyncio.wait([task], timeout=5)
+        if not done:
+            raise NotYet(what="The release of HTCondor for this node")
+        if not task.result():
+            raise ReleaseRefused(why=f"it can't be brought to {session.offer.platform}")
+        return f"sha256:{release.sha256}"

@@ -101,7 +101,9 @@ class Splits(Pilots):
         await asyncio.to_thread(bridge.prepare, self._bridge(plan.lease, number), plan, release, tokens, key)
         self._stamps[plan.lease, number] = stamp_of(plan, now, self.settings.annex.tokens / 2)
         self.remember_carry(system, "spool")
-        return far_bundle(plan, point.lease * 2, "", TOOLS)
+        wanted = told.get("want") == "release"
+        kept = await self.kept_release(place.session, told.get("arch", ""), told.get("libc", "")) if wanted else ""
+        return far_bundle(plan, point.lease * 2, kept, TOOLS)
 
     def _bridge(self, lease: str, number: int) -> Path:
         return self._relaying(lease).directory / "bridge" / str(number)

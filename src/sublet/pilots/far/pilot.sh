@@ -80,7 +80,7 @@ module_of() { # as a module, where the system has them
     return 1
 }
 
-unpacked() { # from the release that the service chose for this node: kept on the system, else sent
+choose() { # which release the service chose for this node
     until=$(($(date +%s) + 900))
     while :; do
         tell release ""
@@ -89,6 +89,24 @@ unpacked() { # from the release that the service chose for this node: kept on th
         sleep 5
     done
     read -r release <answer.release
+}
+
+choose_through_spool() { # the same; its answer comes when the system has it
+    spool=$SUBLET_FAR_spool words="nobody answered through the spool" left=900
+    { cat asked && printf 'want=release\n'; } >"$spool/tmp/ask.$number" && mv "$spool/tmp/ask.$number" "$spool/ask/$number" || return 1
+    until [ -f "$spool/ans/$number.tar" ]; do
+        left=$((left - 1))
+        [ "$left" -gt 0 ] || return 1
+        sleep 1
+    done
+    mv "$spool/ans/$number.tar" chosen.tar || return 1
+    case $(head -c 8 chosen.tar) in refused:) words=$(head -n 1 chosen.tar | cut -c 10-300); return 1 ;; esac
+    mkdir -p chosen && (cd chosen && tar xf ../chosen.tar) && . ./chosen/values
+    rm -rf chosen chosen.tar
+}
+
+unpacked() { # from that release: kept on the system, else sent
+    if [ "$carry" = spool ]; then choose_through_spool; else choose; fi || return 1
     kept=$SUBLET_KEPT/sha256-$release file=
     [ -r "$kept/content" ] && file=$kept/content && touch "$kept/used" 2>/dev/null
     [ -n "$file" ] || { tell archive "" && file=$dir/answer.archive; } || return 1

@@ -44,7 +44,7 @@ class Endpoint:
             content = answer.read(LARGEST)
         finally:
             line.close()
-        if 400 <= answer.status < 500:
+        if 400 <= answer.status < 500 and answer.status != 429:
             raise Refused(content.decode(errors="replace").splitlines()[0][:300] if content else str(answer.status))
         if answer.status >= 300:
             raise ConnectionError(f"it answered with {answer.status}")

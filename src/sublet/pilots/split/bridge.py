@@ -30,7 +30,8 @@ WITHHELD = written({"STARTD_DIRECT_ATTACH_SCHEDD_NAME": ""})
 ENDS = (
     ("StartLog", "No resources have been claimed for", "it was idle for too long"),
     ("MasterLog", "DAEMON_SHUTDOWN_FAST", "its lifetime was over"),
-    ("MasterLog", "OFF_FAST", "its owner shut it down"),
+    ("MasterLog", "Got SIGQUIT", "its owner shut it down"),  # an order comes as one
+    ("MasterLog", "Got SIGTERM", "its owner shut it down"),
 )
 
 

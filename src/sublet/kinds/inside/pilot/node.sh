@@ -102,6 +102,7 @@ case $carry in
         ;;
 esac
 tar xf bundle.tar || fail 82 "the service's answer can't be read"
+[ -n "${SUBLET_FAR_spool:-}" ] && mv said asked # it may have to ask for more
 rm -f said bundle.tar*
 export SUBLET_PILOT="$dir" SUBLET_NODE="$node" SUBLET_KEPT="${here%/sessions/*}/kept"
 trap - EXIT
