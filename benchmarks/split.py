@@ -68,7 +68,7 @@ def main() -> None:
 def site() -> Iterator[Site]:
     """Nodes for both ways."""
     name = f"bench{os.getpid()}"
-    options = ("--base", "box", "--ap", "--nat", "--nodes", str(NODES + 1), "--cpus", str(CORES), "--memory", "16000")
+    options = ("--base", "box", "--ap", "--nat", "--nodes", str(NODES + 2), "--cpus", str(CORES), "--memory", "16000")
     started = control("up", name, *options, "--owner", str(os.getpid()))
     if started.returncode == CANNOT:
         raise SystemExit(started.stderr)
