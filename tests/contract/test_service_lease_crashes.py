@@ -37,7 +37,7 @@ async def test_a_service_that_dies_there_leaves_no_orphan(tmp_path: Path, point:
             await reach(service, lease.session, in_phase(Phase.RUNNING))
             await service.shutdown("example", ME)
             over = await ended(service, lease.id)
-            assert over.why == "It was cancelled by me."
+            assert over.why == "me shut it down"
         else:
             over = await ended(service, lease.id)
             assert over.why == NOTHING_SENT

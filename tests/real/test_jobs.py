@@ -262,18 +262,21 @@ def test_an_image_and_a_large_input_cross_once_for_jobs_before_and_after_the_nod
     details = ("--nodes", "1", "--cores", "4", "--memory", "1GiB", "--lifetime", "20m", "--idle", "20m")
     person.typed("annex", "create", "pictures", "--system", site.name, *details, "--yes", "--wait")
     after = worker.submits("look.sub", "pictures")
-    of_both = f"ClusterId == {before} || ClusterId == {after}"
+    otherwise = worker.condor("condor_submit", "-terse", "look.sub").partition(".")[0]
+    worker.types("job", "mark", otherwise, "--annex", "pictures")
+    clusters = (before, after, otherwise)
+    of_all = " || ".join(f"ClusterId == {cluster}" for cluster in clusters)
     said = ("TransferInputStats.CedarSizeBytesTotal", "TransferInputStats.FILESizeBytesTotal", "ExitCode")
     ended: list[str] = []
 
     def all_ended() -> bool:
-        ended[:] = worker.condor("condor_history", "-constraint", of_both, "-af", *said).splitlines()
-        return len(ended) == 8
+        ended[:] = worker.condor("condor_history", "-constraint", of_all, "-af", *said).splitlines()
+        return len(ended) == 12
 
     site.wait(all_ended, 90)
     assert {int(line.split()[0]) < 1000 for line in ended} == {True}, ended
     assert {line.partition(" ")[2] for line in ended} == {f"{17 << 20} 0"}
-    outputs = [worker.place / f"look.{cluster}.{n}.out" for cluster in (before, after) for n in range(4)]
+    outputs = [worker.place / f"look.{cluster}.{n}.out" for cluster in clusters for n in range(4)]
     assert {path.read_text() for path in outputs} == {"made for tests\n2\n"}
     assert len(kept(site)) == 2
     log = person.kept("logs", "service.log").read_text()
