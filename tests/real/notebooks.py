@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
@@ -60,6 +61,20 @@ def offer_papermill(site: Site) -> str:
     program.write_text(f"#!{PLACE}/bin/python3\nfrom papermill.__main__ import papermill\npapermill()\n")
     program.chmod(0o755)
     return f"{PLACE}/bin"
+
+
+def bring_papermill(site: Site, *nodes: str) -> None:
+    """Install papermill on nodes of a site whose Python is another than ours, from PyPI, where that can be reached."""
+    uv = Path(sys.executable).parent / "uv"
+    version = site.on("login", "python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
+    site.on("login", "python3", "-m", "venv", "--without-pip", PLACE)
+    place = Path(site.facts["scratch"]) / f"software/jupyter/lib/python{version}/site-packages"
+    words = [uv, "pip", "install", "--quiet", "--python-version", version, "--only-binary", ":all:", "--target", place]
+    if subprocess.run([*words, *NEEDED], capture_output=True).returncode:
+        return
+    program = f"#!{PLACE}/bin/python3\nfrom papermill.__main__ import papermill\npapermill()\n"
+    for node in nodes:
+        site.on(node, "sh", "-c", 'printf %s "$1" >"$2" && chmod 755 "$2"', "sh", program, "/usr/local/bin/papermill")
 
 
 def _closure() -> list[Distribution]:

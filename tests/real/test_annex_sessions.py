@@ -13,6 +13,7 @@ from sublet.client import Session
 from sublet.client.calls.platforms import check
 from tests.access_points import Person
 from tests.real import images
+from tests.real.notebooks import bring_papermill, write_notebook
 
 WHERE = "annex-work"
 
@@ -20,6 +21,9 @@ WHERE = "annex-work"
 @pytest.fixture(scope="module")
 def annex(person: Person) -> Iterator[str]:
     """An annex of one node, as a platform."""
+    bring_papermill(
+        person.site, *(name for name in person.site.facts["machines"] if name.startswith("c") and name != "ctl")
+    )
     words = ("--system", person.site.name, "--queue", "compute", "--nodes", "1", "--lifetime", "30m", "--idle", "20m")
     person.typed("annex", "create", "work", *words, "--yes", "--wait")
     person.site.wait(lambda: WHERE in names(person))
@@ -94,6 +98,18 @@ def test_commands_containers_and_bags_run_as_jobs(person: Person, annex: str) ->
     assert {line["part"] for line in lines} == {0, 1}
     assert bag.view.end.code == 1
     assert "11 succeeded, 1 failed" in "".join(bag.logs())
+
+
+def test_a_notebook_runs_as_a_job(person: Person, annex: str) -> None:
+    (tools,) = (platform.tools for platform in person.client().platforms() if platform.name == annex)
+    if "papermill" not in tools:
+        pytest.skip("papermill can't be had for the Python of the site")
+    write_notebook(person.file("book.ipynb"), "n = 1", "print(n * 6)", "open('made.txt', 'w').write('made')")
+    book = run(person, notebook=f"file:///home/{person.user}/book.ipynb", parameters={"n": 7}, memory="512MiB")
+    book.wait(120)
+    assert book.phase == "COMPLETED", "".join((*book.logs(), *book.logs(stream="stderr")))
+    assert "42" in "".join(book.logs())
+    assert book.result("made.txt").text() == "made"
 
 
 def test_a_service_that_dies_after_it_submitted_finds_the_job_again(person: Person, annex: str) -> None:
