@@ -26,7 +26,7 @@ from pydantic import Field, PrivateAttr
 from sublet.core.job import Job, JobState, State
 from sublet.core.offer import Answer
 from sublet.core.request import Request
-from sublet.core.session import End, EndKind
+from sublet.core.session import STOPPED, End, EndKind
 from sublet.core.together import together
 from sublet.errors import (
     PlatformRefused,
@@ -37,11 +37,12 @@ from sublet.platforms.htcondor_log import Told
 from sublet.platforms.htcondor_queue import Queue
 from sublet.platforms.htcondor_session import Submitted
 from sublet.platforms.htcondor_states import judge
-from sublet.platforms.port import Duration, Platform, ResultFile, Survey
+from sublet.platforms.port import INSTEAD, Duration, Platform, ResultFile, Survey
 from sublet.platforms.sessiondir import CHUNK, remove_tree
 
 UNREACHED = "what listens on a node can't be reached from here"
 LATELY = 20.0  # seconds that a look at the slots is good for, to say why something waits
+HEEDED = 10.0  # seconds in which a node stops what it was told to stop
 STALE = 60.0  # seconds without an event after which the queue is asked whether it still has a job
 
 
@@ -293,8 +294,18 @@ class HTCondor(Platform):
                     target.write_text(f"{round(until.timestamp())}\n")
 
     async def pause(self, id: str) -> str:
-        """Hold what waits, and stop what runs where it is."""
-        return await self._queue.pause(self._session(id).key)
+        """Hold what waits, and stop what runs where it is; refused where nothing stops, as over a spool."""
+        session = self._session(id)
+        how = await self._queue.pause(session.key)
+        deadline = time.monotonic() + HEEDED
+        while how == STOPPED and not any(told.status == "suspended" for told in session.told().values()):
+            if time.monotonic() > deadline:
+                await self._queue.resume(session.key)
+                raise PlatformRefused(
+                    platform=self.name, why="what runs there can't be stopped for a while", hint=INSTEAD
+                )
+            await asyncio.sleep(0.1)
+        return how
 
     async def resume(self, id: str) -> str:
         """Let it go on."""
