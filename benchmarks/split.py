@@ -25,8 +25,10 @@ from benchmarks.row import Row
 JOBS = 1_000
 ALONE = 12  # jobs that are given one at a time, to each annex in turn
 NODES, CORES = 2, 32
+IDLE = 20.0  # seconds that a bridge is watched which waits
 LONGEST = 1_200.0  # seconds that all of them may take
 MIB = 1 << 20
+Usage = dict[str, list[float]]  # kind of process → how many, bytes, seconds
 # The processes of the bridge: shared pages of memory count in part, and time with that of children that have ended.
 LOOK = """
 import glob, json, os
@@ -102,18 +104,19 @@ def measured(site: Site, count: int) -> list[Row]:
         for annex in (near, far):
             site.wait(annex.offered, 60)
         alone = [(ends(near), ends(far)) for _ in range(ALONE)]
+        before = look(person)
+        time.sleep(IDLE)
         idle = look(person)
-        rows = alone_rows(alone) + idle_rows(idle)
-        rows += many_rows(far, count, idle)
+        rows = alone_rows(alone) + idle_rows(before, idle) + many_rows(far, count, idle)
         for name in ("near", "far"):
             person.typed("annex", "shutdown", name)
         person.types("annex", "setup", "--stop")
     return rows
 
 
-def look(person: Person) -> dict[str, list[float]]:
+def look(person: Person) -> Usage:
     """What there is of the bridge: kind of process → how many, bytes, seconds."""
-    found: dict[str, list[float]] = json.loads(person.did("python3", "-c", LOOK))
+    found: Usage = json.loads(person.did("python3", "-c", LOOK))
     return found
 
 
@@ -121,15 +124,13 @@ def ends(annex: FarAway) -> float:
     """The seconds from the submission of one job to its end."""
     log = annex.person.file("alone.log")
     log.unlink(missing_ok=True)
-    annex.submits("exit 0", log="alone.log")
-    written = log.read_text()
-    begin = log.stat().st_mtime
-    deadline = time.time() + 120
-    while "\n005 (" not in written:
-        assert time.time() < deadline, "the job never ended"
+    annex.describes("exit 0", 1, log="alone.log")
+    begin = time.monotonic()
+    annex.submitted()
+    while "\n005 (" not in log.read_text():
+        assert time.monotonic() - begin < 120, "the job never ended"
         time.sleep(0.005)
-        written = log.read_text()
-    return time.time() - begin
+    return time.monotonic() - begin
 
 
 def alone_rows(pairs: list[tuple[float, float]]) -> list[Row]:
@@ -142,20 +143,25 @@ def alone_rows(pairs: list[tuple[float, float]]) -> list[Row]:
     ]
 
 
-def idle_rows(idle: dict[str, list[float]]) -> list[Row]:
+def idle_rows(before: Usage, idle: Usage) -> list[Row]:
     """A bridge that waits."""
-    daemons = sum(memory for kind, (_, memory, _) in idle.items() if kind.startswith("condor_"))
+    daemons = [kind for kind in idle if kind.startswith("condor_")]
+    spent = sum(idle[kind][2] - before[kind][2] for kind in daemons) / NODES / IDLE
+    relay = (idle["relay"][2] - before["relay"][2]) / IDLE
+    processes, memory = (sum(idle[kind][which] for kind in daemons) / NODES for which in (0, 1))
     return [
-        Row("memory of a bridge that waits, for each node", f"{daemons / NODES / MIB:.0f} MiB"),
-        Row("memory of the relay, for each lease", f"{idle['relay'][1] / MIB:.0f} MiB"),
+        Row("a bridge that waits, for each node: processes", f"{processes:.0f}"),
+        Row("a bridge that waits, for each node: memory", f"{memory / MIB:.0f} MiB"),
+        Row("a bridge that waits, for each node: time of a processor", f"{spent * 1000:.1f} ms a second"),
+        Row("the relay of a lease: memory", f"{idle['relay'][1] / MIB:.0f} MiB"),
+        Row("the relay of a lease that waits: time of a processor", f"{relay * 1000:.1f} ms a second"),
     ]
 
 
-def many_rows(far: FarAway, count: int, before: dict[str, list[float]]) -> list[Row]:
+def many_rows(far: FarAway, count: int, before: Usage) -> list[Row]:
     """All jobs at once: how fast, how many files, how much memory and time of the bridge."""
     spool = Path(far.site.facts["home"]) / "researcher/.sublet/sessions" / far.lease()["session"] / "spool"
-    relay = far.relay("relay.lock")
-    carried = io_of(far.person, relay)
+    carried = over_the_network(far.person)
     cluster = far.submits("exit 0", count, log="many.log")
     begin = time.monotonic()
     files, slots, memory, after = 0, 0, 0.0, before
@@ -182,16 +188,16 @@ def many_rows(far: FarAway, count: int, before: dict[str, list[float]]) -> list[
         Row("most files in the spool at once", f"{files}"),
         Row(
             "bytes over the login for each job, both ways",
-            f"{(io_of(far.person, relay) - carried) / count / 1024:.0f} KiB",
+            f"{(over_the_network(far.person) - carried) / count / 1024:.0f} KiB",
         ),
     ]
 
 
-def io_of(person: Person, relay: str) -> int:
-    """The bytes that the relay's connection has carried."""
-    script = 'for child in $(cat "/proc/$1/task/$1/children"); do cat "/proc/$child/io"; done'
-    lines = person.did("sh", "-c", script, "sh", relay).splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("wchar:"))
+def over_the_network(person: Person) -> int:
+    """The bytes that `ap` has received from the site and sent to it; little else than the login is there."""
+    [line] = [line for line in person.did("cat", "/proc/net/dev").splitlines() if line.strip().startswith("eth0:")]
+    numbers = line.partition(":")[2].split()
+    return int(numbers[0]) + int(numbers[8])
 
 
 if __name__ == "__main__":

@@ -58,6 +58,15 @@ class FarAway:
 
     def submits(self, script: str, count: int = 1, **more: str) -> str:
         """Jobs of HTCondor's own for the annex, which may run again elsewhere; their cluster."""
+        self.describes(script, count, **more)
+        return self.submitted()
+
+    def submitted(self) -> str:
+        """The cluster of jobs that are described already."""
+        return self.condor("condor_submit", "-terse", "jobs.sub").partition(".")[0]
+
+    def describes(self, script: str, count: int, **more: str) -> None:
+        """Write down such jobs."""
         found = json.loads(self.person.typed("annex", "status", self.name, "--json"))["id"]
         owner = json.loads(self.person.typed("annex", "setup", "--show", "--json"))["owner"]
         self.person.file("loop.sh").write_text(f"#!/bin/sh\n{script}\n")
@@ -75,7 +84,6 @@ class FarAway:
         }
         lines = [f"{name} = {value}" for name, value in values.items()]
         self.person.file("jobs.sub").write_text("\n".join([*lines, f"queue {count}", ""]))
-        return self.condor("condor_submit", "-terse", "jobs.sub").partition(".")[0]
 
     def states(self, cluster: str) -> list[str]:
         """The states of a cluster's jobs in the queue, as HTCondor counts them."""

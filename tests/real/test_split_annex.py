@@ -18,6 +18,7 @@ from tests.sites import HASTY, running
 SITE = ("--base", "box", "--ap", "--nodes", "4", *HASTY)  # no --nat: its nodes have no way out
 LIFE = ("--cores", "8", "--lifetime", "30m", "--idle", "20m", "--yes")
 AWAY = "/usr/bin/python3.away"
+ENVIRONMENTS = "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep ^CONDOR_CONFIG= | sort -u"
 
 
 @pytest.fixture(scope="module")
@@ -185,3 +186,20 @@ def test_a_far_half_that_dies_and_a_node_that_is_lost_are_withdrawn_and_their_jo
     far.site.wait(lambda: far.states(cluster).count("1") == 4, 30)
     far.condor("condor_rm", cluster)
     far.site.boot("c1")
+
+
+def test_what_crashed_here_is_swept_although_the_lease_ended_meanwhile(far: FarAway) -> None:
+    person, site, last = far.person, far.site, FarAway(far.person, "last")
+    wanted = ("--system", site.name, "--queue", "compute", *LIFE, "--nodes", "1")
+    person.typed("annex", "create", "last", *wanted, "--wait")
+    sent = Path(site.facts["home"]) / f"researcher/.sublet/sessions/{last.lease()['session']}/work/.sublet/pilot/values"
+    assert "carry=spool\n" in sent.read_text(), "what was found of the system is remembered"
+    master = f"splits/{last.lease()['id']}/bridge/0/condor_config"
+    relay = last.relay("relay.lock")
+    person.kills_service()
+    person.did("kill", "-9", relay)
+    assert master in person.did("sh", "-c", ENVIRONMENTS)
+    site.on("ctl", "scancel", "--user", "researcher")
+    site.wait(lambda: not site.on("ctl", "squeue", "--noheader").strip(), 60)
+    person.starts_service()
+    site.wait(lambda: master not in person.did("sh", "-c", ENVIRONMENTS), 60)

@@ -234,7 +234,9 @@ class Splits(Pilots):
     async def _end_split(self, lease: str) -> None:
         """Its lease is over: end its nodes and bridges, have its spool removed, and forget it."""
         relaying = self._relaying(lease)
-        if await asyncio.to_thread(relaying.runs):
+        if await asyncio.to_thread(relaying.prepared):
+            if not await asyncio.to_thread(relaying.runs):
+                await asyncio.to_thread(relaying.start)  # it knows which bridges an earlier one started
             await asyncio.to_thread(relaying.ask, {"op": "stop"})
             await asyncio.to_thread(relaying.ask, {"op": "clean", "seconds": 3}, 10.0)
         await asyncio.to_thread(relaying.end)

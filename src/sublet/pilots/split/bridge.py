@@ -79,7 +79,7 @@ def configuration(directory: Path, plan: Plan, release: Release) -> str:
         "STARTD_CRON_FAR_EXECUTABLE": "/bin/cat",
         "STARTD_CRON_FAR_ARGS": "probe.out",
         "STARTD_CRON_FAR_CWD": literal(str(directory)),
-        "STARTD_CRON_FAR_PERIOD": "1s",
+        "STARTD_CRON_FAR_PERIOD": "5s",
         "STARTD_CRON_FAR_MODE": "Periodic",
         "START": f"({values['START']}) && SubletFarAlive =!= False",
         "PREEMPT": f"SubletFarAlive =?= False || {evicted}",
@@ -88,7 +88,7 @@ def configuration(directory: Path, plan: Plan, release: Release) -> str:
         "WANT_VACATE": "False",
         "MachineMaxVacateTime": "1",
         "KILLING_TIMEOUT": "20",
-        "POLLING_INTERVAL": "1",
+        "POLLING_INTERVAL": "2",
     }
     parts = "".join(f"include : $(LOCAL_DIR)/{name}.conf\n" for name in ("annex", "node", "link"))
     return written(values, ["SECURITY:strong"]) + parts

@@ -57,6 +57,10 @@ class Relaying:
         make_private(self.directory)
         keep(self.directory / "relay.json", json.dumps(asdict(plan)).encode())
 
+    def prepared(self) -> bool:
+        """Whether it was told what to do."""
+        return (self.directory / "relay.json").exists()
+
     def runs(self) -> bool:
         """Whether its process is there."""
         try:
@@ -94,8 +98,8 @@ class Relaying:
         return State(said["link"], said["trouble"], nodes, said["attempts"])
 
     def ask(self, message: dict[str, Any], seconds: float = ANSWER) -> dict[str, Any]:
-        """Tell it something, and wait for its answer; empty if there is none."""
-        return call(str(self.directory), message, 0.0, seconds)
+        """Tell it something, which may have just begun, and wait for its answer; empty if there is none."""
+        return call(str(self.directory), message, ANSWER, seconds)
 
     def end(self) -> None:
         """End its process, and forget all that it kept."""
