@@ -54,6 +54,14 @@ async def test_what_is_not_said_comes_from_the_template_else_from_the_last_time(
         assert (number, other.details.cores) == (1, 4)
 
 
+async def test_how_jobs_get_to_one_annex_says_nothing_of_another(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        await made(service, "example", Details(nodes=1, cores=1, carry="direct"))
+        again, _ = await service.plan_lease("example", Wanted(Details()), ME)
+        other, _ = await service.plan_lease("other", Wanted(Details()), ME)
+        assert (again.details.carry, other.details.carry) == ("direct", "")
+
+
 async def test_the_same_details_make_another_annex(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         await made(service)

@@ -33,7 +33,8 @@ def far(swept: None) -> Iterator[FarAway]:
         for node in NODES[2:]:
             site.on(node, "mv", "/usr/bin/python3", AWAY)
         person.typed("annex", "create", "bare", *wanted, "--nodes", "1")
-        person.typed("annex", "create", "deaf", *wanted, "--nodes", "1", "--carry", "direct")
+        other = ("--queue", "shared", "--cores", "2")
+        person.typed("annex", "create", "deaf", *wanted, *other, "--nodes", "1", "--carry", "direct")
         found = FarAway(person, "far")
         site.wait(found.offered)
         yield found
@@ -190,8 +191,7 @@ def test_a_far_half_that_dies_and_a_node_that_is_lost_are_withdrawn_and_their_jo
 
 def test_what_crashed_here_is_swept_although_the_lease_ended_meanwhile(far: FarAway) -> None:
     person, site, last = far.person, far.site, FarAway(far.person, "last")
-    wanted = ("--system", site.name, "--queue", "compute", *LIFE, "--nodes", "1")
-    person.typed("annex", "create", "last", *wanted, "--wait")
+    person.typed("annex", "clone", "far#1", "last", "--nodes", "1", "--yes", "--wait")
     sent = Path(site.facts["home"]) / f"researcher/.sublet/sessions/{last.lease()['session']}/work/.sublet/pilot/values"
     assert "carry=spool\n" in sent.read_text(), "what was found of the system is remembered"
     master = f"splits/{last.lease()['id']}/bridge/0/condor_config"

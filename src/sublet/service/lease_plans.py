@@ -108,4 +108,7 @@ def _last(tx: Tx, name: str, person: Person) -> tuple[list[tuple[str, Details]],
     last = leases[-1] if leases else tx.leases.latest(person.name)
     number = tx.leases.next_number(annex.id) if annex else 1
     of = tx.annexes.get(last.annex) if last else None
-    return [(f"last time: {of.name}#{last.number}", last.details)] if last and of else [], number
+    if last is None or of is None:
+        return [], number
+    details = last.details if leases else replace(last.details, carry="")  # of another it says nothing how to get there
+    return [(f"last time: {of.name}#{last.number}", details)], number
