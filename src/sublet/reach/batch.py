@@ -51,7 +51,10 @@ class Batch:
                 yield command.stdin
 
     def line(self) -> str | None:
-        """All of it in words for a login shell, if it is short and nothing is to be read; it saves a round trip."""
+        """All of it in words for a login shell, if it is short and nothing is to be read; it saves a round trip.
+
+        What is to be read may be secret, and words can be seen by all who are signed in there.
+        """
         script = self.script()
         if len(script) > _SHORT or any(command.stdin for command in self.commands):
             return None
