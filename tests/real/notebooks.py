@@ -45,22 +45,28 @@ def write_notebook(path: Path, *cells: str) -> Path:
 
 def offer_papermill(site: Site) -> str:
     """Install papermill on a site, out of what is installed here; the directory that it is in."""
+    environment = install(site, PLACE, NEEDED)
+    program = environment / "bin" / "papermill"
+    program.write_text(f"#!{PLACE}/bin/python3\nfrom papermill.__main__ import papermill\npapermill()\n")
+    program.chmod(0o755)
+    return f"{PLACE}/bin"
+
+
+def install(site: Site, place: str, needed: tuple[str, ...]) -> Path:
+    """Copy what is installed here into an environment of a site's, below /scratch; the directory as it is seen here."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     if site.on("login", "python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip() != version:
-        pytest.skip(f"the site's Python is not the {version} that papermill is installed for here")
-    site.on("login", "python3", "-m", "venv", "--without-pip", PLACE)
-    environment = Path(site.facts["scratch"]) / "software/jupyter"
+        pytest.skip(f"the site's Python is not the {version} that is here")
+    site.on("login", "python3", "-m", "venv", "--without-pip", place)
+    environment = Path(site.facts["scratch"]) / place.removeprefix("/scratch/")
     packages = environment / f"lib/python{version}/site-packages"
-    for part in _closure():
+    for part in _closure(needed):
         for file in part.files or ():
             source, target = Path(str(file.locate())), Path(os.path.normpath(packages / file))
             if source.is_file() and target.is_relative_to(environment):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
-    program = environment / "bin" / "papermill"
-    program.write_text(f"#!{PLACE}/bin/python3\nfrom papermill.__main__ import papermill\npapermill()\n")
-    program.chmod(0o755)
-    return f"{PLACE}/bin"
+    return environment
 
 
 def bring_papermill(site: Site, *nodes: str) -> None:
@@ -77,10 +83,10 @@ def bring_papermill(site: Site, *nodes: str) -> None:
         site.on(node, "sh", "-c", 'printf %s "$1" >"$2" && chmod 755 "$2"', "sh", program, "/usr/local/bin/papermill")
 
 
-def _closure() -> list[Distribution]:
+def _closure(needed: tuple[str, ...]) -> list[Distribution]:
     """What is needed, and what that needs in turn."""
     found: dict[tuple[str, str], Distribution] = {}
-    todo = [(name, "") for name in NEEDED]
+    todo = [(name, "") for name in needed]
     while todo:
         name, extra = todo.pop()
         if (name, extra) in found:
