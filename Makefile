@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 SYNC = $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r
 
-.PHONY: help setup demo test check bench serve guide reference lock system box site clean
+.PHONY: help setup demo test soak check bench serve guide reference lock system box site clean
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -38,6 +38,10 @@ demo: $(VENV)/.run ## ask, see the offers, accept, run, see the result (under a 
 test: setup system ## every ring of tests, on real components (under 10 minutes)
 	@testbed/site box >/dev/null || echo "note: no newer Slurm, Apptainer and HTCondor here; their tests are skipped"
 	@scripts/test
+
+soak: setup system ## the few tests that take minutes more, and show on another road what others show too
+	@testbed/site box >/dev/null
+	@$(BIN)/python -m pytest -q -m soak tests
 
 check: setup ## lint, types, layers
 	@$(BIN)/ruff check .

@@ -82,8 +82,9 @@ def eventually(look: object, what: str = "it", seconds: float = PATIENCE) -> obj
     """Look again and again until the answer is true; it is the answer."""
     deadline = time.monotonic() + seconds
     while True:
+        began = time.monotonic()
         answer = look()  # type: ignore[operator]
         if answer:
             return answer
         assert time.monotonic() < deadline, f"{what} did not happen in {seconds:.0f} s"
-        time.sleep(0.02)
+        time.sleep(max(0.02, time.monotonic() - began))  # a look that costs much is not taken all the time

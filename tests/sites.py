@@ -90,9 +90,11 @@ class Site:
     def wait(self, happened: Callable[[], bool], seconds: float = 30) -> None:
         """Return when something has happened on the site, asked again and again."""
         deadline = time.monotonic() + seconds
+        began = time.monotonic()
         while not happened():
             assert time.monotonic() < deadline, f"it did not happen within {seconds} s"
-            time.sleep(0.1)
+            time.sleep(max(0.1, time.monotonic() - began))  # a look that costs much is not taken all the time
+            began = time.monotonic()
 
 
 @contextmanager

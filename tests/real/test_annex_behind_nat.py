@@ -36,6 +36,7 @@ def behind_nat(site: Site) -> Iterator[None]:
         subprocess.run([*firewall, "-D", *rule], check=True)
 
 
+@pytest.mark.soak
 def test_an_annex_of_a_laptop_that_nobody_can_connect_to(leased_site: Site) -> None:
     laptop, site = Lessee(leased_site, "laptop"), leased_site
     with behind_nat(site), without_htcondor(site) as (release, checksum):

@@ -223,6 +223,7 @@ def test_a_provisioner_leases_nodes_for_a_dag_and_gives_them_back(worker: Worker
     person.site.wait(lambda: json.loads(worker.types("annex", "status", "ondemand", "--json"))["leases"] == [], 30)
 
 
+@pytest.mark.soak
 def test_a_provisioner_that_is_removed_gives_back_its_lease_and_one_without_a_login_fails_its_dag(
     worker: Worker,
 ) -> None:

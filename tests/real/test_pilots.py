@@ -124,6 +124,7 @@ def test_two_nodes_behind_nat_take_the_jobs_of_their_annex_and_end_at_their_owne
     site.wait(lambda: left(site, "c1", "c2") == [])
 
 
+@pytest.mark.soak
 def test_leases_end_by_themselves_or_by_the_sites_will_or_because_they_cant_get_through(lessee: Lessee) -> None:
     site = lessee.site
     brief = lessee.leases("brief", lifetime="1m")

@@ -133,6 +133,7 @@ def test_a_lost_login_and_a_killed_relay_cost_nothing_but_time_and_status_says_s
         far.site.on(node, "rm", "/tmp/go")
 
 
+@pytest.mark.soak
 def test_a_node_that_freezes_is_withdrawn_and_delivers_nothing_when_it_wakes_up(far: FarAway) -> None:
     cluster = far.submits("while [ ! -e /tmp/thaw ]; do sleep 0.2; done; hostname", output="thaw.out")
     far.site.wait(lambda: 1 in far.running().values(), 60)
@@ -189,6 +190,7 @@ def test_a_far_half_that_dies_and_a_node_that_is_lost_are_withdrawn_and_their_jo
     far.site.boot("c1")
 
 
+@pytest.mark.soak
 def test_what_crashed_here_is_swept_although_the_lease_ended_meanwhile(far: FarAway) -> None:
     person, site, last = far.person, far.site, FarAway(far.person, "last")
     person.typed("annex", "clone", "far#1", "last", "--nodes", "1", "--yes", "--wait")
