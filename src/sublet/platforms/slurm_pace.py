@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,12 +40,17 @@ def read_limiter(config: Mapping[str, str]) -> Limiter | None:
 
 
 class Pace:
-    """A bucket of calls that fills up again; who finds it empty waits for their turn."""
+    """A bucket of calls that fills up again; who finds it empty waits for their turn.
+
+    Where Slurm has a limiter, one exec calls it at a time, and the bucket fills only while none does: so calls that
+    were held up on their way don't arrive in a crowd.
+    """
 
     def __init__(self, per_second: float, at_once: int = AT_ONCE) -> None:
         """It is full at first."""
         self._rate, self._most, self._at_once = per_second, at_once, at_once
         self._left, self._seen = float(at_once), time.monotonic()
+        self._made, self._limited, self._turn = 0, False, asyncio.Lock()
 
     def heed(self, per_second: float, limiter: Limiter | None = None) -> None:
         """Call no more often than this from now on, and stay well within a limiter."""
@@ -53,12 +59,32 @@ class Pace:
             per_second = min(per_second, limiter.per_second * SHARE)
             most = min(most, max(1, int(limiter.at_once * SHARE)))
         self._fill()
-        self._left -= self._most - most  # what was taken lately was taken from the smaller bucket
-        self._rate, self._most = per_second, most
+        if limiter and not self._limited:  # what was taken before it was known of was taken from its bucket
+            self._left = max(0, most - self._made)
+        self._rate, self._most, self._limited = per_second, most, limiter is not None
+        self._left = min(self._left, most)
+
+    @contextlib.asynccontextmanager
+    async def turn(self, calls: int) -> AsyncIterator[None]:
+        """Take so many calls, and make them in this block."""
+        if not (calls and self._limited):
+            await self.take(calls)
+            yield
+            return
+        async with self._turn:
+            await self.take(calls)
+            self._fill()
+            try:
+                yield
+            finally:
+                self._seen = time.monotonic()
 
     async def take(self, calls: int = 1) -> None:
         """Take so many calls; those that are not there yet are taken in advance and waited for."""
+        if not calls:
+            return
         self._fill()
+        self._made += calls
         self._left -= calls
         if self._left < 0:
             await asyncio.sleep(-self._left / self._rate)
@@ -89,17 +115,13 @@ class PacedReach:
 
     async def run(self, command: Command[T]) -> T:
         """Run one command."""
-        await self._take([command])
-        return await self.inner.run(command)
+        async with self._pace.turn(command.calls):
+            return await self.inner.run(command)
 
     async def run_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
         """Run them one after another in one exec."""
-        await self._take(commands)
-        return await self.inner.run_all(commands)
-
-    async def _take(self, commands: Sequence[Command[Any]]) -> None:
-        if calls := sum(command.calls for command in commands):
-            await self._pace.take(calls)
+        async with self._pace.turn(sum(command.calls for command in commands)):
+            return await self.inner.run_all(commands)
 
     async def send(self, source: Path, target: str, progress: Progress) -> None:
         """Bring a file or a directory there."""
