@@ -33,6 +33,7 @@ class Person:
 
     name: str
     operator: bool = False
+    reviewer: bool = False  # may decide on apps, as an operator may too
     guest: bool = False  # of a personal service, where someone else invited them: contained, and only where shared
 
 

@@ -21,7 +21,7 @@ from sublet.platforms.port import Platform
 from sublet.service import metrics
 from sublet.service.annex_platforms import keep
 from sublet.service.desk import log, utc_now
-from sublet.service.inputs import Inputs
+from sublet.service.hooks import Hooks
 from sublet.service.invitations import DIRECTORY as INVITED
 from sublet.service.reconcile import Loop
 from sublet.service.sweeping import Sweeper
@@ -36,7 +36,7 @@ OWN_LOGIN = (
 
 
 @dataclass
-class Service(Inputs):
+class Service(Hooks):
     """Ask, accept, run, look: what the HTTP interface and the pages call."""
 
     _own: dict[str, set[str]] = field(default_factory=dict)  # "system" or "annex" → the platforms that are such

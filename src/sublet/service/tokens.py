@@ -51,4 +51,4 @@ class Tokens(Connect):
         """Whose token this is, if it is good."""
         token = await self.token_of(secret)
         personal = self.settings.mode == "personal"
-        return Person(token.person, token.operator, token.guest and personal) if token else None
+        return Person(token.person, token.operator, guest=token.guest and personal) if token else None

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, inspect, text
 from sublet.errors import BrokenStore
 from sublet.store.engine import Database
 
-HEAD = "0005"  # the newest migration that this version ships
+HEAD = "0006"  # the newest migration that this version ships
 
 
 def migrate(database: Database) -> None:

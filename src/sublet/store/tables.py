@@ -46,6 +46,7 @@ sessions = Table(
     Column("kind", Text, nullable=False),
     Column("platform", Text, nullable=False),
     Column("phase", Text, nullable=False),
+    Column("app", Id, nullable=False, server_default=""),  # the version that it runs; empty: it is no app
     Column("offer", Text, nullable=False),
     Column("created", BigInteger, nullable=False),
     Column("modified", BigInteger, nullable=False),
@@ -153,6 +154,10 @@ tokens = Table(
     Column("expires", BigInteger),
     Column("operator", BigInteger, nullable=False),  # 1: its holder may do what operators may
     Column("guest", BigInteger, nullable=False, server_default="0"),  # 1: its holder was invited by an operator
+    Column("use", Text, nullable=False, server_default="api"),  # api, browser or session
+    Column("scope", Text, nullable=False, server_default=""),  # words of what its holder may do; empty: all
+    Column("session", Id, nullable=False, server_default=""),  # the one session that it is for; empty: any
+    Column("used", BigInteger),  # when it was last shown
     Index(None, "person"),
 )
 
@@ -203,4 +208,180 @@ templates = Table(
     Column("name", Text, primary_key=True),
     Column("details", Text, nullable=False),
     Column("changed", BigInteger, nullable=False),
+)
+
+people = Table(
+    "people",
+    metadata,
+    Column("name", Text, primary_key=True),  # the e-mail address by which they first came, in small letters
+    Column("role", Text, nullable=False),  # operator, reviewer or person
+    Column("created", BigInteger, nullable=False),
+    Column("seen", BigInteger),
+    Column("blocked", Text),  # why they may not come in; NULL: they may
+    Column("totp", Text),  # the secret of their second factor, encrypted
+)
+
+identities = Table(
+    "identities",
+    metadata,
+    Column("kind", Text, primary_key=True),  # email, oidc, uid, htcondor, or system:NAME
+    Column("value", Text, primary_key=True),
+    Column("person", Text, ForeignKey("people.name"), nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Index(None, "person"),
+)
+
+groups = Table(
+    "groups",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("created", BigInteger, nullable=False),
+    Column("note", Text, nullable=False),
+)
+
+members = Table(
+    "members",
+    metadata,
+    Column("group", Text, ForeignKey("groups.name"), primary_key=True),
+    Column("person", Text, primary_key=True),  # a name, who need not have come yet
+    Index(None, "person"),
+)
+
+codes = Table(
+    "codes",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("address", Text, nullable=False),
+    Column("host", Text, nullable=False),  # who asked for it
+    Column("hash", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("expires", BigInteger, nullable=False),
+    Column("tries", BigInteger, nullable=False),
+    Index(None, "address", "created"),
+    Index(None, "host", "created"),
+)
+
+rules = Table(
+    "rules",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("effect", Text, nullable=False),  # allow or deny
+    Column("who", Text, nullable=False),  # a pattern such as *@illinois.edu, group:NAME, or a person's name
+    Column("noun", Text, nullable=False),  # system, account, pledge or app
+    Column("name", Text, nullable=False),  # a pattern of the noun's names
+    Column("limits", Text, nullable=False),  # the most of each amount
+    Column("created", BigInteger, nullable=False),
+    Column("expires", BigInteger),
+    Column("by", Text, nullable=False),
+    Column("note", Text, nullable=False),
+)
+
+access_requests = Table(
+    "access_requests",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("noun", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),  # open, granted or refused
+    Column("decided", BigInteger),
+    Column("by", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("rule", Id, nullable=False),  # that came of it
+    Index(None, "person", "created"),
+    Index(None, "state", "created"),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Serial, primary_key=True),
+    Column("time", BigInteger, nullable=False),
+    Column("person", Text, nullable=False),  # who did it; empty: nobody who is known
+    Column("action", Text, nullable=False),  # as in rule.add, sign-in.refused
+    Column("noun", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Index(None, "time"),
+    Index(None, "person", "id"),
+    Index(None, "noun", "name", "id"),
+    sqlite_autoincrement=True,
+)
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("settings", Text, nullable=False),  # of its platform: host, port, user, connector, directory, and more
+    Column("key", Text, nullable=False),  # its private key, encrypted; empty: one is on this machine
+    Column("public", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+    Column("by", Text, nullable=False),
+)
+
+apps = Table(
+    "apps",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("person", Text, nullable=False),  # who first proposed it
+    Column("repository", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+)
+
+versions = Table(
+    "versions",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("app", Text, ForeignKey("apps.name"), nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("repository", Text, nullable=False),
+    Column("branch", Text, nullable=False),
+    Column("commit", Text, nullable=False),
+    Column("tree", Text, nullable=False),  # SHA-256 of the archive of its files
+    Column("manifest", Text, nullable=False),
+    Column("manifest_hash", Text, nullable=False),
+    Column("image", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("state", Text, nullable=False),  # proposed, approved, refused or revoked
+    Column("proposed", BigInteger, nullable=False),
+    Column("proposed_by", Text, nullable=False),
+    Column("decided", BigInteger),
+    Column("decided_by", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    UniqueConstraint("app", "number"),
+    Index(None, "state", "proposed"),
+)
+
+hooks = Table(
+    "hooks",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("session", Id, nullable=False),  # empty: all of the person's
+    Column("address", Text, nullable=False),  # https:… or mailto:…
+    Column("secret", Text, nullable=False),  # what its calls are signed with, encrypted
+    Column("events", Text, nullable=False),  # kinds of events, as words; empty: each change of state
+    Column("created", BigInteger, nullable=False),
+    Column("expires", BigInteger, nullable=False),
+    Column("after", BigInteger, nullable=False),  # the newest event that was dealt with
+    Column("trouble", Text, nullable=False),  # why it was given up; empty: it was not
+    Index(None, "person"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", Serial, primary_key=True),
+    Column("hook", Id, ForeignKey("hooks.id"), nullable=False),
+    Column("event", BigInteger, nullable=False),
+    Column("due", BigInteger),  # when it is tried next; NULL: over
+    Column("tries", BigInteger, nullable=False),
+    Column("answer", Text, nullable=False),
+    UniqueConstraint("hook", "event"),
+    Index("deliveries_due", "due", sqlite_where=text("due IS NOT NULL"), postgresql_where=text("due IS NOT NULL")),
+    sqlite_autoincrement=True,
 )

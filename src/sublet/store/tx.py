@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sublet.store.annexes import Annexes
+from sublet.store.audit import Audit
 from sublet.store.bookings import Books, Memory
 from sublet.store.dependencies import Dependencies
 from sublet.store.events import Events
@@ -22,6 +23,7 @@ class Tx:
     def __init__(self, sql: Sql, memory: Memory, *, locking: bool) -> None:
         """`memory` holds the calendars that earlier transactions left."""
         self.annexes = Annexes(sql)
+        self.audit = Audit(sql)
         self.books = Books(sql, memory, locking)
         self.dependencies = Dependencies(sql)
         self.events = Events(sql)
