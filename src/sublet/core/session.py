@@ -149,6 +149,7 @@ class Session:
     cancel_by: str = ""  # who asked to cancel it, while that is being done
     end: End | None = None
     connectors: tuple[Connector, ...] = ()
+    app: str = ""  # the version of an app that it runs, if it runs one
 
     @property
     def paused(self) -> bool:

@@ -34,6 +34,7 @@ COLUMNS = (
     S.cancel_by,
     S.end,
     S.connectors,
+    S.app,
 )
 SESSION = select(*COLUMNS)
 
@@ -83,6 +84,7 @@ def session_row(session: Session, due: int | None) -> dict[str, Any]:
         "cancel_by": session.cancel_by,
         "end": stored("end", session.end),
         "connectors": stored("connectors", session.connectors),
+        "app": session.app,
         "due": due,
         "claim_owner": None,
         "claim_token": None,
@@ -112,4 +114,5 @@ def read_session(row: Row) -> Session:
         cancel_by=row[16],
         end=None if row[17] is None else END.validate_json(row[17]),
         connectors=() if row[18] is None else CONNECTORS.validate_json(row[18]),
+        app=row[19],
     )

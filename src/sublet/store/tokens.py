@@ -20,6 +20,10 @@ COLUMNS = (
     tokens.c.expires,
     tokens.c.operator,
     tokens.c.guest,
+    tokens.c.use,
+    tokens.c.scope,
+    tokens.c.session,
+    tokens.c.used,
 )
 ADD = insert(tokens)
 CHECK = select(*COLUMNS).where(
@@ -41,6 +45,10 @@ class Token:
     expires: datetime | None = None
     operator: bool = False  # whether whoever holds it may do what operators may
     guest: bool = False  # whether an operator made it for someone else
+    use: str = "api"  # or browser, or session
+    scope: tuple[str, ...] = ()  # what its holder may do; empty: all that the person may
+    session: str = ""  # the one session that it is for; empty: any
+    used: datetime | None = None  # when it was last shown
 
 
 class Tokens:
@@ -63,6 +71,10 @@ class Tokens:
                 "expires": micros_or_none(token.expires),
                 "operator": int(token.operator),
                 "guest": int(token.guest),
+                "use": token.use,
+                "scope": " ".join(token.scope),
+                "session": token.session,
+                "used": micros_or_none(token.used),
             },
         )
 
@@ -85,5 +97,17 @@ def _hash(secret: str) -> str:
 
 
 def _token(row: Row) -> Token:
-    id_, person, name, created, expires, operator, guest = row
-    return Token(id_, person, name, moment(created), moment_or_none(expires), bool(operator), bool(guest))
+    id, person, name, created, expires, operator, guest, use, scope, session, used = row
+    return Token(
+        id,
+        person,
+        name,
+        moment(created),
+        moment_or_none(expires),
+        bool(operator),
+        bool(guest),
+        use,
+        tuple(scope.split()),
+        session,
+        moment_or_none(used),
+    )
