@@ -444,3 +444,28 @@ class BadInvitation(SubletError):
 
     hint = "Who leases makes one with `sublet pilot invite SITE --out FILE`; it is used as it is."
     exit_code = 2
+
+
+class NoMasterKey(SubletError):
+    """There is no master key, and {purpose} must not be stored without one."""
+
+    hint = (
+        "Make one with `sublet account key FILE`, outside SUBLET_HOME, and name it in sublet.toml: "
+        "master_key = FILE. Or give it as systemd's credential sublet-master-key."
+    )
+    status = 503
+
+
+class BadMasterKey(SubletError):
+    """The master key {file} can't be used: {why}."""
+
+    hint = "It is a file of the service's own user, mode 600, outside SUBLET_HOME: `sublet account key FILE` makes one."
+    status = 503
+    exit_code = 2
+
+
+class NotSealedHere(SubletError):
+    """What is stored sealed for {purpose} can't be opened: {why}."""
+
+    hint = "Put the master key that sealed it back into the key file, after the newer ones; or store the secret anew."
+    status = 503

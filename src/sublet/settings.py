@@ -113,6 +113,11 @@ class Settings(BaseModel):
     private_data: bool = Field(
         default=False, description="Whether a gateway brings http(s) data from private and loopback addresses too."
     )
+    master_key: str = Field(
+        default="",
+        description="A file outside SUBLET_HOME with the key that seals stored secrets; `sublet account key FILE` "
+        "makes one. Empty: systemd's credential `sublet-master-key`, if there is one.",
+    )
     prices: Prices = Field(default_factory=Prices, description="The operator's price list.")
     rules: tuple[Rule, ...] = Field(default=(), description="What is refused or capped, by pattern on any field.")
     annex: AnnexSettings = Field(

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 import structlog
@@ -21,6 +22,7 @@ from sublet.errors import NotFound, NotListening, NotYours
 from sublet.kinds.port import Callback, Kind, Way
 from sublet.movers.port import Mover
 from sublet.platforms.port import Platform, Survey
+from sublet.service.vault import Vault
 from sublet.settings import Settings
 from sublet.store.store import Store
 
@@ -62,6 +64,17 @@ class Desk:
     fresh: set[str] = field(default_factory=set)  # sessions being prepared that nobody tried to submit yet
     trouble: str = ""  # why the loop can't carry sessions on at present
     happened: asyncio.Condition = field(default_factory=asyncio.Condition)  # something was written to the events
+
+    @cached_property
+    def vault(self) -> Vault:
+        """Where secrets are sealed that have to be stored; a personal service's own key does for small ones."""
+        return Vault(
+            self.settings.home, self.settings.master_key, self._key if self.settings.mode == "personal" else None
+        )
+
+    async def reseal(self) -> dict[str, int]:
+        """Seal what is stored with the newest master key: noun → how many; whoever stores such things adds its own."""
+        return {}
 
     async def survey(self, name: str) -> Survey:
         """What a platform has, while its last survey is good; a change of its nodes reaches its calendar."""
