@@ -53,6 +53,18 @@ class BadName(BadRequest):
     hint = "Names begin with a letter and have letters, digits, `.`, `_` and `-`; a lease is NAME#3 or NAME@2026-11-14."
 
 
+class BadAddress(BadRequest):
+    """{address} is not an e-mail address."""
+
+    hint = "Write NAME@DOMAIN, in letters that every mail server knows before the @."
+
+
+class BadIdentity(BadRequest):
+    """There is no kind of identity {kind}."""
+
+    hint = "The kinds are email, oidc, uid, htcondor, and system:NAME for a user name on that system."
+
+
 class TooLarge(SubletError):
     """The document has more than {limit}."""
 
@@ -469,3 +481,11 @@ class NotSealedHere(SubletError):
 
     hint = "Put the master key that sealed it back into the key file, after the newer ones; or store the secret anew."
     status = 503
+
+
+class MailNotSent(SubletError):
+    """The mail to {address} could not be sent: {why}"""
+
+    hint = "An operator sets how mail is sent under [mail] in the settings."
+    status = 503
+    exit_code = 3

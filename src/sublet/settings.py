@@ -28,7 +28,7 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 
 ENVIRONMENT = "SUBLET_"
 FILE = "sublet.toml"
-_NOT_PLAIN = {"home", "prices", "rules", "annex", "platforms", "url"}
+_NOT_PLAIN = {"home", "prices", "rules", "annex", "mail", "platforms", "url"}
 
 
 class AnnexSettings(BaseModel):
@@ -81,6 +81,28 @@ class AnnexSettings(BaseModel):
     )
 
 
+class MailSettings(BaseModel):
+    """How mail is sent: codes to sign in, requests for access, news of sessions."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    host: str = Field(default="", description="The mail server; empty: no mail is sent, and nobody signs in by mail.")
+    port: int = Field(default=0, ge=0, le=65535, description="Its port; 0: the usual one, 587, 465 or 25.")
+    security: Literal["starttls", "tls", "none"] = Field(
+        default="starttls",
+        description="`starttls`: the connection becomes private before anything is said; `tls`: it is from the start; "
+        "`none`: for a server on this machine.",
+    )
+    user: str = Field(default="", description="Who signs in to it; empty: nobody does.")
+    password_file: Path | None = Field(default=None, description="The file with the password, readable by nobody else.")
+    sender: str = Field(default="", description="The address that mail is from; empty: `sublet@` and the host's name.")
+
+    @property
+    def usual_port(self) -> int:
+        """The port, with the default filled in."""
+        return self.port or {"starttls": 587, "tls": 465, "none": 25}[self.security]
+
+
 class Settings(BaseModel):
     """Everything that can be set, with its default."""
 
@@ -123,6 +145,7 @@ class Settings(BaseModel):
     annex: AnnexSettings = Field(
         default_factory=AnnexSettings, description="The access point that annexes have, and HTCondor itself."
     )
+    mail: MailSettings = Field(default_factory=MailSettings, description="The mail server of a gateway.")
     platforms: dict[str, dict[str, Any]] = Field(
         default_factory=lambda: {"here": {"kind": "local"}},
         description="Name → kind and the settings of that kind of platform.",

@@ -13,9 +13,10 @@ import click
 from pydantic import BaseModel
 
 from sublet import errors
-from sublet.settings import AnnexSettings, Settings
+from sublet.settings import AnnexSettings, MailSettings, Settings
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
+SECTIONS: dict[str, type[BaseModel]] = {"Annexes (`[annex]`)": AnnexSettings, "Mail (`[mail]`)": MailSettings}
 NOTE = "<!-- Written by `make reference` out of the code; edit there. -->\n"
 
 
@@ -87,8 +88,8 @@ def settings_page() -> str:
         *_settings(Settings),
         "",
     ]
-    lines += ["## Annexes (`[annex]`)\n", (inspect.getdoc(AnnexSettings) or "") + "\n", head]
-    lines += [*_settings(AnnexSettings), ""]
+    for title, section in SECTIONS.items():
+        lines += [f"## {title}\n", (inspect.getdoc(section) or "") + "\n", head, *_settings(section), ""]
     from dataclasses import fields, is_dataclass
 
     from sublet.core.prices import Prices

@@ -1,0 +1,77 @@
+"""Mail: one text to one address, by the operator's mail server."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime, make_msgid
+
+import aiosmtplib
+import structlog
+
+from sublet.core.people import check_address
+from sublet.errors import MailNotSent
+from sublet.service.desk import utc_now
+from sublet.settings import MailSettings
+
+log = structlog.get_logger()
+PATIENCE = 30  # seconds for each step of the conversation
+LONGEST_SUBJECT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """Sends mail as the settings say."""
+
+    settings: MailSettings
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is a server to send by."""
+        return bool(self.settings.host)
+
+    async def send(self, to: str, subject: str, text: str) -> None:
+        """Hand a text to the mail server; MailNotSent if it does not take it."""
+        message = self.compose(to, subject, text)
+        if not self.possible:
+            raise MailNotSent(address=message["To"], why="no mail server is set.")
+        try:
+            await aiosmtplib.send(
+                message,
+                hostname=self.settings.host,
+                port=self.settings.usual_port,
+                use_tls=self.settings.security == "tls",
+                start_tls=self.settings.security == "starttls",
+                username=self.settings.user or None,
+                password=self._password(),
+                timeout=PATIENCE,
+            )
+        except (aiosmtplib.SMTPException, OSError, UnicodeDecodeError) as error:
+            why = " ".join(str(error).split()) or type(error).__name__
+            log.warning("mail.failed", address=message["To"], why=why)
+            raise MailNotSent(address=message["To"], why=why) from error
+        log.info("mail.sent", address=message["To"])
+
+    def compose(self, to: str, subject: str, text: str) -> EmailMessage:
+        """The mail itself; neither an address nor a subject can add a line to its head."""
+        sender = check_address(self.settings.sender) if self.settings.sender else f"sublet@{_fqdn()}"
+        message = EmailMessage(policy=SMTP)
+        message["From"] = sender
+        message["To"] = check_address(to)
+        message["Subject"] = " ".join("".join(c if c.isprintable() else " " for c in subject).split())[:LONGEST_SUBJECT]
+        message["Date"] = format_datetime(utc_now())
+        message["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
+        message["Auto-Submitted"] = "auto-generated"
+        message.set_content(text.encode(errors="replace").decode())
+        return message
+
+    def _password(self) -> str | None:
+        file = self.settings.password_file
+        return file.read_text().strip() if file and self.settings.user else None
+
+
+def _fqdn() -> str:
+    name = socket.getfqdn()
+    return name if "." in name else "localhost.localdomain"
