@@ -150,6 +150,22 @@ class DataNotThere(SubletError):
     hint = "Check that the address can be read from the platform's machine."
 
 
+class BadTree(SubletError):
+    """These files can't be an app: {why}."""
+
+    hint = "An app is plain files below one directory, and links between them; large data belongs under data."
+    status = 400
+    exit_code = 2
+
+
+class BadManifest(SubletError):
+    """The manifest can't be used: {problem}"""
+
+    hint = "`sublet app check DIR` says all that is wrong, line by line; docs/manifest.md has the form."
+    status = 400
+    exit_code = 2
+
+
 class PlatformUnreachable(SubletError):
     """The platform {platform} can't be reached: {why}"""
 

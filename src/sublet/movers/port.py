@@ -18,6 +18,7 @@ class Mover(Protocol):
 
     name: str
     schemes: Sequence[str]  # of locations: ("http", "https")
+    kinds: Sequence[str] = ("simple-data-resource",)  # of data
 
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with it, without touching the network."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from sublet.movers.app import FOLDER, AppMover
 from sublet.movers.file import FileMover
 from sublet.movers.http import HttpMover
 from sublet.movers.oci import OciMover
@@ -23,9 +24,10 @@ class Movers:
     broken: Mapping[str, str]
 
 
-def survey_movers(roots: Sequence[Path] | None = None, public_only: bool = False) -> Movers:
+def survey_movers(roots: Sequence[Path] | None = None, public_only: bool = False, home: Path | None = None) -> Movers:
     """Every mover that is installed: a plug-in that can't be loaded is shown as broken, not absent."""
     held: dict[object, Callable[[], Mover]] = {
+        AppMover: lambda: AppMover(home / FOLDER if home else None),
         FileMover: lambda: FileMover(None if roots is None else tuple(root.resolve() for root in roots)),
         HttpMover: lambda: HttpMover(public_only=public_only),
         OciMover: lambda: OciMover(HttpMover(public_only=public_only)),

@@ -39,6 +39,11 @@ class Person:
     guest: bool = False  # of a personal service, where someone else invited them: contained, and only where shared
 
 
+def kinds_of(mover: Mover) -> Sequence[str]:
+    """The kinds of data that a mover brings."""
+    return getattr(mover, "kinds", Mover.kinds)
+
+
 def utc_now() -> datetime:
     """The time, aware, in UTC."""
     return datetime.now(UTC)
@@ -119,11 +124,13 @@ class Desk:
         kind = self.kinds.get(executable.kind) if executable else None
         return [*data, *(kind.brings(executable) if kind and executable else ())]
 
-    def mover_for(self, data: Data, *, guest: bool = False) -> Mover | Reason:
-        """Who can bring it; or why nobody can."""
+    def mover_for(self, data: Data, *, guest: bool = False, asked: bool = False) -> Mover | Reason:
+        """Who can bring it; or why nobody can. What is asked for can't be what only kinds bring."""
         movers = self.guest_movers if guest else self.movers
+        if asked:
+            movers = [mover for mover in movers if Mover.kinds[0] in kinds_of(mover)]
         field_name = f"data[{data.name}]"
-        if data.kind != "simple-data-resource":
+        if not any(data.kind in kinds_of(mover) for mover in movers):
             known = "simple-data-resource, with a file: or http(s): location"
             return Reason(
                 "urn:not-supported",
@@ -135,9 +142,9 @@ class Desk:
             )
         scheme = data.location.partition(":")[0].lower() if ":" in data.location else "file"
         for mover in movers:
-            if scheme in mover.schemes:
+            if scheme in mover.schemes and data.kind in kinds_of(mover):
                 return mover
-        schemes = ", ".join(f"{s}:" for mover in movers for s in mover.schemes)
+        schemes = ", ".join(f"{s}:" for mover in movers if data.kind in kinds_of(mover) for s in mover.schemes)
         return Reason(
             "urn:not-supported",
             f"{field_name}.location",

@@ -55,7 +55,8 @@ class Service(Hooks):
         kinds = survey_kinds()
         platforms, bad = admitted(*load_platforms(settings.platforms), settings.mode)
         roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()
-        movers = survey_movers(roots, public_only=settings.mode == "gateway" and not settings.private_data)
+        public_only = settings.mode == "gateway" and not settings.private_data
+        movers = survey_movers(roots, public_only=public_only, home=settings.home)
         strangers = survey_movers((), public_only=not settings.private_data)
         broken = {f"kind {name}": why for name, why in kinds.broken.items()}
         broken |= {f"mover {name}": why for name, why in movers.broken.items()} | bad

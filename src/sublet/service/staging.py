@@ -61,7 +61,7 @@ async def bringing(
     reasons: list[Reason] = []
     moves: list[tuple[Mover, Data]] = []
     for data in desk.brings(executable, request.data):
-        mover = desk.mover_for(data, guest=guest)
+        mover = desk.mover_for(data, guest=guest, asked=data in request.data)
         if isinstance(mover, Reason):
             reasons.append(mover)
         else:

@@ -1,0 +1,95 @@
+"""The code of an app: its archive in the service's home, unpacked if it is the one that its hash names."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from sublet.core.offer import Reason
+from sublet.core.request import Data
+from sublet.core.tree import KIND, MOST_BYTES, MOST_FILES, SCHEME, TreeFile, files_of, hash_of, tree_of
+from sublet.errors import BadTree
+from sublet.movers.arrival import missing, refused
+from sublet.movers.port import Progress
+
+FOLDER = "apps"  # below SUBLET_HOME
+MOST_ARCHIVE = MOST_BYTES + MOST_FILES * 4096  # with its headers
+
+
+@dataclass
+class AppMover:
+    """Unpacks apps; only what a kind brings by itself, never what a request names."""
+
+    folder: Path | None = None  # where the archives are; None: nowhere
+    name: str = "app"
+    schemes: Sequence[str] = (SCHEME,)
+    kinds: Sequence[str] = (KIND,)
+
+    def check(self, data: Data) -> Sequence[Reason]:
+        """A location is a hash of an archive that is here."""
+        tree = tree_of(data.location)
+        if not tree:
+            return [refused(data, "The code of an app is named by the hash of its archive.")]
+        if not self._archive(tree).is_file():
+            return [refused(data, "The code of this app is not here any more.", nearest="another version of the app")]
+        return []
+
+    def _archive(self, tree: str) -> Path:
+        return (self.folder or Path("/nonexistent")) / f"{tree}.tar"
+
+    async def measure(self, data: Data) -> int | None:
+        """The size of the archive."""
+        archive = self._archive(tree_of(data.location))
+        return archive.stat().st_size if archive.is_file() else None
+
+    def estimate(self, data: Data) -> timedelta:
+        """A moment."""
+        return data.prepare or timedelta(0)
+
+    async def bring(self, data: Data, target: Path, progress: Progress) -> None:
+        """Unpack it; what is written is what was hashed, for it is read once."""
+        await asyncio.to_thread(self._bring, data, target, progress)
+
+    def _bring(self, data: Data, target: Path, progress: Progress) -> None:
+        for reason in self.check(data):
+            raise missing(data, reason.message)
+        tree = tree_of(data.location)
+        with self._archive(tree).open("rb") as opened:
+            archive = opened.read(MOST_ARCHIVE + 1)
+        if len(archive) > MOST_ARCHIVE or hash_of(archive) != tree:
+            raise missing(data, "its code is not what was pinned: the archive has changed")
+        try:
+            unpack(files_of(archive), target)
+        except BadTree as error:
+            raise missing(data, error.message) from error
+        progress(len(archive), len(archive))
+
+
+def unpack(files: Sequence[TreeFile], target: Path) -> None:
+    """Write files into a directory of their own: links last, nothing through a link; to repeat it is no harm."""
+    for file in sorted(files, key=lambda file: bool(file.link)):
+        place = target / file.path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.unlink(missing_ok=True)
+        if file.link:
+            place.symlink_to(file.link)
+        else:
+            mode = 0o755 if file.executable else 0o644
+            opened = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+            with os.fdopen(opened, "wb") as writer:
+                writer.write(file.content)
+
+
+def keep(folder: Path, archive: bytes) -> str:
+    """Put an archive where the mover finds it; the hash that names it from then on."""
+    tree = hash_of(archive)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    part = folder / f"{tree}.{os.getpid()}.part"
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as writer:
+        writer.write(archive)
+    part.replace(folder / f"{tree}.tar")
+    return tree
