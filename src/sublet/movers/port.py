@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 from sublet.core.offer import Reason
 from sublet.core.request import Data
 
+SIMPLE = "simple-data-resource"
 Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
 
 
@@ -18,7 +19,6 @@ class Mover(Protocol):
 
     name: str
     schemes: Sequence[str]  # of locations: ("http", "https")
-    kinds: Sequence[str] = ("simple-data-resource",)  # of data
 
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with it, without touching the network."""
@@ -44,3 +44,9 @@ class Pins(Protocol):
     async def pin(self, data: Data) -> Data:
         """The same data as it is now, by an address that can't mean another one later; raises DataNotThere."""
         ...
+
+
+def kinds_of(mover: Mover) -> Sequence[str]:
+    """The kinds of data that a mover brings: simple ones, unless it has `kinds` of its own."""
+    found: Sequence[str] = getattr(mover, "kinds", (SIMPLE,))
+    return found

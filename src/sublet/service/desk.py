@@ -20,7 +20,7 @@ from sublet.core.request import Data, Executable
 from sublet.core.session import ACTIVE, Phase, Session
 from sublet.errors import NotFound, NotListening, NotYours
 from sublet.kinds.port import Callback, Kind, Way
-from sublet.movers.port import Mover
+from sublet.movers.port import SIMPLE, Mover, kinds_of
 from sublet.platforms.port import Platform, Survey
 from sublet.service.vault import Vault
 from sublet.settings import Settings
@@ -37,11 +37,6 @@ class Person:
     operator: bool = False
     reviewer: bool = False  # may decide on apps, as an operator may too
     guest: bool = False  # of a personal service, where someone else invited them: contained, and only where shared
-
-
-def kinds_of(mover: Mover) -> Sequence[str]:
-    """The kinds of data that a mover brings."""
-    return getattr(mover, "kinds", Mover.kinds)
 
 
 def utc_now() -> datetime:
@@ -128,7 +123,7 @@ class Desk:
         """Who can bring it; or why nobody can. What is asked for can't be what only kinds bring."""
         movers = self.guest_movers if guest else self.movers
         if asked:
-            movers = [mover for mover in movers if Mover.kinds[0] in kinds_of(mover)]
+            movers = [mover for mover in movers if SIMPLE in kinds_of(mover)]
         field_name = f"data[{data.name}]"
         if not any(data.kind in kinds_of(mover) for mover in movers):
             known = "simple-data-resource, with a file: or http(s): location"
