@@ -87,6 +87,13 @@ class NotSignedIn(SubletError):
     exit_code = 4
 
 
+class TooMany(SubletError):
+    """There were too many tries of this kind: wait {seconds} s."""
+
+    hint = "What is right still counts; only wrong ones, and repetitions, are limited."
+    status = 429
+
+
 class NotYours(SubletError):
     """This {noun} belongs to someone else."""
 

@@ -28,7 +28,7 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 
 ENVIRONMENT = "SUBLET_"
 FILE = "sublet.toml"
-_NOT_PLAIN = {"home", "prices", "rules", "annex", "mail", "platforms", "url"}
+_NOT_PLAIN = {"home", "prices", "proxies", "rules", "annex", "mail", "platforms", "url"}
 
 
 class AnnexSettings(BaseModel):
@@ -117,6 +117,10 @@ class Settings(BaseModel):
     host: str = Field(default="127.0.0.1", description="The address that TCP listens on.")
     port: int = Field(default=0, ge=0, le=65535, description="The TCP port; 0 takes a free one.")
     url: str = Field(default="", description="How others reach this service, if not by host and port.")
+    proxies: tuple[str, ...] = Field(
+        default=(),
+        description="Addresses or networks of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count.",
+    )
     hold: Duration = Field(default=timedelta(minutes=5), description="How long offers are held for the asker.")
     offers: int = Field(default=6, ge=1, le=50, description="How many offers a platform makes at most.")
     longest: Duration | None = Field(default=None, description="The longest session that can be asked for.")

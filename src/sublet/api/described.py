@@ -26,6 +26,7 @@ WHEN = {
     409: "Not now, or not any more: the detail says why.",
     413: "The document has more than 1 MiB.",
     415: "The document is neither JSON nor YAML.",
+    429: "Too many tokens that are not good came from there; `Retry-After` says how long to wait.",
     503: "A platform can't be reached at the moment.",
 }
 LOCATION = {"Location": {"required": True, "schema": {"type": "string", "format": "uri"}}}
@@ -33,9 +34,10 @@ BYTES: Schema = {"type": "string"}
 
 
 def problems(*codes: int) -> Responses:
-    """The problems that an address can answer with."""
+    """The problems that an address can answer with; whoever needs a token can try too many."""
     return {
-        code: {"description": WHEN[code], "content": {MEDIA_TYPE: {"schema": ref("Problem")}}} for code in sorted(codes)
+        code: {"description": WHEN[code], "content": {MEDIA_TYPE: {"schema": ref("Problem")}}}
+        for code in sorted({*codes, *((429,) if 401 in codes else ())})
     }
 
 

@@ -8,11 +8,13 @@ from time import monotonic
 
 from fastapi import Request
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from sublet.errors import NotSignedIn
 from sublet.service.desk import Person
 from sublet.service.service import Service
+from sublet.service.throttle import neighbours
 
 MOMENT = 2.0  # seconds for which a token that another process revoked is still good here
 MOST_REMEMBERED = 1000
@@ -56,8 +58,15 @@ async def person_of(request: Request) -> Person:
         person = await service_of(request).bearer(secret)
         remembered.put(secret, person)
     if person is None:
+        if secret:  # only what is wrong is counted: a good token is never locked out by a neighbour's bad ones
+            service_of(request).throttle.spend("token", neighbours(host_of(request)))
         raise NotSignedIn
     return person
+
+
+def host_of(request: HTTPConnection) -> str:
+    """Where the request came from, by its address; empty by the Unix socket."""
+    return request.client.host if request.client and not on_socket(request.scope) else ""
 
 
 class Remembered:

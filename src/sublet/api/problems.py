@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from sublet.errors import BadRequest, SubletError, TooLarge
+from sublet.errors import BadRequest, SubletError, TooLarge, TooMany
 
 MEDIA_TYPE = "application/problem+json"
 log = structlog.get_logger()
@@ -39,6 +39,8 @@ def problem_response(error: SubletError) -> Response:
     headers = {}
     if error.status == HTTPStatus.UNAUTHORIZED:
         headers["www-authenticate"] = 'Bearer realm="sublet"'
+    if isinstance(error, TooMany):
+        headers["retry-after"] = str(error.values.get("seconds", 60))
     if isinstance(error, TooLarge):
         headers["connection"] = "close"  # the rest of the body is not read
     errors = error.values.get("errors")

@@ -50,7 +50,8 @@ async def _serve(options: ServeOptions, home: Home, path: str) -> None:
         async with Service.open(settings) as service:
             service.base_url = settings.url or _url(settings.host, tcp.getsockname()[1])
             app = make_app(service, _owner())
-            servers = (make_server(app), make_server(_ForItsOwner(app), proxy_headers=False))
+            behind = {"proxy_headers": bool(settings.proxies), "forwarded_allow_ips": list(settings.proxies)}
+            servers = (make_server(app, **behind), make_server(_ForItsOwner(app), proxy_headers=False))
             _stop_on_signals(servers)
             for listener in (tcp, unix):
                 listener.listen(2048)

@@ -22,6 +22,7 @@ from sublet.errors import NotFound, NotListening, NotYours
 from sublet.kinds.port import Callback, Kind, Way
 from sublet.movers.port import SIMPLE, Mover, kinds_of
 from sublet.platforms.port import Platform, Survey
+from sublet.service.throttle import Throttle
 from sublet.service.vault import Vault
 from sublet.settings import Settings
 from sublet.store.store import Store
@@ -63,6 +64,7 @@ class Desk:
     doing: dict[str, str] = field(default_factory=dict)  # what is being brought for a session, and how far it is
     fresh: set[str] = field(default_factory=set)  # sessions being prepared that nobody tried to submit yet
     trouble: str = ""  # why the loop can't carry sessions on at present
+    throttle: Throttle = field(default_factory=Throttle)  # who tries too often
     happened: asyncio.Condition = field(default_factory=asyncio.Condition)  # something was written to the events
 
     @cached_property

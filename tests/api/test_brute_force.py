@@ -1,0 +1,59 @@
+"""Guessing tokens: it gets slow at once, for the guesser alone, however many try at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import httpx2
+import pytest
+
+from sublet.service.throttle import LIMITS
+from tests.api.conftest import HOST, Callers
+
+pytestmark = pytest.mark.anyio
+MOST = LIMITS["token"].most
+
+
+def caller(callers: Callers, host: str, secret: str) -> httpx2.AsyncClient:
+    """Someone who shows a token, from a host of their own."""
+    transport = httpx2.ASGITransport(app=callers.app, client=(host, 4711))
+    return httpx2.AsyncClient(transport=transport, base_url=HOST, headers={"authorization": f"Bearer {secret}"})
+
+
+async def test_many_guesses_at_once_are_limited_and_a_neighbour_is_not(callers: Callers) -> None:
+    ann = await callers.someone("ann")
+    good = ann.headers["authorization"].partition(" ")[2]
+
+    async def guess(number: int) -> int:
+        async with caller(callers, "192.0.2.1", f"sublet_wrong-{number}") as guesser:
+            return (await guesser.get("/v1/whoami")).status_code
+
+    async def work() -> int:
+        async with caller(callers, "192.0.2.1", good) as neighbour:
+            return (await neighbour.get("/v1/whoami")).status_code
+
+    guesses, works = await asyncio.gather(
+        asyncio.gather(*(guess(number) for number in range(300))), asyncio.gather(*(work() for _ in range(50)))
+    )
+    counted = Counter(guesses)
+    assert set(counted) == {401, 429}
+    assert MOST <= counted[401] < MOST + 20  # those that a moment gave back meanwhile
+    assert set(works) == {200}
+
+    async with caller(callers, "192.0.2.1", "sublet_one-more") as guesser:
+        refused = await guesser.get("/v1/sessions")
+    assert refused.status_code == 429
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert 1 <= int(refused.headers["retry-after"]) <= 60
+    assert refused.json()["code"] == "too-many"
+
+    async with caller(callers, "192.0.2.2", "sublet_wrong") as elsewhere:
+        assert (await elsewhere.get("/v1/whoami")).status_code == 401
+
+
+async def test_who_shows_no_token_is_not_counted(callers: Callers) -> None:
+    transport = httpx2.ASGITransport(app=callers.app, client=("192.0.2.3", 4711))
+    async with httpx2.AsyncClient(transport=transport, base_url=HOST) as nobody:
+        said = {(await nobody.get("/v1/whoami")).status_code for _ in range(2 * MOST)}
+    assert said == {401}

@@ -1,0 +1,106 @@
+"""Whoever tries too often is told how long to wait, and nobody else is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from sublet.errors import TooMany
+from sublet.service import throttle
+from sublet.service.throttle import Limit, Throttle, neighbours
+
+
+class Clock:
+    """A time that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def three(clock: Clock) -> Throttle:
+    """Three a minute."""
+    return Throttle({"token": Limit(3, timedelta(minutes=1)), "code": Limit(1, timedelta(hours=1))}, clock)
+
+
+def seconds(three: Throttle, who: str = "host", what: str = "token") -> int:
+    with pytest.raises(TooMany) as refused:
+        three.spend(what, who)
+    return int(str(refused.value.values["seconds"]))
+
+
+def test_as_many_as_allowed_pass_at_once_and_the_next_waits(three: Throttle, clock: Clock) -> None:
+    for _ in range(3):
+        three.spend("token", "host")
+    assert seconds(three) == 20
+    clock.time += 19.5
+    assert seconds(three) == 1
+    clock.time += 0.5
+    three.spend("token", "host")
+    assert seconds(three) == 20
+
+
+def test_a_refused_try_makes_the_wait_no_longer(three: Throttle, clock: Clock) -> None:
+    for _ in range(3):
+        three.spend("token", "host")
+    assert {seconds(three) for _ in range(50)} == {20}
+
+
+def test_who_waited_long_enough_has_all_tries_again(three: Throttle, clock: Clock) -> None:
+    for _ in range(4):
+        for _ in range(3):
+            three.spend("token", "host")
+        seconds(three)
+        clock.time += 60
+
+
+def test_others_and_other_things_are_counted_apart(three: Throttle) -> None:
+    for who in ("one", "two"):
+        for _ in range(3):
+            three.spend("token", who)
+        three.spend("code", who)
+        assert seconds(three, who, "code") == 3600
+
+
+def test_a_good_try_forgives_the_others(three: Throttle) -> None:
+    for _ in range(3):
+        three.spend("token", "host")
+    three.forgive("token", "host")
+    three.spend("token", "host")
+    three.forgive("token", "nobody")
+
+
+def test_however_many_try_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(throttle, "MOST_KNOWN", 100)
+    many = Throttle({"token": Limit(3, timedelta(minutes=1))}, Clock())
+    for _ in range(3):
+        many.spend("token", "insistent")
+    for number in range(1000):
+        many.spend("token", f"host-{number}")
+        assert len(many) <= 100
+    seconds(many, "insistent")  # who tried the most is forgotten last
+
+
+@pytest.mark.parametrize(
+    ("host", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:aaaa::1", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:bbbb::2", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("", ""),
+        ("testclient", "testclient"),
+    ],
+)
+def test_a_host_is_counted_with_its_neighbours(host: str, counted: str) -> None:
+    assert neighbours(host) == counted
