@@ -258,6 +258,41 @@ class OperatorsOnly(SubletError):
     status = 403
 
 
+class NotAllowed(SubletError):
+    """{why}"""
+
+    hint = "{how}"
+    status = 403
+
+
+class NoRules(SubletError):
+    """This is one person's own service: it has no access rules, and keeps nobody's requests for access."""
+
+    hint = 'They are for a gateway: `mode = "gateway"` in sublet.toml.'
+    status = 409
+
+
+class AlreadyAllowed(SubletError):
+    """You may use the {noun} {name} already: {why}."""
+
+    hint = "`sublet access` shows all that you may use."
+    status = 409
+
+
+class AlreadyDecided(SubletError):
+    """This request for access was {state} already, by {by}."""
+
+    hint = "`sublet access list --all` shows what was decided; `sublet rule list` shows the rules."
+    status = 409
+
+
+class TooManyOpen(SubletError):
+    """You have {count} requests for access open already."""
+
+    hint = "Wait until an operator has decided on some: `sublet access list` shows them."
+    status = 409
+
+
 class NotInvited(SubletError):
     """{platform} is not shared with you."""
 

@@ -9,20 +9,23 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+from sublet.core.access import Limits
 from sublet.core.session import OVER, OfferSet, Phase, Session
 from sublet.service.desk import Person
+from sublet.service.rules import Changed
 from sublet.service.service import Service
 from sublet.settings import Settings
 
 ME = Person("me")
 OTHER = Person("other")
+OPERATOR = Person("op@example.org", operator=True)
 
 
 @contextlib.asynccontextmanager
-async def serving(home: Path, **settings: Any) -> AsyncIterator[Service]:
+async def serving(home: Path, *, loop: bool = True, **settings: Any) -> AsyncIterator[Service]:
     """A service whose one platform plays, unless the settings say otherwise."""
     settings.setdefault("platforms", {"trial": {"kind": "memory"}})
-    async with Service.open(Settings.load(home, **settings)) as service:
+    async with Service.open(Settings.load(home, **settings), loop=loop) as service:
         yield service
 
 
@@ -31,6 +34,13 @@ async def ask(service: Service, person: Person = ME, **short: Any) -> OfferSet:
     short.setdefault("run", ["true"])
     asked = await service.read(json.dumps(short).encode(), "application/json", person)
     return await service.ask(person, asked)
+
+
+async def allow(service: Service, who: str = "*", *, noun: str = "system", name: str = "*", **more: Any) -> Changed:
+    """Let people use something of a gateway; limits are given by name."""
+    others = {key: more.pop(key) for key in ("effect", "expires", "note") if key in more}
+    rule = {"effect": "allow", **others, "who": who, "noun": noun, "name": name, "limits": Limits(**more)}
+    return await service.add_rule(OPERATOR, **rule)
 
 
 async def reach(service: Service, id: str, wanted: Callable[[Session], bool], person: Person = ME) -> Session:

@@ -19,7 +19,7 @@ from sublet.platforms.memory import MemoryPlatform
 from sublet.service.reconcile import asked_meanwhile
 from sublet.service.step import Step
 from sublet.service.steps import STEPS
-from tests.contract.services import ME, ask, in_phase, over, reach, serving
+from tests.contract.services import ME, allow, ask, in_phase, over, reach, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -155,6 +155,7 @@ async def test_an_unreachable_platform_is_a_reason_not_an_error(tmp_path: Path) 
 
 async def test_a_gateway_runs_nothing_uncontained(tmp_path: Path) -> None:
     async with serving(tmp_path, mode="gateway") as service:
+        await allow(service)
         refused = await ask(service)
         assert refused.result == "NO"
         assert "container" in refused.reasons[0].message

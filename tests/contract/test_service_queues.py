@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.services import ME, ask, serving
+from tests.contract.services import ME, allow, ask, serving
 
 pytestmark = pytest.mark.anyio
 PREDICTED = {"cluster": {"kind": "memory", "terms": "predicted"}}
@@ -27,6 +27,7 @@ async def test_a_platform_without_queues_says_so(tmp_path: Path, field: str) -> 
 
 async def test_on_a_gateway_its_operator_chooses(tmp_path: Path) -> None:
     async with serving(tmp_path, mode="gateway", platforms=PREDICTED) as service:
+        await allow(service)
         [reason] = (await ask(service, run=None, image="docker://busybox", project="abc")).reasons
         assert "operator" in reason.message
 

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
+from sublet.core.access import NO_LIMITS, Limits
+from sublet.core.access_words import capped, within
 from sublet.core.offer import Answer, Offer, Reason
 from sublet.core.offers import WayFacts, expiry_of, find_offers, hold_of
 from sublet.core.request import Executable, Request
@@ -64,6 +66,7 @@ class Candidate:
     ways: tuple[WayFacts, ...]
     prepare: timedelta
     interactive: frozenset[str]  # the ways that someone can connect to
+    limits: Limits = NO_LIMITS  # of the asker there
 
 
 class Asking(Desk):
@@ -136,22 +139,25 @@ class Asking(Desk):
             why = f"No kind of executable called {executable.kind} is known here; these are: {known}."
             reasons.append(Reason("urn:unknown-kind", "executable.kind", why, executable.kind, known, "command"))
             return [], reasons
+        open_to = await self._open_to(person)
+        limits, refused = await self._bounded(person, open_to, request)
+        if refused and not limits:
+            return [], [*reasons, *refused]
         wrong = kind.check(executable, request)
         prepare, data_reasons = await bringing(self, None if wrong else executable, request, guest=person.guest)
         reasons += [*wrong, *data_reasons]
         if reasons:
             return [], reasons
         candidates: list[Candidate] = []
-        open_to = await self._open_to(person)
         if not open_to:
             return [], [UNINVITED]
-        for name in open_to:
-            if request.platform == name or not (request.platform or self.platforms_by_name[name].asleep):
-                found = self._unnamed(name, request) or await self._candidate(name, executable, prepare, person)
-                if isinstance(found, Candidate):
-                    candidates.append(found)
-                else:
-                    reasons.append(found)
+        reasons += refused
+        for name, most in limits.items():
+            found = self._unnamed(name, request) or await self._candidate(name, executable, prepare, person)
+            if isinstance(found, Candidate):
+                candidates.append(replace(found, limits=most))
+            else:
+                reasons.append(found)
         if not candidates and not reasons:
             names = ", ".join(open_to)
             why = f"There is no platform {request.platform} here; there are: {names}."
@@ -166,6 +172,21 @@ class Asking(Desk):
             for name, platform in self.platforms_by_name.items()
             if (name in invited if person.guest else platform.serves(person.name))
         ]
+
+    async def _bounded(
+        self, person: Person, open_to: Sequence[str], request: Request
+    ) -> tuple[dict[str, Limits], list[Reason]]:
+        """Of the platforms that are asked, those that the asker may use, with their limits; and why not the others."""
+        limits: dict[str, Limits] = {}
+        refused: list[Reason] = []
+        for name in open_to:
+            if request.platform == name or not (request.platform or self.platforms_by_name[name].asleep):
+                found = await self.bounds(person, name, request)
+                if isinstance(found, Reason):
+                    refused.append(replace(found, platform=name))
+                else:
+                    limits[name] = found
+        return limits, refused
 
     def _unnamed(self, name: str, request: Request) -> Reason | None:
         """Why a queue, a quality of service or a project can't be named here; None if it can, or none is."""
@@ -210,7 +231,7 @@ class Asking(Desk):
                 continue
             try:
                 ways = [way.name for way in candidate.ways]
-                answer = await platform.offers(request, ways, self.now())
+                answer = await platform.offers(capped(request, candidate.limits), ways, self.now())
                 likely = await self._as_likely(candidate.platform, answer)
                 answers[candidate.platform] = later(likely, request.not_before)
             except SubletError as error:
@@ -248,6 +269,7 @@ class Asking(Desk):
         held: dict[str, list[Offer]] = {}
         for candidate in sorted(candidates, key=lambda c: c.platform):  # always in one order: no deadlocks
             answer = shared.get(candidate.platform) or self._look(tx, candidate, booked, now)
+            answer = within(candidate.limits, self.noun_of(candidate.platform), candidate.platform, answer)
             found = [_marked(offer, candidate.interactive, asked.request.after) for offer in answer.offers]
             offers += found
             no += answer.reasons
@@ -287,7 +309,7 @@ class Asking(Desk):
 
     def _look(self, tx: Tx, candidate: Candidate, request: Request, now: datetime) -> Answer:
         return find_offers(
-            request,
+            capped(request, candidate.limits),
             tx.books.calendar(candidate.platform),
             platform=candidate.platform,
             ways=candidate.ways,

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import structlog
 
-from sublet.core.offer import Reason
-from sublet.core.request import Data, Executable
+from sublet.core.access import NO_LIMITS, Amounts, Limits
+from sublet.core.offer import Offer, Reason
+from sublet.core.request import Data, Executable, Request
 from sublet.core.session import ACTIVE, Phase, Session
 from sublet.errors import NotFound, NotListening, NotYours
 from sublet.kinds.port import Callback, Kind, Way
@@ -26,6 +27,7 @@ from sublet.service.throttle import Throttle
 from sublet.service.vault import Vault
 from sublet.settings import Settings
 from sublet.store.store import Store
+from sublet.store.tx import Tx
 
 log = structlog.get_logger()
 
@@ -96,6 +98,24 @@ class Desk:
     async def invited(self, person: Person) -> set[str]:
         """The platforms that are shared with a guest, now; whoever shares something knows."""
         return set()
+
+    def noun_of(self, platform: str) -> str:
+        """What a platform is to the access rules: a `system`, or an `account`; the service itself knows."""
+        return "system"
+
+    async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:
+        """Why a person may not use this, or not so much of it; whoever keeps the access rules knows."""
+        return None
+
+    async def bounds(self, person: Person, platform: str, request: Request) -> Limits | Reason:
+        """The most that an offer of a platform may have for this person; or why there can be none."""
+        return NO_LIMITS
+
+    def admit(self, tx: Tx, session: Session, now: datetime) -> None:
+        """Let a session be accepted, or raise NotAllowed; whoever keeps the access rules knows."""
+
+    def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
+        """Let a session last as long as this offer says, or raise NotAllowed."""
 
     async def look_after(self, now: datetime) -> None:
         """Keep true what is not a session itself; whoever has such things knows how."""

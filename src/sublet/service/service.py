@@ -131,6 +131,10 @@ class Service(Hooks):
                 own.add(name)
                 await self._begin(platform)
 
+    def noun_of(self, platform: str) -> str:
+        """What a platform is to the access rules: an `account`, where a community account is behind it."""
+        return "account" if platform in self._own.get("account", ()) else "system"
+
     @property
     def mode(self) -> str:
         """`personal` or `gateway`."""

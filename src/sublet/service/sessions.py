@@ -96,6 +96,7 @@ class Sessions(Asking):
             raise OfferExpired(expires=_clock(session.expires))
         if session.phase is not Phase.OFFERED:
             raise NotAllowedNow(phase=session.phase, wanted=Phase.ACCEPTED, session=id[:8])
+        self.admit(tx, session, now)
         start = start_of(session.offer, now)
         siblings = tx.sessions.reject_siblings(session, now)
         for platform in sorted(_holders([session, *siblings])):
@@ -199,6 +200,7 @@ class Sessions(Asking):
         if session.start is None or session.phase in OVER:
             raise NotAllowedNow(phase=session.phase, wanted="longer", session=id[:8])
         offer = replace(session.offer, duration=until - session.start)
+        self.admit_longer(tx, session, offer, now)
         tx.books.extend(offer.platform, id, until)
         tx.events.add(now, id, session.person, "session.extended", f"until {_clock(until)}", session.phase)
         return _moved(tx.sessions.change(id, now=now, until=until, offer=offer, condition="", due=now), id)

@@ -17,8 +17,10 @@ from sublet.store.claims import Claims
 from sublet.store.rows import SESSION, S, read_session, session_row, stored
 from sublet.store.sql import given, micros_or_none, plain
 from sublet.store.tables import WORKED_ON, dependencies, events, offersets, sessions
+from sublet.store.uses import END_USE, end_use
 
 STATES = tuple(str(phase) for phase in Phase)
+ENDS = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED})  # of what was accepted
 
 ADD = insert(sessions)
 GET = SESSION.where(S.id == given("session_id"))
@@ -125,7 +127,10 @@ class Sessions(Claims):
         session, or `due`.
         """
         allowed = [phase for phase in (Phase if when is None else when) if to in MOVES[phase]]
-        return self._change(id, allowed, now, token, {"phase": to, **changes})
+        moved = self._change(id, allowed, now, token, {"phase": to, **changes})
+        if moved and to in ENDS:
+            self._sql.change(END_USE, end_use(moved, now))
+        return moved
 
     def change(
         self,

@@ -276,6 +276,22 @@ rules = Table(
     Column("note", Text, nullable=False),
 )
 
+uses = Table(
+    "uses",
+    metadata,
+    Column("session", Id, primary_key=True),  # that was accepted on a gateway; this row outlives it
+    Column("person", Text, nullable=False),
+    Column("platform", Text, nullable=False),
+    Column("app", Text, nullable=False),  # the name of the app that it runs; empty: none
+    Column("accepted", BigInteger, nullable=False),
+    Column("cores", BigInteger, nullable=False),  # over all its nodes
+    Column("reserved", BigInteger, nullable=False),  # microseconds that it may take
+    Column("started", BigInteger),
+    Column("ended", BigInteger),  # NULL: it is under way
+    Index(None, "person", "platform", "ended"),
+    Index(None, "person", "app", "ended"),
+)
+
 access_requests = Table(
     "access_requests",
     metadata,

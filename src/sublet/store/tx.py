@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sublet.store.access_requests import AccessRequests
 from sublet.store.annexes import Annexes
 from sublet.store.audit import Audit
 from sublet.store.bookings import Books, Memory
@@ -10,11 +11,13 @@ from sublet.store.events import Events
 from sublet.store.leases import Leases
 from sublet.store.offersets import OfferSets
 from sublet.store.pilots import Pilots
+from sublet.store.rules import Rules
 from sublet.store.sessions import Sessions
 from sublet.store.sql import Sql
 from sublet.store.starts import Starts
 from sublet.store.templates import Templates
 from sublet.store.tokens import Tokens
+from sublet.store.uses import Uses
 
 
 class Tx:
@@ -22,6 +25,7 @@ class Tx:
 
     def __init__(self, sql: Sql, memory: Memory, *, locking: bool) -> None:
         """`memory` holds the calendars that earlier transactions left."""
+        self.access_requests = AccessRequests(sql)
         self.annexes = Annexes(sql)
         self.audit = Audit(sql)
         self.books = Books(sql, memory, locking)
@@ -30,10 +34,12 @@ class Tx:
         self.leases = Leases(sql)
         self.offersets = OfferSets(sql)
         self.pilots = Pilots(sql)
+        self.rules = Rules(sql)
         self.sessions = Sessions(sql, self.books)
         self.starts = Starts(sql)
         self.templates = Templates(sql)
         self.tokens = Tokens(sql)
+        self.uses = Uses(sql)
 
     def settle(self) -> None:
         """What one work did is to stay."""

@@ -19,6 +19,7 @@ TABLES = (
     "accounts",
     "audit",
     "access_requests",
+    "uses",
     "rules",
     "codes",
     "members",
@@ -92,6 +93,21 @@ def upgrade() -> None:
         sa.Column("note", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="rules_pkey"),
     )
+    op.create_table(
+        "uses",
+        sa.Column("session", ID, nullable=False),
+        sa.Column("person", sa.Text(), nullable=False),
+        sa.Column("platform", sa.Text(), nullable=False),
+        sa.Column("app", sa.Text(), nullable=False),
+        sa.Column("accepted", sa.BigInteger(), nullable=False),
+        sa.Column("cores", sa.BigInteger(), nullable=False),
+        sa.Column("reserved", sa.BigInteger(), nullable=False),
+        sa.Column("started", sa.BigInteger()),
+        sa.Column("ended", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("session", name="uses_pkey"),
+    )
+    op.create_index("uses_person_app_ended", "uses", ["person", "app", "ended"])
+    op.create_index("uses_person_platform_ended", "uses", ["person", "platform", "ended"])
     op.create_table(
         "access_requests",
         sa.Column("id", ID, nullable=False),

@@ -1,0 +1,147 @@
+"""Access in words: why someone may or may not, what of their wish is too much, and what would not be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from sublet.core.access import NO_LIMITS, Amounts, Decision, Limits, Use, amounts_of
+from sublet.core.amounts import duration_text, memory_text
+from sublet.core.offer import Answer, Reason
+from sublet.core.request import Range, Request
+
+NOT_ALLOWED = "urn:not-allowed"
+TOO_MUCH = "urn:resource-limit"
+FIELDS = {
+    "cores": "compute.cores.min",
+    "memory": "compute.memory.min",
+    "gpus": "compute.gpus.min",
+    "nodes": "compute.nodes.min",
+    "time": "duration",
+    "hours": "duration",
+}
+COUNTED = {"cores": "core", "gpus": "GPU", "nodes": "node", "hours": "core-hour", "hours_month": "core-hour"}
+ROUNDING = 1e-6  # of core-hours: a sum of many is not exact
+
+
+def amount_text(name: str, value: Any) -> str:
+    """`64 cores`, `128GiB`, `12h`, `1000 core-hours`, `5 sessions at once`."""
+    if name == "memory":
+        return memory_text(value)
+    if name == "time":
+        return duration_text(value)
+    noun = COUNTED.get(name, "session")
+    number = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    words = f"{number} {noun}{'' if number == '1' else 's'}"
+    return f"{words} at once" if name == "jobs" else f"{words} a month" if name == "hours_month" else words
+
+
+def limits_text(limits: Limits) -> str:
+    """All limits in one line; empty if there are none."""
+    return ", ".join(amount_text(name, value) for name, value in limits.given())
+
+
+def why(decision: Decision) -> str:
+    """Which rule decided, in words that follow a colon."""
+    if decision.allowed:
+        rule = decision.rules[0]
+        return f"rule {rule.id[:8]} allows {rule.who}"
+    if decision.rules:
+        rule = decision.rules[0]
+        return f"rule {rule.id[:8]} denies it{f' ({rule.note})' if rule.note else ''}"
+    if decision.lapsed and decision.lapsed.expires:
+        return f"your access expired on {decision.lapsed.expires:%Y-%m-%d}"
+    return "no rule allows it"
+
+
+def how(decision: Decision) -> str:
+    """How to get access, where asking can help."""
+    if decision.rules:
+        return "what `sublet access` lists; an operator made this rule"
+    flag = "--app " if decision.noun == "app" else ""
+    return f"sublet access ask {flag}{decision.name} --why REASON"
+
+
+def refusal(decision: Decision) -> Reason | None:
+    """Why not at all; None if it is allowed within limits."""
+    if decision.allowed:
+        return None
+    thing = f"the {decision.noun} {decision.name}"
+    message = f"You may not use {thing}: {why(decision)}."
+    return Reason(NOT_ALLOWED, decision.noun, message, wanted=decision.name, nearest=how(decision))
+
+
+def excesses(decision: Decision, wanted: Amounts | None, use: Use | None) -> Iterator[Reason]:
+    """What of a session is beyond the limits of whoever wants it."""
+    if wanted is not None:
+        for name, limit in decision.limits.given():
+            if name in FIELDS and getattr(wanted, name) > limit + _slack(name):
+                yield _excess(decision, name, limit, getattr(wanted, name))
+    if use is not None:
+        yield from _beyond(decision, wanted or Amounts(), use)
+
+
+def _beyond(decision: Decision, wanted: Amounts, use: Use) -> Iterator[Reason]:
+    """What is too much together with what there is already."""
+    thing, limits = f"the {decision.noun} {decision.name}", decision.limits
+    if limits.jobs is not None and use.jobs >= limits.jobs:
+        message = f"You have {use.jobs} sessions under way on {thing}, and may have {amount_text('jobs', limits.jobs)}."
+        yield Reason(
+            TOO_MUCH, "sessions", message, "1 more", amount_text("jobs", limits.jobs), "wait until one has ended"
+        )
+    if limits.hours_month is not None and use.hours + wanted.hours > limits.hours_month + ROUNDING:
+        left = max(limits.hours_month - use.hours, 0.0)
+        needs, most = amount_text("hours", wanted.hours), amount_text("hours_month", float(limits.hours_month))
+        message = (
+            f"On {thing} you may use {most}; {amount_text('hours', use.hours)} are used or reserved, and this needs "
+            f"{needs}."
+        )
+        nearest = f"{amount_text('hours', left)}, or ask for more: {_more(decision)}"
+        yield Reason(TOO_MUCH, "duration", message, needs, most, nearest)
+
+
+def _excess(decision: Decision, name: str, limit: Any, wanted: Any) -> Reason:
+    most, too_much = amount_text(name, limit), amount_text(name, wanted)
+    message = (
+        f"On the {decision.noun} {decision.name} a session of yours may have at most {most}; {too_much} are wanted."
+    )
+    return Reason(TOO_MUCH, FIELDS[name], message, too_much, most, most)
+
+
+def _more(decision: Decision) -> str:
+    return f"sublet access ask {'--app ' if decision.noun == 'app' else ''}{decision.name}"
+
+
+def _slack(name: str) -> Any:
+    return timedelta(0) if name == "time" else ROUNDING if name == "hours" else 0
+
+
+def capped(request: Request, limits: Limits) -> Request:
+    """The request without the more that would be welcome and is beyond the limits; what it must have stays."""
+    compute, most = request.compute, limits
+    nodes = _cap(compute.nodes, most.nodes)
+    changed = replace(
+        compute,
+        nodes=nodes,
+        cores=_cap(compute.cores, most.cores, nodes.min),
+        memory=_cap(compute.memory, most.memory, nodes.min),
+        gpus=_cap(compute.gpus, most.gpus, nodes.min),
+    )
+    return request if changed == compute else replace(request, compute=changed)
+
+
+def _cap(wanted: Range, most: int | None, nodes: int = 1) -> Range:
+    return wanted if most is None else Range(wanted.min, max(wanted.min, min(wanted.max, most // max(nodes, 1))))
+
+
+def within(limits: Limits, noun: str, platform: str, answer: Answer) -> Answer:
+    """Of a platform's offers those within the limits; if none is, why."""
+    if limits == NO_LIMITS:
+        return answer
+    bounds = Decision(noun, platform, True, limits)
+    judged = [(offer, list(excesses(bounds, amounts_of(offer), None))) for offer in answer.offers]
+    kept = tuple(offer for offer, over in judged if not over)
+    why_none = () if kept or not judged else tuple(replace(one, platform=platform) for one in judged[0][1])
+    return Answer(kept, (*answer.reasons, *why_none))

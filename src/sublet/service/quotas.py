@@ -1,0 +1,129 @@
+"""Quotas: what the access rules leave of a wish, asked before an offer is made and again while it is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sublet.core.access import (
+    NO_LIMITS,
+    Amounts,
+    Decision,
+    Limits,
+    Use,
+    amounts_of,
+    decide,
+    least_of,
+    lowest,
+    month_of,
+)
+from sublet.core.access_words import excesses, refusal
+from sublet.core.offer import Offer, Reason
+from sublet.core.request import Request
+from sublet.core.session import Session
+from sublet.errors import NotAllowed
+from sublet.service.desk import Person
+from sublet.service.people import People
+from sublet.store.audit import Entry
+from sublet.store.tx import Tx
+
+Thing = tuple[str, str]  # a noun, and a name
+
+
+def decided(tx: Tx, person: str, thing: Thing, now: datetime) -> Decision:
+    """Whether a person may use something, by the rules as they are in this transaction."""
+    return decide(tx.rules.list(thing[0]), person, tx.rules.groups_of(person), *thing, now)
+
+
+def used(tx: Tx, person: str, thing: Thing, now: datetime) -> Use:
+    """What they have of it already, this month."""
+    return tx.uses.of(person, *thing, month_of(now))
+
+
+class Quotas(People):
+    """Who may use what and how much, held on the server at every door."""
+
+    async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:
+        """Why a person may not use this, or not so much of it, now; None if they may."""
+        if self.settings.mode == "personal":
+            return None
+        return await self.store.read(lambda tx: _refused(tx, person.name, (noun, name), wanted, self.now()))
+
+    async def bounds(self, person: Person, platform: str, request: Request) -> Limits | Reason:
+        """The most that an offer of a platform may have for this person; or why there can be none."""
+        if self.settings.mode == "personal":
+            return NO_LIMITS
+        things = [(self.noun_of(platform), platform), *_app_of(request)]
+        return await self.store.read(lambda tx: _bounds(tx, person.name, things, request, self.now()))
+
+    async def accept(self, name: str, person: Person) -> Session:
+        """Take an offer, if the rules still let its asker; what they refuse is written down."""
+        try:
+            return await super().accept(name, person)
+        except NotAllowed as error:
+            thing = error.values
+            detail = {"offer": name, "why": error.message}
+            refused = Entry(self.now(), person.name, "accept.refused", str(thing["noun"]), str(thing["name"]), detail)
+            await self.store.write(lambda tx: tx.audit.add(refused))
+            raise
+
+    def admit(self, tx: Tx, session: Session, now: datetime) -> None:
+        """Let a session be accepted: checked and counted in the transaction that accepts it, so that no two exceed."""
+        if self.settings.mode == "personal":
+            return
+        wanted, app = amounts_of(session.offer), tx.uses.app_of(session.app) or session.app
+        for thing in self._things(session, app):
+            _insist(_refused(tx, session.person, thing, wanted, now), thing)
+        tx.uses.add(session, wanted, app, now)
+
+    def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
+        """Let a session last as long as this offer says, by the same rules."""
+        if self.settings.mode == "personal":
+            return
+        wanted, app = amounts_of(offer), tx.uses.app_of(session.app) or session.app
+        for thing in self._things(session, app):
+            decision, use = decided(tx, session.person, thing, now), used(tx, session.person, thing, now)
+            others = Use(0, max(use.hours - amounts_of(session.offer).hours, 0.0))
+            apart = replace(decision, limits=replace(decision.limits, jobs=None))
+            _insist(refusal(decision) or next(excesses(apart, wanted, others), None), thing)
+        tx.uses.extend(session.id, offer.duration)
+
+    def _things(self, session: Session, app: str) -> Iterator[Thing]:
+        yield self.noun_of(session.offer.platform), session.offer.platform
+        if app:
+            yield "app", app
+
+
+def _refused(tx: Tx, person: str, thing: Thing, wanted: Amounts | None, now: datetime) -> Reason | None:
+    decision = decided(tx, person, thing, now)
+    use = used(tx, person, thing, now) if wanted else None
+    return refusal(decision) or next(excesses(decision, wanted, use), None)
+
+
+def _bounds(tx: Tx, person: str, things: Sequence[Thing], request: Request, now: datetime) -> Limits | Reason:
+    limits: list[Limits] = []
+    for thing in things:
+        decision, use = decided(tx, person, thing, now), used(tx, person, thing, now)
+        reason = refusal(decision) or next(excesses(decision, least_of(request), use), None)
+        if reason:
+            return reason
+        month = decision.limits.hours_month
+        left = Limits(hours=None if month is None else max(month - use.hours, 0.0))
+        limits += [decision.limits, left]
+    return lowest(limits)
+
+
+def _app_of(request: Request) -> list[Thing]:
+    executable = request.executable
+    name = executable.fields.get("name") if executable and executable.kind == "app" else None
+    return [("app", name)] if isinstance(name, str) and name else []
+
+
+def _insist(reason: Reason | None, thing: Thing) -> None:
+    if reason:
+        raise NotAllowed(why=reason.message, how=_sentence(reason.nearest), noun=thing[0], name=thing[1])
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}." if words and not words.startswith("sublet") else words

@@ -1,0 +1,182 @@
+"""Access rules: an operator adds and removes them, and is told what runs on for those who lose their access."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from sublet.core.access import GROUP, NO_LIMITS, AccessRule, Decision, Limits, Use, decide
+from sublet.core.access_words import limits_text
+from sublet.core.session import Session
+from sublet.errors import Ambiguous, BadRequest, NoRules, NotFound, OperatorsOnly
+from sublet.service.desk import Person
+from sublet.service.quotas import Quotas, Thing, decided, used
+from sublet.store.audit import Entry
+from sublet.store.tx import Tx
+
+MOST_TOLD = 1000  # sessions under way that are looked at when a rule changes
+LONGEST_NOTE = 2000
+NO_PLEDGES = "No platform has pledges yet: the rule is kept, and has no effect until one has."
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A rule that was added or removed, what there is to say to it, and what runs on without access."""
+
+    rule: AccessRule
+    notes: tuple[str, ...] = ()
+    running: tuple[Session, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How someone stands with one thing: the decision, what they have of it, and whether they asked for it."""
+
+    decision: Decision
+    use: Use
+    asked: str = ""  # the request that is open
+
+
+class AccessRules(Quotas):
+    """Who may use what: rules, as operators make them; and how each person stands by them."""
+
+    async def rules(self, person: Person) -> Sequence[AccessRule]:
+        """All rules, oldest first."""
+        self._operators(person)
+        return await self.store.read(lambda tx: tx.rules.list())
+
+    async def rule(self, name: str, person: Person) -> AccessRule:
+        """One rule, by its id or the beginning of it."""
+        self._operators(person)
+        return await self.store.read(lambda tx: _found(tx, name))
+
+    async def add_rule(
+        self,
+        person: Person,
+        *,
+        effect: Any,
+        who: str,
+        noun: str,
+        name: str,
+        limits: Limits = NO_LIMITS,
+        expires: datetime | None = None,
+        note: str = "",
+        host: str = "",
+    ) -> Changed:
+        """Add one; it counts at once, everywhere."""
+        self._operators(person)
+        now = self.now()
+        if expires and expires <= now:
+            raise BadRequest(detail=f"the rule would have expired on {expires:%Y-%m-%d}", hint="Name a later day.")
+        if len(note) > LONGEST_NOTE:
+            raise BadRequest(detail=f"the note has more than {LONGEST_NOTE} characters")
+        about = who.strip() if who.startswith(GROUP) else _small(who.strip())
+        rule = AccessRule(str(uuid4()), effect, about, noun, name.strip(), now, limits, expires, person.name, note)
+        return await self.store.write(lambda tx: self._add(tx, rule, host))
+
+    def _add(self, tx: Tx, rule: AccessRule, host: str) -> Changed:
+        before = tx.rules.list()
+        tx.rules.add(rule)
+        running = self._withdrawn(tx, before, [*before, rule])
+        tx.audit.add(Entry(rule.created, rule.by, "rule.add", "rule", rule.id, _detail(rule, running), host))
+        return Changed(rule, self._notes(tx, rule), running)
+
+    async def remove_rule(self, name: str, person: Person, host: str = "") -> Changed:
+        """Remove one; that counts at once, everywhere. What runs goes on."""
+        self._operators(person)
+        return await self.store.write(lambda tx: self._remove(tx, name, person.name, host))
+
+    def _remove(self, tx: Tx, name: str, by: str, host: str) -> Changed:
+        rule, before = _found(tx, name), tx.rules.list()
+        tx.rules.remove(rule.id)
+        running = self._withdrawn(tx, before, [one for one in before if one.id != rule.id])
+        tx.audit.add(Entry(self.now(), by, "rule.remove", "rule", rule.id, _detail(rule, running), host))
+        return Changed(rule, (), running)
+
+    async def standing(self, person: Person, of: str = "") -> Sequence[Standing]:
+        """How someone stands with each thing that there is; operators look at others too."""
+        whose = _small(of) or person.name
+        if whose != person.name and not person.operator:
+            raise OperatorsOnly
+        return await self.store.read(lambda tx: [self._stands(tx, whose, one) for one in self.things(tx)])
+
+    def _stands(self, tx: Tx, person: str, thing: Thing) -> Standing:
+        now = self.now()
+        if self.settings.mode == "personal":
+            return Standing(Decision(*thing, True), Use())
+        request = tx.access_requests.open(person, *thing)
+        return Standing(decided(tx, person, thing, now), used(tx, person, thing, now), request.id if request else "")
+
+    def things(self, tx: Tx) -> list[Thing]:
+        """All that can be used here, by noun and name."""
+        platforms = [(self.noun_of(name), name) for name in self.platforms_by_name]
+        return [*platforms, *(("app", name) for name in tx.rules.apps())]
+
+    def _withdrawn(self, tx: Tx, before: Sequence[AccessRule], after: Sequence[AccessRule]) -> tuple[Session, ...]:
+        """What is under way of people who could use what it runs on, and no longer can."""
+        now = self.now()
+        lost: dict[tuple[str, Thing], bool] = {}
+
+        def loses(person: str, thing: Thing) -> bool:
+            groups = tx.rules.groups_of(person)
+            had, has = (decide(rules, person, groups, *thing, now).allowed for rules in (before, after))
+            return had and not has
+
+        found: list[Session] = []
+        for session in tx.sessions.list(active=True, limit=MOST_TOLD).items:
+            for thing in self._things(session, tx.uses.app_of(session.app)):
+                key = (session.person, thing)
+                lost[key] = lost[key] if key in lost else loses(*key)
+                if lost[key] and session not in found:
+                    found.append(session)
+        return tuple(found)
+
+    def _notes(self, tx: Tx, rule: AccessRule) -> tuple[str, ...]:
+        """What an operator may have overlooked."""
+        if rule.noun == "pledge":
+            return (NO_PLEDGES,)
+        known = any(rule.about(*thing) for thing in self.things(tx))
+        missing = () if known else (f"No {rule.noun} is called {rule.name} at present.",)
+        group = rule.who.removeprefix(GROUP) if rule.who.startswith(GROUP) else ""
+        nobody = (f"There is no group {group} yet.",) if group and not tx.rules.has_group(group) else ()
+        return (*missing, *nobody)
+
+    def _operators(self, person: Person) -> None:
+        if self.settings.mode == "personal":
+            raise NoRules
+        if not person.operator:
+            raise OperatorsOnly
+
+
+def _found(tx: Tx, name: str) -> AccessRule:
+    found = tx.rules.find(name)
+    if len(found) > 1:
+        raise Ambiguous(f"{name} could mean several rules.", hint="Type more of its id.")
+    if not found:
+        raise NotFound(noun="rule", name=name, hint="`sublet rule list` lists them.")
+    return found[0]
+
+
+def rule_detail(rule: AccessRule) -> dict[str, Any]:
+    """A rule in the audit log."""
+    return {
+        "effect": rule.effect,
+        "who": rule.who,
+        rule.noun: rule.name,
+        "limits": limits_text(rule.limits),
+        "expires": rule.expires.isoformat() if rule.expires else "",
+        "note": rule.note,
+    }
+
+
+def _detail(rule: AccessRule, running: Sequence[Session]) -> dict[str, Any]:
+    ids = [session.id for session in running]
+    return {key: value for key, value in {**rule_detail(rule), "running": ids}.items() if value}
+
+
+def _small(name: str) -> str:
+    """A name as people's are: in small letters, of those that ASCII has."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)

@@ -1,0 +1,85 @@
+"""What accepted sessions of a gateway take: kept when they are forgotten, so that nobody deletes what they used."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import case, func, insert, or_, select, update
+
+from sublet.core.access import Amounts, Use
+from sublet.core.session import Session
+from sublet.core.timeline import micros
+from sublet.store.sql import Sql, given, micros_or_none, plain
+from sublet.store.tables import uses, versions
+
+U = uses.c
+HOUR = 3_600_000_000  # microseconds
+ADD = insert(uses)
+EXTEND = update(uses).where(U.session == given("of_session")).values(reserved=given("new_reserved"))
+END_USE = (
+    update(uses).where(U.session == given("of_session")).values(started=given("new_started"), ended=given("new_ended"))
+)
+APP = select(versions.c.app).where(versions.c.id == given("version_id"))
+UNDER_WAY = U.ended.is_(None)
+TAKEN = case(
+    (UNDER_WAY, U.reserved),
+    (U.started.is_(None), 0),
+    (U.started < U.ended, U.ended - U.started),
+    else_=0,
+)
+TOTAL = select(
+    func.coalesce(func.sum(case((UNDER_WAY, 1), else_=0)), 0), func.coalesce(func.sum(U.cores * TAKEN), 0)
+).where(U.person == given("of_person"), or_(UNDER_WAY, U.ended >= given("since")))
+BY = {"app": TOTAL.where(U.app == given("of_name"))}
+ELSE = TOTAL.where(U.platform == given("of_name"))
+
+
+class Uses:
+    """What people use, as one transaction sees and adds to it."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def add(self, session: Session, wanted: Amounts, app: str, now: datetime) -> None:
+        """A session was accepted: all of this is reserved for it until it ends."""
+        self._sql.change(
+            ADD,
+            {
+                "session": session.id,
+                "person": plain(session.person),
+                "platform": session.offer.platform,
+                "app": plain(app),
+                "accepted": micros(now),
+                "cores": wanted.cores,
+                "reserved": _length(wanted.time),
+                "started": None,
+                "ended": None,
+            },
+        )
+
+    def extend(self, session: str, time: timedelta) -> None:
+        """It may take so long now."""
+        self._sql.change(EXTEND, {"of_session": session, "new_reserved": _length(time)})
+
+    def of(self, person: str, noun: str, name: str, since: datetime) -> Use:
+        """What a person has under way there, and the core-hours of that and of what ended since."""
+        given_ = {"of_person": plain(person), "of_name": plain(name), "since": micros(since)}
+        jobs, taken = self._sql.rows(BY.get(noun, ELSE), given_)[0]
+        return Use(int(jobs), int(taken) / HOUR)
+
+    def app_of(self, version: str) -> str:
+        """The name of the app that a version is of; empty if there is none."""
+        row = self._sql.row(APP, {"version_id": plain(version)}) if version else None
+        return str(row[0]) if row else ""
+
+
+def end_use(session: Session, now: datetime) -> dict[str, Any]:
+    """What END_USE is given when a session has ended."""
+    ended = session.ended or now
+    return {"of_session": session.id, "new_started": micros_or_none(session.started), "new_ended": micros(ended)}
+
+
+def _length(time: timedelta) -> int:
+    return time // timedelta(microseconds=1)

@@ -1,0 +1,201 @@
+"""Access on a gateway: nobody gets anywhere without a rule, limits hold at every door, and changes count at once."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.core.access import Amounts
+from sublet.core.session import OfferSet, Phase
+from sublet.errors import AlreadyAllowed, AlreadyDecided, BadRequest, NoRules, NotAllowed, NotFound, OperatorsOnly
+from sublet.service.audit import Sought
+from sublet.service.desk import Person
+from sublet.service.service import Service
+from sublet.settings import Settings
+from tests.contract.services import ME, OPERATOR, allow, ask, in_phase, reach, serving
+
+pytestmark = pytest.mark.anyio
+ANNA = Person("anna@illinois.edu")
+EVE = Person("eve@illinois.edu.evil.org")
+IMAGE: dict[str, Any] = {"run": None, "image": "docker://busybox"}
+TRIAL = {"trial": {"kind": "memory", "nodes": 4, "cores": 8, "takes": "1h"}}
+
+
+async def wish(service: Service, person: Person = ANNA, **short: Any) -> OfferSet:
+    return await ask(service, person, **IMAGE, **short)
+
+
+async def test_a_person_outside_the_pattern_gets_nowhere_and_learns_how_to_ask(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=TRIAL) as service:
+        for person in (ANNA, EVE, OPERATOR):
+            refused = await wish(service, person)
+            [reason] = refused.reasons
+            assert (refused.result, reason.kind, reason.platform) == ("NO", "urn:not-allowed", "trial")
+            assert reason.nearest == "sublet access ask trial --why REASON"
+        await allow(service, "*@illinois.edu")
+        assert (await wish(service, ANNA)).result == "YES"
+        data = "http://192.0.2.1/never-asked"
+        outside = await wish(service, EVE, data=[data])
+        assert [reason.kind for reason in outside.reasons] == ["urn:not-allowed"], "nothing is looked up for strangers"
+        offer = (await wish(service, ANNA)).offers[0]
+        with pytest.raises(Exception, match="belongs to someone else"):
+            await service.accept(offer.id, EVE)
+
+
+async def test_limits_are_held_when_offers_are_made(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
+        await allow(service, cores=4, time=timedelta(hours=2), hours_month=6.0)
+        found = await wish(service, cores="1-8", time="1h")
+        assert {offer.offer.shape.cores for offer in found.offers} <= {1, 2, 3, 4}
+        assert max(offer.offer.shape.cores for offer in found.offers) == 4
+        [reason] = (await wish(service, cores=8, time="1h")).reasons
+        assert (reason.kind, reason.limit, reason.field) == ("urn:resource-limit", "4 cores", "compute.cores.min")
+        [reason] = (await wish(service, time="3h")).reasons
+        assert (reason.field, reason.limit) == ("duration", "2h")
+        [reason] = (await wish(service, cores=4, time="2h")).reasons
+        assert "6 core-hours a month" in reason.message
+        nodes = await wish(service, nodes=2, cores=4, time="30m")
+        assert nodes.result == "NO", "cores are counted over all nodes"
+        assert await service.refused(ANNA, "system", "trial", Amounts(cores=4, time=timedelta(hours=1))) is None
+        assert await service.refused(ANNA, "system", "trial", Amounts(cores=5, time=timedelta(hours=1)))
+
+
+async def test_access_that_is_withdrawn_counts_at_once_and_in_all_processes(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, mode="gateway", platforms=TRIAL) as one,
+        serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as other,
+    ):
+        rule = (await allow(one)).rule
+        running = await one.accept((await wish(one)).offers[0].id, ANNA)
+        await reach(one, running.id, in_phase(Phase.RUNNING, Phase.AVAILABLE), ANNA)
+        offer = (await wish(one)).offers[0]
+        told = await other.remove_rule(rule.id[:8], OPERATOR)
+        assert [session.id for session in told.running] == [running.id]
+        with pytest.raises(NotAllowed, match="no rule allows it"):
+            await one.accept(offer.id, ANNA)
+        assert (await wish(one)).result == "NO"
+        with pytest.raises(NotAllowed):
+            await one.extend(running.id, ANNA, by="10m")
+        assert (await one.session(running.id, ANNA)).phase in (Phase.RUNNING, Phase.AVAILABLE)
+        entries = await one.audit(OPERATOR, Sought())
+        assert [entry.action for entry in entries] == ["rule.add", "rule.remove", "accept.refused"]
+        assert entries[1].detail["running"] == [running.id]
+        assert (entries[2].person, entries[2].name) == (ANNA.name, "trial")
+        denied = await allow(one)
+        deny = await allow(one, "anna@illinois.edu", effect="deny", note="left in May")
+        assert [session.id for session in deny.running] == [running.id]
+        [reason] = (await wish(one)).reasons
+        assert reason.message.endswith("denies it (left in May).")
+        assert not denied.running
+
+
+async def test_jobs_at_once_and_hours_of_the_month_count_what_runs_and_what_ended(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=TRIAL) as service:
+        await allow(service, jobs=2, hours_month=4.0)
+        first = await service.accept((await wish(service, cores=1, time="1h")).offers[0].id, ANNA)
+        spare = (await wish(service, cores=1, time="1h")).offers[0]
+        await service.accept((await wish(service, cores=1, time="1h")).offers[0].id, ANNA)
+        with pytest.raises(NotAllowed, match="2 sessions under way"):
+            await service.accept(spare.id, ANNA)
+        assert (await wish(service, cores=1, time="1h")).result == "NO"
+        assert (await wish(service, ME, cores=1, time="1h")).result == "YES", "each person has their own"
+        await service.cancel(first.id, ANNA)
+        await service.delete(first.id, ANNA)
+        [standing] = await service.standing(ANNA)
+        assert standing.use.jobs == 1
+        assert 1.0 <= standing.use.hours < 1.1, "an hour is reserved; what was cancelled counts for what it used"
+        with pytest.raises(NotAllowed, match="4 core-hours a month"):
+            await service.extend((await service.sessions(ANNA, active=True)).items[0].id, ANNA, by="4h")
+        assert (await service.standing(OPERATOR, ANNA.name))[0].use == standing.use
+        with pytest.raises(OperatorsOnly):
+            await service.standing(ANNA, EVE.name)
+
+
+@pytest.mark.parametrize(("limits", "most"), [({"jobs": 3}, 3), ({"hours_month": 5.0}, 5)])
+async def test_accepts_at_the_same_time_never_exceed_a_limit(
+    store_url: str, tmp_path: Path, limits: dict[str, Any], most: int
+) -> None:
+    settings = [
+        Settings.load(tmp_path / name, mode="gateway", platforms=TRIAL, database=store_url) for name in ("one", "two")
+    ]
+    async with Service.open(settings[0], loop=False) as one, Service.open(settings[1], loop=False) as two:
+        await allow(one, **limits)
+        offers = [(await wish(one, cores=1, time="1h")).offers[0] for _ in range(12)]
+
+        async def take(number: int) -> bool:
+            try:
+                await (one, two)[number % 2].accept(offers[number].id, ANNA)
+            except NotAllowed:
+                return False
+            return True
+
+        took = await asyncio.gather(*map(take, range(len(offers))))
+        assert sum(took) == most
+        [standing] = await two.standing(ANNA)
+        assert (standing.use.jobs, standing.use.hours) == (most, float(most))
+        refused = await two.audit(OPERATOR, Sought(action="accept."))
+        assert len(refused) == len(offers) - most
+
+
+async def test_someone_asks_to_be_let_in_and_an_operator_decides(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
+        asked = await service.ask_access(ANNA, "", "trial", "for the flood model")
+        assert asked.notes, "there is no mail server"
+        again = await service.ask_access(ANNA, "system", "trial", "please")
+        assert again.request.id == asked.request.id
+        with pytest.raises(NotFound):
+            await service.ask_access(ANNA, "", "nothing", "why not")
+        with pytest.raises(BadRequest):
+            await service.ask_access(ANNA, "", "trial", " ")
+        with pytest.raises(OperatorsOnly):
+            await service.grant_access(asked.request.id, ANNA)
+        with pytest.raises(NotFound):
+            await service.access_request(asked.request.id, EVE)
+        assert not await service.access_requests(EVE)
+        [one] = await service.access_requests(OPERATOR, "open")
+        until = datetime.now(UTC) + timedelta(days=30)
+        granted = await service.grant_access(one.id[:8], OPERATOR, expires=until, answer="welcome")
+        assert (granted.request.state, granted.request.by) == ("granted", OPERATOR.name)
+        assert (await wish(service)).result == "YES"
+        assert (await wish(service, EVE)).result == "NO"
+        with pytest.raises(AlreadyDecided):
+            await service.refuse_access(one.id, OPERATOR)
+        with pytest.raises(AlreadyAllowed):
+            await service.ask_access(ANNA, "", "trial", "more")
+        [rule] = await service.rules(OPERATOR)
+        assert (rule.who, rule.name, rule.expires) == (ANNA.name, "trial", until)
+        theirs = await service.ask_access(EVE, "", "trial", "curious")
+        await service.refuse_access(theirs.request.id, OPERATOR, "sorry")
+        assert [entry.action for entry in await service.audit(OPERATOR, Sought())] == [
+            "access.ask",
+            "access.grant",
+            "access.ask",
+            "access.refuse",
+        ]
+        assert {entry.person for entry in await service.audit(ANNA, Sought())} == {ANNA.name}
+        with pytest.raises(OperatorsOnly):
+            await service.audit(ANNA, Sought(person=EVE.name))
+
+
+async def test_rules_are_an_operators_and_say_what_was_overlooked(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
+        with pytest.raises(OperatorsOnly):
+            await service.rules(ANNA)
+        assert "no effect" in (await allow(service, noun="pledge", name="night")).notes[0]
+        assert (await allow(service, "group:lab")).notes == ("There is no group lab yet.",)
+        assert (await allow(service, noun="account", name="keeling")).notes == (
+            "No account is called keeling at present.",
+        )
+        with pytest.raises(BadRequest):
+            await allow(service, expires=datetime.now(UTC) - timedelta(days=1))
+        with pytest.raises(NotFound):
+            await service.remove_rule("ffff", OPERATOR)
+    async with serving(tmp_path / "own") as service:
+        assert await service.refused(EVE, "system", "trial") is None
+        assert all(standing.decision.allowed for standing in await service.standing(ME))
+        with pytest.raises(NoRules):
+            await allow(service)
