@@ -1,0 +1,188 @@
+"""The parameters of an app, checked against their schemas: what is wrong, and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sublet.core.amounts import shown
+from sublet.core.manifest import Manifest, Parameter
+from sublet.core.offer import Reason
+
+# What a schema of a parameter may say: nothing that leads elsewhere.
+KEYWORDS = frozenset(
+    """
+    type title description default examples enum const minimum maximum exclusiveMinimum exclusiveMaximum multipleOf
+    minLength maxLength pattern items minItems maxItems uniqueItems step
+    """.split()  # noqa: SIM905 - a list of so many words is read best as words
+)
+TYPES = ("string", "integer", "number", "boolean", "array")
+LONGEST = 100_000  # characters of one value as JSON
+LONGEST_MATCHED = 1000  # characters of a text that has to match a pattern
+
+
+def schema_problems(parameter: Parameter) -> list[tuple[str, str]]:
+    """What is wrong with the schema itself: the keyword, and why."""
+    from jsonschema import Draft202012Validator, SchemaError  # only who checks needs it
+
+    schema = parameter.schema
+    found = [(name, f"there is no {name} here") for name in schema if name not in KEYWORDS]
+    if schema.get("type") not in (*TYPES, None):
+        found.append(("type", f"{shown(schema['type'])} is not a type; there are {', '.join(TYPES)}"))
+    if isinstance(schema.get("items"), Mapping) and set(schema["items"]) - KEYWORDS:
+        found.append(("items", f"there is no {min(set(schema['items']) - KEYWORDS)} here"))
+    if found:
+        return found
+    try:
+        Draft202012Validator.check_schema(dict(schema))
+        re.compile(str(schema.get("pattern", "")))
+    except SchemaError as error:
+        return [(str(error.path[0]) if error.path else "", error.message)]
+    except re.error as error:
+        return [("pattern", f"it is not a regular expression: {error}")]
+    if parameter.has_default and (why := _wrong(parameter, schema["default"])):
+        return [("default", f"the default itself is not allowed: {why[0]}")]
+    return []
+
+
+def check(manifest: Manifest, given: Mapping[str, Any]) -> list[Reason]:
+    """What is wrong with the values, each with its parameter's name, the limit and the nearest good value."""
+    found = []
+    names = [parameter.name for parameter in manifest.parameters]
+    for name in given:
+        if manifest.parameter(str(name)) is None:
+            if manifest.any_parameters:
+                found += _reasons(Parameter(str(name)), given[name])
+                continue
+            close = difflib.get_close_matches(str(name), names, 1)
+            there = ", ".join(names) or "none"
+            told = f"{manifest.name} has no parameter {shown(name)}; it has: {there}."
+            found.append(Reason("urn:invalid-value", f"parameters.{name}", told, str(name)[:200], there, *close))
+    for parameter in manifest.parameters:
+        if parameter.name in given:
+            found += _reasons(parameter, given[parameter.name])
+        elif parameter.required or not parameter.has_default:
+            told = f"{manifest.name} needs the parameter {parameter.name}{_meaning(parameter)}."
+            found.append(Reason("urn:missing-required-value", f"parameters.{parameter.name}", told))
+    return found
+
+
+def _meaning(parameter: Parameter) -> str:
+    title = parameter.schema.get("title") or parameter.schema.get("description")
+    return f" ({shown(title)})" if title else ""
+
+
+def _reasons(parameter: Parameter, value: Any) -> list[Reason]:
+    wrong = _wrong(parameter, value)
+    if wrong is None:
+        return []
+    why, limit, nearest = wrong
+    told = f"the parameter {parameter.name} {why}."
+    field = f"parameters.{parameter.name}"
+    return [
+        Reason("urn:invalid-value", field, told, shown(value), limit, _text(nearest) if nearest is not None else "")
+    ]
+
+
+def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
+    """Why a value can't be used, the limit, and the nearest that can; None if it can."""
+    from jsonschema import Draft202012Validator  # only who checks needs it
+
+    schema = {name: item for name, item in parameter.schema.items() if name != "step"}
+    if isinstance(value, float) and not math.isfinite(value):
+        return "must be a finite number", "", None
+    if len(json.dumps(value, default=str)) > LONGEST:
+        return f"is longer than {LONGEST} characters", str(LONGEST), None
+    if "pattern" in schema and isinstance(value, str) and len(value) > LONGEST_MATCHED:
+        return f"is longer than {LONGEST_MATCHED} characters", str(LONGEST_MATCHED), None
+    if isinstance(value, str) and "\0" in value:
+        return "contains a NUL character", "", None
+    errors = sorted(Draft202012Validator(schema).iter_errors(value), key=lambda error: error.validator != "type")
+    return _told(parameter, errors[0], value) if errors else None
+
+
+def _told(parameter: Parameter, error: Any, value: Any) -> tuple[str, str, Any]:
+    schema, unit = parameter.schema, f" {parameter.unit}" if parameter.unit else ""
+    keyword, limit = error.validator, error.validator_value
+    said = shown(value)
+    nearest = nearest_of(schema, value)
+    if error.path:
+        return f"is wrong at {'.'.join(map(str, error.path))}: {error.message}", "", None
+    if keyword in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"):
+        least, most = schema.get("minimum"), schema.get("maximum")
+        between = f"{least} to {most}{unit}" if least is not None and most is not None else f"{keyword} {limit}{unit}"
+        return f"must be within {between}, not {said}", between, nearest
+    if keyword == "multipleOf":
+        return f"must be a multiple of {limit}{unit}, not {said}", f"multiples of {limit}", nearest
+    if keyword == "enum":
+        there = ", ".join(_text(item) for item in limit)
+        return f"must be one of {there}, not {said}", there, nearest
+    if keyword == "type":
+        return f"must be of type {limit}, not {said}", str(limit), nearest
+    return f"can't be {said}: {error.message}", f"{keyword} {shown(limit)}", nearest
+
+
+def nearest_of(schema: Mapping[str, Any], value: Any) -> Any:
+    """The good value that is nearest to a bad one, as far as that can be told; else the default; else None."""
+    if isinstance(schema.get("enum"), Sequence):
+        close = difflib.get_close_matches(str(value), [str(item) for item in schema["enum"]], 1, 0.5)
+        return next((item for item in schema["enum"] if [str(item)] == close), schema.get("default"))
+    kind = schema.get("type")
+    if kind in ("integer", "number"):
+        number = _number(value)
+        return schema.get("default") if number is None else _clamped(schema, number)
+    if kind == "boolean" and str(value).lower() in ("true", "yes", "1", "false", "no", "0"):
+        return str(value).lower() in ("true", "yes", "1")
+    if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return schema.get("default")
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value) if not isinstance(value, bool) else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _clamped(schema: Mapping[str, Any], number: float) -> float:
+    low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+    number = min(max(number, low), high)
+    if (step := schema.get("multipleOf")) and step > 0:
+        number = round(number / step) * step
+        number += step if number < low else -step if number > high else 0
+    return round(number) if schema.get("type") == "integer" or float(number).is_integer() else number
+
+
+def filled(manifest: Manifest, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters in the manifest's order, with its defaults for those that were not given."""
+    own = {
+        parameter.name: given.get(parameter.name, parameter.schema.get("default"))
+        for parameter in manifest.parameters
+        if parameter.name in given or parameter.has_default
+    }
+    return own | (dict(given) if manifest.any_parameters else {})
+
+
+def read(parameter: Parameter | None, text: str) -> Any:
+    """A value that was typed: as it is where text is wanted, else what it is as JSON."""
+    kind = parameter.schema.get("type") if parameter else None
+    if kind == "string" or (kind is None and parameter and _all_text(parameter.schema.get("enum"))):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _all_text(values: Any) -> bool:
+    return isinstance(values, Sequence) and all(isinstance(item, str) for item in values)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,51 @@
+"""The simplest app: a file `entry.sh` that is run, and `params.json` that it reads; the image is the maintainer's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sublet.core.amounts import shown
+from sublet.core.manifest import EXECUTION, JOB, Image, Manifest, Parameter, Stage
+from sublet.wire.manifests.page import Page
+from sublet.wire.manifests.sublet_yaml import check_parameter
+
+FILE = "entry.sh"
+PARAMS = "params.json"
+_TYPES: tuple[tuple[type, str], ...] = (
+    (bool, "boolean"),
+    (int, "number"),  # 2 is no sign that 2.5 would be wrong
+    (float, "number"),
+    (str, "string"),
+    (list, "array"),
+)
+
+
+def read(page: Page, name: str, params: Page | None) -> Manifest:
+    """The manifest of an app that has none; values in its own `params.json` are defaults."""
+    script = page.value["script"]
+    if not script.strip():
+        page.error((), f"{FILE} is empty: there is nothing to run.")
+    parameters = tuple(_parameter(params, key, value) for key, value in params.value.items()) if params else ()
+    first = script.partition("\n")[0].strip()
+    words = first[2:].split(None, 1) if first.startswith("#!") else ()
+    stage = Stage(EXECUTION, (*(words or ("sh",)), FILE))
+    return Manifest(
+        name,
+        FILE,
+        (stage,),
+        image=Image(),
+        folder=JOB,
+        writable=True,
+        parameters=parameters,
+        any_parameters=params is None,
+    )
+
+
+def _parameter(page: Page, name: str, value: Any) -> Parameter:
+    kind = next((said for held, said in _TYPES if isinstance(value, held)), "")
+    if not kind:
+        page.error((name,), f"{shown(value)} can't be a parameter's default: text, a number, true, false or a list.")
+    parameter = Parameter(name, {"type": kind or "string", "default": value} if kind else {})
+    if kind:
+        check_parameter(page, (name,), parameter)
+    return parameter

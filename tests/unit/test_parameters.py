@@ -1,0 +1,96 @@
+"""Parameters are checked on the server: what is wrong, the limit, and the nearest value that would be right."""
+
+from typing import Any
+
+import pytest
+
+from sublet.core import app_resources, parameters
+from sublet.core.app_resources import Sized, sized, wrong
+from sublet.core.manifest import Bounds, Manifest, Parameter
+
+GIB = 1 << 30
+MANIFEST = Manifest(
+    "flood",
+    "sublet.yaml",
+    (),
+    parameters=(
+        Parameter(
+            "years", {"type": "integer", "minimum": 10, "maximum": 50, "multipleOf": 10, "default": 10}, unit="a"
+        ),
+        Parameter("mode", {"enum": ["fast", "exact"], "default": "fast"}),
+        Parameter("depth", {"type": "number", "minimum": 0, "default": 0}),
+        Parameter("quiet", {"type": "boolean", "default": False}),
+        Parameter("label", {"type": "string", "default": "", "pattern": "^[a-z]*$"}),
+    ),
+    resources={
+        "nodes": Bounds(1, 4, 1),
+        "tasks": Bounds(1, 64, 8),
+        "memory_per_core": Bounds(GIB, 4 * GIB, GIB),
+        "time": Bounds(600, 7200, 600),
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "words", "nearest"),
+    [
+        ({"years": 60}, "within 10 to 50 a, not 60", "50"),
+        ({"years": 9}, "within 10 to 50 a", "10"),
+        ({"years": 24}, "multiple of 10", "20"),
+        ({"years": "20"}, "of type integer", "20"),
+        ({"years": True}, "of type integer", "10"),
+        ({"mode": "exakt"}, "one of fast, exact", "exact"),
+        ({"depth": -1}, "minimum 0", "0"),
+        ({"depth": float("inf")}, "finite", ""),
+        ({"quiet": "yes"}, "of type boolean", "true"),
+        ({"label": "A b"}, "can't be A b", ""),
+        ({"label": "a" * 2000}, "longer than 1000", ""),
+        ({"label": "a\0"}, "NUL", ""),
+        ({"yeers": 1}, "no parameter yeers; it has: years, mode", "years"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_limit_and_the_nearest_good_one(given: Any, words: str, nearest: str) -> None:
+    (reason,) = parameters.check(MANIFEST, given)
+    assert words in reason.message
+    assert reason.nearest == nearest
+    assert reason.field == f"parameters.{next(iter(given))}"
+
+
+@pytest.mark.parametrize("given", [{}, {"years": 10}, {"depth": 0}, {"quiet": False}, {"label": ""}])
+def test_nought_empty_and_false_are_values_like_others(given: dict[str, Any]) -> None:
+    assert parameters.check(MANIFEST, given) == []
+    full = parameters.filled(MANIFEST, given)
+    assert full == {"years": 10, "mode": "fast", "depth": 0, "quiet": False, "label": ""} | given
+
+
+def test_what_has_no_default_must_be_given() -> None:
+    manifest = Manifest("x", "sublet.yaml", (), parameters=(Parameter("a", {"type": "string", "title": "Who"}),))
+    (reason,) = parameters.check(manifest, {})
+    assert "needs the parameter a (Who)" in reason.message
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [("years", "20", 20), ("quiet", "true", True), ("label", "20", "20"), ("mode", "fast", "fast"), ("x", "[1]", [1])],
+)
+def test_a_typed_value_is_what_its_parameter_wants(name: str, text: str, value: Any) -> None:
+    assert parameters.read(MANIFEST.parameter(name), text) == value
+
+
+def test_resources_beyond_the_manifest_are_refused_with_the_nearest() -> None:
+    reasons = wrong(MANIFEST, {"tasks": 65, "time": 60, "gpus": 1, "nodes": 4, "cups": 1})
+    told = {reason.field: reason.nearest for reason in reasons}
+    assert told == {"resources.tasks": "64", "resources.time": "10m", "resources.gpus": "0", "resources.cups": ""}
+
+
+def test_tasks_and_shares_become_what_each_node_must_have() -> None:
+    assert sized(MANIFEST) == Sized(1, 8, 8, 8 * GIB, 0, app_resources.timedelta(minutes=10))
+    assert sized(MANIFEST, {"nodes": 4, "tasks": 6}) == Sized(4, 6, 2, 2 * GIB, 0, app_resources.timedelta(minutes=10))
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "amount"), [("memory", "2GiB", 2 * GIB), ("time", "1h", 3600), ("tasks", 3, 3)]
+)
+def test_amounts_are_read_with_their_units_and_shown_again(name: str, said: object, amount: int) -> None:
+    assert app_resources.parse(name, said) == amount
+    assert app_resources.text(name, amount) == str(said)
