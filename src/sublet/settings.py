@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from datetime import timedelta
@@ -12,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from sublet.core.amounts import parse_duration
+from sublet.core.manifest import Image
 from sublet.core.prices import Prices
 from sublet.core.rules import Rule
 from sublet.errors import BadSettings, SubletError
@@ -26,9 +28,24 @@ def _duration(value: object) -> object:
 
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 
+
+def _image(value: object) -> object:
+    """`python = "docker://…/python:3.12@sha256:…"`, or a table with location and digest."""
+    if isinstance(value, str):
+        location, _, digest = value.partition("@")
+        value = {"location": location, "digest": digest}
+    if isinstance(value, dict):
+        location, digest = str(value.get("location", "")), str(value.get("digest", ""))
+        if not location or (digest and not re.fullmatch(r"sha256:[0-9a-f]{64}", digest)):
+            raise ValueError("an image has a location, and as its digest sha256: and 64 hexadecimal digits")
+    return value
+
+
+NamedImage = Annotated[Image, BeforeValidator(_image)]
+
 ENVIRONMENT = "SUBLET_"
 FILE = "sublet.toml"
-_NOT_PLAIN = {"home", "prices", "proxies", "rules", "annex", "mail", "platforms", "url"}
+_NOT_PLAIN = {"home", "images", "prices", "proxies", "rules", "annex", "mail", "platforms", "url"}
 
 
 class AnnexSettings(BaseModel):
@@ -150,6 +167,11 @@ class Settings(BaseModel):
         default_factory=AnnexSettings, description="The access point that annexes have, and HTCondor itself."
     )
     mail: MailSettings = Field(default_factory=MailSettings, description="The mail server of a gateway.")
+    images: dict[str, NamedImage] = Field(
+        default_factory=dict,
+        description='Images that apps may name: `python = "ghcr.io/owner/python:3.12@sha256:…"`, or a table with '
+        "`location` and `digest`.",
+    )
     platforms: dict[str, dict[str, Any]] = Field(
         default_factory=lambda: {"here": {"kind": "local"}},
         description="Name → kind and the settings of that kind of platform.",
