@@ -45,7 +45,18 @@ NamedImage = Annotated[Image, BeforeValidator(_image)]
 
 ENVIRONMENT = "SUBLET_"
 FILE = "sublet.toml"
-_NOT_PLAIN = {"home", "images", "prices", "proxies", "rules", "annex", "mail", "platforms", "url"}
+_NOT_PLAIN = {
+    "home",
+    "images",
+    "prices",
+    "proxies",
+    "rules",
+    "annex",
+    "mail",
+    "hooks",
+    "platforms",
+    "url",
+}
 
 
 class AnnexSettings(BaseModel):
@@ -120,6 +131,25 @@ class MailSettings(BaseModel):
         return self.port or {"starttls": 587, "tls": 465, "none": 25}[self.security]
 
 
+class HookSettings(BaseModel):
+    """Who is told of changes: calls to addresses, and letters."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    private: bool | None = Field(
+        default=None,
+        description="Whether calls go to private addresses, and by plain http, too; unset: if personal.",
+    )
+    lasts: Duration = Field(
+        default=timedelta(days=30), gt=timedelta(0), description="How long a hook lasts that names no end."
+    )
+    longest: Duration = Field(default=timedelta(days=365), gt=timedelta(0), description="How long it can last at most.")
+    most: int = Field(default=20, ge=1, description="How many hooks one person can have.")
+    patience: Duration = Field(
+        default=timedelta(seconds=10), gt=timedelta(0), description="How long an address may take to answer."
+    )
+
+
 class Settings(BaseModel):
     """Everything that can be set, with its default."""
 
@@ -172,6 +202,7 @@ class Settings(BaseModel):
         description='Images that apps may name: `python = "ghcr.io/owner/python:3.12@sha256:…"`, or a table with '
         "`location` and `digest`.",
     )
+    hooks: HookSettings = Field(default_factory=HookSettings, description="Calls and letters on changes of sessions.")
     platforms: dict[str, dict[str, Any]] = Field(
         default_factory=lambda: {"here": {"kind": "local"}},
         description="Name → kind and the settings of that kind of platform.",

@@ -18,6 +18,7 @@ from sublet.api import (
     described,
     events,
     health,
+    hooks,
     invitations,
     jobs,
     logs,
@@ -46,7 +47,7 @@ Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise
 
 NOUNS = (
     *(offersets, sessions, logs, results, events, platforms, systems, calendar),
-    *(annexes, templates, jobs, dags, access_point, invitations, tokens, health),
+    *(annexes, templates, jobs, dags, access_point, invitations, tokens, hooks, health),
 )
 
 

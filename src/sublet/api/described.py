@@ -27,6 +27,7 @@ WHEN = {
     413: "The document has more than 1 MiB.",
     415: "The document is neither JSON nor YAML.",
     429: "Too many tokens that are not good came from there; `Retry-After` says how long to wait.",
+    502: "Who is on the other side did not answer as it should.",
     503: "A platform can't be reached at the moment.",
 }
 LOCATION = {"Location": {"required": True, "schema": {"type": "string", "format": "uri"}}}

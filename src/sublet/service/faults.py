@@ -20,6 +20,7 @@ POINTS = (
     "final.after",
 )
 LEASE_POINTS = ("lease.recorded", "lease.offered", "lease.sent", "accept.before", "accept.after", "lease.accepted")
+HOOK_POINTS = ("hook.spread", "hook.claimed", "hook.sent")
 _CRASH_AT = os.environ.get("SUBLET_CRASH_AT", "")
 
 

@@ -2,8 +2,107 @@
 
 from __future__ import annotations
 
-from sublet.service.apps import Apps
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from uuid import uuid4
+
+from sublet.core.hooks import MAILTO, Delivery, Hook, words_of
+from sublet.core.session import Event
+from sublet.errors import Ambiguous, BadHook, BadRequest, NotFound, NotTold, TooManyHooks
+from sublet.service.calling import wrong_with
+from sublet.service.desk import Person
+from sublet.service.telling import Telling
+from sublet.store.audit import Entry
+from sublet.store.tx import Tx
+
+TEST = "hook.tested"
 
 
-class Hooks(Apps):
-    """Hooks: who is told of a session's changes, by a call or by mail."""
+class Hooks(Telling):
+    """Add, list, try and remove hooks."""
+
+    async def add_hook(
+        self,
+        person: Person,
+        address: str,
+        *,
+        session: str = "",
+        events: Sequence[str] = (),
+        lasts: timedelta | None = None,
+    ) -> tuple[Hook, str]:
+        """A new hook, and the secret that its calls are signed with, which is shown this once (mail has none)."""
+        of = (await self.session(session, person)).id if session else ""
+        address = await self._checked(person, address.strip())
+        lasts = lasts or self.settings.hooks.lasts
+        if not timedelta(0) < lasts <= self.settings.hooks.longest:
+            raise BadRequest(detail=f"a hook lasts {self.settings.hooks.longest.days} days at most.")
+        id, now = str(uuid4()), self.now()
+        secret = "" if address.startswith(MAILTO) else secrets.token_urlsafe(32)
+        sealed = self.vault.seal(f"hook:{id}", secret) if secret else ""
+        hook = Hook(id, person.name, of, address, sealed, words_of(events), now, now + lasts)
+        made = await self.store.write(lambda tx: self._add_hook(tx, hook))
+        await self.tell()
+        return made, secret
+
+    def _add_hook(self, tx: Tx, hook: Hook) -> Hook:
+        if len(tx.hooks.of(hook.person)) >= self.settings.hooks.most:
+            raise TooManyHooks(most=self.settings.hooks.most)
+        hook = replace(hook, after=tx.events.newest())
+        tx.hooks.add(hook)
+        detail = {"address": hook.address, "session": hook.session}
+        tx.audit.add(Entry(hook.created, hook.person, "hook.add", "hook", hook.id, detail))
+        return hook
+
+    async def _checked(self, person: Person, address: str) -> str:
+        """The address, if this person may have it told."""
+        if person.guest:
+            raise BadHook(address=address, why="guests of a personal service have no hooks")
+        if address.startswith(MAILTO):
+            to = address.removeprefix(MAILTO).strip().lower()
+            if to not in await self.own_addresses(person):
+                raise BadHook(address=to, why="mail is sent to your own address alone, once you signed in by it")
+            return f"{MAILTO}{to}"
+        if why := wrong_with(address, private=self.calls_private):
+            raise BadHook(address=address, why=why)
+        return address
+
+    async def hooks(self, person: Person) -> list[tuple[Hook, Sequence[Delivery]]]:
+        """A person's hooks, each with what it was told last."""
+        return await self.store.read(
+            lambda tx: [(hook, tx.hooks.last(hook.id, 3)) for hook in tx.hooks.of(person.name)]
+        )
+
+    async def remove_hook(self, person: Person, name: str) -> Hook:
+        """Tell it nothing any more."""
+        hook = await self._hook(person, name)
+
+        def remove(tx: Tx) -> None:
+            tx.hooks.remove(hook.id)
+            tx.audit.add(Entry(self.now(), person.name, "hook.remove", "hook", hook.id))
+
+        await self.store.write(remove)
+        return hook
+
+    async def test_hook(self, person: Person, name: str) -> str:
+        """Tell it something now, and what it answered; one that was given up is told again from now on."""
+        hook = await self._hook(person, name)
+        event = Event(0, self.now(), hook.session, person.name, TEST, "This is a test.")
+        answer = await self.tell_hook(hook, f"{hook.id}.test.{secrets.token_hex(4)}", event, None)
+        if not answer.well:
+            seconds = f"{self.settings.hooks.patience.total_seconds():g}"
+            raise NotTold(address=hook.address, why=answer.words, seconds=seconds)
+        if hook.trouble:
+            await self.store.write(lambda tx: tx.hooks.revive(hook.id, tx.events.newest()))
+        return answer.words
+
+    async def _hook(self, person: Person, name: str) -> Hook:
+        """One of a person's own, by its id or the beginning of it."""
+        mine = await self.store.read(lambda tx: tx.hooks.of(person.name))
+        found = [hook for hook in mine if hook.id == name] or [hook for hook in mine if hook.id.startswith(name)]
+        if not found or not name:
+            raise NotFound(noun="hook", name=name, hint="`sublet notify list` lists them.")
+        if len(found) > 1:
+            raise Ambiguous(f"{name} could mean several hooks.", hint="Type more of its id.")
+        return found[0]

@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, insert, select
 
 from sublet.core.session import Event
 from sublet.core.timeline import micros, moment
-from sublet.store.sql import Sql, given, plain
+from sublet.store.sql import Row, Sql, given, plain
 from sublet.store.tables import events
 
 ADD = insert(events).values({name: given(name) for name in ("time", "session", "person", "kind", "detail", "phase")})
@@ -32,6 +32,7 @@ AFTER = {
     (False, True): _base.where(_person),
     (True, True): _base.where(_session, _person),
 }
+ONE = select(*COLUMNS).where(events.c.id == given("event_id"))
 FORGET = delete(events).where(_session)
 
 
@@ -72,7 +73,12 @@ class Events:
             for name, value in params.items()
             if value is not None
         }
-        return [Event(row[0], moment(row[1]), *row[2:]) for row in self._sql.rows(statement, used)]
+        return [_event(row) for row in self._sql.rows(statement, used)]
+
+    def get(self, id: int) -> Event | None:
+        """One of them, unless it is forgotten."""
+        row = self._sql.row(ONE, {"event_id": id})
+        return None if row is None else _event(row)
 
     def newest(self) -> int:
         """The id of the last event, 0 if there is none."""
@@ -96,3 +102,7 @@ class Events:
         self._sql.change_many(ADD, self._added)
         self._added = []
         self._settled = 0
+
+
+def _event(row: Row) -> Event:
+    return Event(row[0], moment(row[1]), *row[2:])

@@ -396,6 +396,7 @@ deliveries = Table(
     Column("event", BigInteger, nullable=False),
     Column("due", BigInteger),  # when it is tried next; NULL: over
     Column("tries", BigInteger, nullable=False),
+    Column("tried", BigInteger),  # when that was last
     Column("answer", Text, nullable=False),
     UniqueConstraint("hook", "event"),
     Index("deliveries_due", "due", sqlite_where=text("due IS NOT NULL"), postgresql_where=text("due IS NOT NULL")),

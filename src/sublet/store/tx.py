@@ -8,6 +8,7 @@ from sublet.store.audit import Audit
 from sublet.store.bookings import Books, Memory
 from sublet.store.dependencies import Dependencies
 from sublet.store.events import Events
+from sublet.store.hooks import Hooks
 from sublet.store.leases import Leases
 from sublet.store.offersets import OfferSets
 from sublet.store.pilots import Pilots
@@ -31,6 +32,7 @@ class Tx:
         self.books = Books(sql, memory, locking)
         self.dependencies = Dependencies(sql)
         self.events = Events(sql)
+        self.hooks = Hooks(sql)
         self.leases = Leases(sql)
         self.offersets = OfferSets(sql)
         self.pilots = Pilots(sql)

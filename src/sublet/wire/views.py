@@ -25,6 +25,7 @@ from sublet.wire.v1.annexes import (
 )
 from sublet.wire.v1.events import EventPage, EventView
 from sublet.wire.v1.health import HealthView
+from sublet.wire.v1.hooks import HookAsk, HookList, HookTestView, HookView, ToldView
 from sublet.wire.v1.invitations import InvitationView, InviteAsk
 from sublet.wire.v1.jobs import DagList, DagView, JobExplanation, JobList, JobView, MarkAsk, SubmittingView
 from sublet.wire.v1.moves import Explanation, ExtendAsk, PauseView
@@ -68,6 +69,10 @@ __all__ = [
     "ExtendAsk",
     "GuestAsk",
     "HealthView",
+    "HookAsk",
+    "HookList",
+    "HookTestView",
+    "HookView",
     "InvitationView",
     "InviteAsk",
     "JobExplanation",
@@ -108,6 +113,7 @@ __all__ = [
     "TokenAsk",
     "TokenList",
     "TokenView",
+    "ToldView",
     "TrackView",
     "UsageView",
     "WhoView",

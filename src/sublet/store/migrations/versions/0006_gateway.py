@@ -206,6 +206,7 @@ def upgrade() -> None:
         sa.Column("event", sa.BigInteger(), nullable=False),
         sa.Column("due", sa.BigInteger()),
         sa.Column("tries", sa.BigInteger(), nullable=False),
+        sa.Column("tried", sa.BigInteger()),
         sa.Column("answer", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="deliveries_pkey"),
         sa.ForeignKeyConstraint(["hook"], ["hooks.id"], name="deliveries_hook_fkey"),
