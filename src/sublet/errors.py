@@ -570,3 +570,33 @@ class MailNotSent(SubletError):
     hint = "An operator sets how mail is sent under [mail] in the settings."
     status = 503
     exit_code = 3
+
+
+class BadAccount(SubletError):
+    """The account {name} can't be used: {why}."""
+
+    hint = "docs/accounts.md lists its fields; `sublet account import FILE --dry-run` says what becomes of each."
+    status = 400
+    exit_code = 2
+
+
+class AccountInUse(SubletError):
+    """{count} sessions of the account {name} are not over."""
+
+    hint = "Deny it to everybody with a rule, wait for them or cancel them, then remove it."
+    status = 409
+
+
+class BadKey(SubletError):
+    """This can't be the private key of an account: {why}."""
+
+    hint = "Give a private key as ssh-keygen makes it, with its passphrase if it has one."
+    status = 400
+    exit_code = 2
+
+
+class UnknownHostKey(SubletError):
+    """Nobody has confirmed the host key of {host}."""
+
+    hint = "Compare its fingerprint with the one that the centre publishes, and confirm it; or give --host-key FILE."
+    status = 409

@@ -8,7 +8,7 @@ from sublet.core.offer import Node, Offer, Reason
 from sublet.core.request import Compute, Executable, Range, Request, Window
 from sublet.platforms import slurm_offers as offering
 from sublet.platforms.slurm_offers import Site
-from sublet.platforms.slurm_options import Account, Wish, comment, flags, wrong
+from sublet.platforms.slurm_options import Account, Wish, comment, flags, wckey, wrong
 from sublet.platforms.slurm_queues import open_to, partitions
 from sublet.platforms.slurm_readers import SiteNode, SiteQueue, SiteReservation
 
@@ -243,4 +243,12 @@ def test_options_that_only_choose_nodes_or_mail_are_allowed() -> None:
 
 
 def test_a_comment_is_one_plain_line() -> None:
-    assert comment("ann@example.org", "a\nb;$(rm)") == "sublet ann@example.org a_b___rm_"
+    assert comment("ann@example.org", "a\nb;$(rm)") == "sublet person=ann@example.org a_b___rm_"
+    assert comment("ann@example.org", "", "f00d") == "sublet person=ann@example.org session=f00d"
+    assert comment("a b=c session=1", "x", "f00d") == "sublet person=a_b_c_session_1 session=f00d x"
+    assert comment("", "it") == "sublet it"
+
+
+def test_a_wckey_is_one_plain_word() -> None:
+    assert wckey("ann@example.org") == "ann@example.org"
+    assert wckey("a b,*$(rm)") == "a_b____rm_"

@@ -11,7 +11,7 @@ from sublet.platforms.port import Platform
 from sublet.reach.local import LocalReach
 from sublet.reach.login import Login
 from sublet.reach.port import Reach
-from sublet.reach.unattended import UnattendedReach, by_key
+from sublet.reach.unattended import Holding, UnattendedReach, by_key
 
 
 class Remote(Platform):
@@ -25,10 +25,15 @@ class Remote(Platform):
     shared: bool = Field(default=True, description="Whether the centre allows many commands over one connection.")
     _reach: Reach | None = PrivateAttr(default=None)
     _login: Login | None = PrivateAttr(default=None)
+    _holding: Holding | None = PrivateAttr(default=None)
 
     def use(self, reach: Reach) -> None:
         """Reach it in this way, instead of by the settings; before it is opened."""
         self._reach = reach
+
+    def hold_key(self, holding: Holding) -> None:
+        """`key` is no file: this holds it for ssh while a login is being opened. Before it is opened."""
+        self._holding = holding
 
     def way(self, control: Path) -> Reach:
         """The way that the settings say; `control` is where logins are kept."""
@@ -44,7 +49,7 @@ class Remote(Platform):
             shared=self.shared,
         )
         if self.key:
-            return UnattendedReach(login, self.key)
+            return UnattendedReach(login, self.key, self._holding)
         self._login = login
         return login.reach
 

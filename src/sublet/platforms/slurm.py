@@ -36,7 +36,7 @@ from sublet.platforms.shell import inside, life
 from sublet.platforms.slurm_home import Fetched
 from sublet.platforms.slurm_job import far, packed, program
 from sublet.platforms.slurm_offers import Site
-from sublet.platforms.slurm_options import Account, Wish, flags
+from sublet.platforms.slurm_options import Account, Wish, comment, flags, wckey
 from sublet.platforms.slurm_site import WORD, SlurmSite
 from sublet.platforms.slurm_ways import placed
 
@@ -188,7 +188,7 @@ class Slurm(SlurmSite):
         if job.program.connects and not self._connects:
             raise PlatformRefused(platform=self.name, why=UNREACHED)
         root = await self.root()
-        wish = await self._wish(job)
+        wish = await self._wish(job, key)
         self._check_room(key)
         contents = self._files(job, self._key(key), wish)
         spool = self._home / "sessions" / key
@@ -221,12 +221,14 @@ class Slurm(SlurmSite):
         if outcome.code:
             raise to.trouble(self.name, outcome)
 
-    async def _wish(self, job: Job) -> Wish:
+    async def _wish(self, job: Job, key: str) -> Wish:
         await self._look_around()
         site = self._surveyor.site()
         queues = self._queues(site, job.queue or self.queue, job.project or self.project)
         wish = offering.wish_of(job, site, queues, self.name, datetime.now(UTC))
-        return replace(wish, after=await self._ids(job.after))
+        who = wckey(job.person) if self.wckey else ""
+        said = comment(job.person, job.name, key)
+        return replace(wish, after=await self._ids(job.after), comment=said, wckey=who)
 
     def _files(self, job: Job, key: str, wish: Wish) -> dict[str, bytes]:
         """What is written into the session's directory."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from sublet.core.amounts import duration_text, memory_text
@@ -12,7 +12,7 @@ from sublet.core.offer import Answer, Offer, Predicted, Reason, Shape
 from sublet.core.request import Compute, Range, Request, Window
 from sublet.core.windows import last_start, windows_of
 from sublet.errors import PlatformRefused
-from sublet.platforms.slurm_options import Account, Wish, comment
+from sublet.platforms.slurm_options import Account, Wish
 from sublet.platforms.slurm_pace import read_limiter
 from sublet.platforms.slurm_readers import SiteNode, SiteQueue, SiteReservation, by_queue
 
@@ -101,7 +101,7 @@ def wish_of(job: Job, site: Site, queues: Sequence[SiteQueue], platform: str, no
     if not wishes and not job.queue:
         raise PlatformRefused(platform=platform, why=reasons[0].message)
     best = wishes[0] if wishes else wish_for(request, queues[0], site.nodes, job.begin)
-    return best.named(job.nodes, comment(job.person, job.name)).cut(job.parts)
+    return replace(best, names=job.nodes, parts=job.parts)
 
 
 def _most(nodes: Iterable[SiteNode], of: Callable[[SiteNode], int], limit: int | None) -> int:

@@ -39,6 +39,7 @@ class Wish:
     begin: datetime | None = None
     names: tuple[str, ...] = ()  # exact nodes
     comment: str = ""
+    wckey: str = ""
     partition: str | None = None  # what is said, if not the queue's name; empty: the site chooses
     after: tuple[str, ...] = ()  # Slurm's ids of jobs that must end well first
     parts: int = 1  # of a job array, each with all of the above
@@ -52,10 +53,6 @@ class Wish:
     def seconds(self) -> int:
         """Its own time in whole seconds."""
         return max(1, round(self.time.total_seconds()))
-
-    def named(self, names: tuple[str, ...], comment: str) -> Wish:
-        """The same on exact nodes, with a comment."""
-        return replace(self, names=names, comment=comment)
 
     def cut(self, parts: int) -> Wish:
         """The same for each of so many parts."""
@@ -102,6 +99,7 @@ def _said(wish: Wish, account: Account) -> Iterator[tuple[str, object]]:
     yield "begin", f"{wish.begin.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if wish.begin else ""
     yield "nodelist", ",".join(wish.names)
     yield "comment", wish.comment
+    yield "wckey", wish.wckey
     yield "dependency", ":".join(["afterok", *wish.after]) if wish.after else ""
     yield "kill-on-invalid-dep", "yes" if wish.after else ""
     yield "array", f"0-{wish.parts - 1}" if wish.parts > 1 else ""
@@ -122,7 +120,17 @@ def wrong(words: Sequence[str], allowed: Collection[str] = ALLOWED) -> list[str]
     return found
 
 
-def comment(person: str, name: str) -> str:
-    """Who and what it is for, as one short line of plain characters."""
-    words = " ".join(part for part in ("sublet", person, name) if part)
-    return re.sub(r"[^A-Za-z0-9 ._@+-]", "_", words)[:120]
+def comment(person: str, name: str, session: str = "") -> str:
+    """Who and what it is for, as one short line of plain characters: the site's own accounting shows it."""
+    words = ["sublet", f"person={_plain(person)[:100]}"] if person else ["sublet"]
+    words += [f"session={session}"] if session else []
+    return " ".join([*words, *_plain(name, " ")[:80].split()])
+
+
+def wckey(person: str) -> str:
+    """The person as a key of Slurm's own accounting."""
+    return _plain(person)[:100]
+
+
+def _plain(text: str, more: str = "") -> str:
+    return re.sub(rf"[^A-Za-z0-9._@+{more}-]", "_", text)

@@ -69,6 +69,10 @@ class SlurmSite(Remote):
     options: Annotated[tuple[str, ...], AfterValidator(_options)] = Field(
         default=(), description="More options for sbatch, as `--licenses=matlab:1`; what Sublet says itself is refused."
     )
+    wckey: bool = Field(
+        default=False,
+        description="Whether each job's wckey names the person, as its comment does; the site must track wckeys.",
+    )
     refuses: tuple[str, ...] = Field(default=(), description="Options that the site refuses, such as `mem`.")
     path: tuple[str, ...] = Field(
         default=(), description="Directories that tools are looked for in first, also by jobs; `~/` is the home there."

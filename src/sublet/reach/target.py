@@ -43,8 +43,7 @@ class Target:
     def __post_init__(self) -> None:
         """Refuse a host or user that ssh would read as an option."""
         for word in (self.host, self.user):
-            if word.startswith("-") or any(c.isspace() or ord(c) < 32 for c in word):
-                raise PlatformRefused(f"{word!r} can't be the name of a host or of a user.")
+            check_name(word)
         if not self.host:
             raise PlatformRefused("An ssh login needs the name of a host.")
 
@@ -106,6 +105,12 @@ class Target:
             yield from ("-l", self.user)
         if self.port:
             yield from ("-p", str(self.port))
+
+
+def check_name(word: str) -> None:
+    """Refuse a host or user that ssh would read as an option."""
+    if word.startswith("-") or any(c.isspace() or ord(c) < 32 for c in word):
+        raise PlatformRefused(f"{word!r} can't be the name of a host or of a user.")
 
 
 def private(directory: Path) -> Path:

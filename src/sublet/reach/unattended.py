@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 
 from sublet.errors import AccountRefused, LoginNeeded, PlatformRefused
 from sublet.reach.batch import Batch
@@ -14,6 +17,7 @@ from sublet.reach.port import Outcome
 from sublet.reach.prompts import nobody
 from sublet.reach.shell import ShellReach
 
+Holding = Callable[[], AbstractAsyncContextManager[None]]  # what makes a key usable, for a while
 _AGAIN = 60.0  # seconds until a host that refused the account is tried again, unless its key is another by then
 _SECONDS = 60.0
 
@@ -33,11 +37,16 @@ def by_key(key: str) -> dict[str, str]:
 class UnattendedReach(ShellReach):
     """Commands over a login that is opened when it is needed, and again when it has lapsed."""
 
-    def __init__(self, login: Login, key: str) -> None:
-        """Use this login; the key, and the certificate beside it or in its options, are what lets it in."""
+    def __init__(self, login: Login, key: str, holding: Holding | None = None) -> None:
+        """Use this login; the key, and the certificate beside it or in its options, are what lets it in.
+
+        A key that is no file is held for ssh by `holding`, while a login is being opened.
+        """
         super().__init__(login.reach.name)
         self._login = login
-        self._files = (key, login.target.options.get("CertificateFile", f"{key}-cert.pub"))
+        self._holding: Holding = holding or contextlib.nullcontext
+        certificate = login.target.options.get("CertificateFile", f"{key}-cert.pub")
+        self._files = (f"{key}.pub" if holding else key, certificate)
         self._opening = asyncio.Lock()
         self._refused: tuple[float, object, AccountRefused] | None = None
 
@@ -73,7 +82,8 @@ class UnattendedReach(ShellReach):
             try:
                 if end := await expired(self._login.target):
                     raise self._too_old(f"{end:%Y-%m-%d %H:%M}")
-                await self._login.open(nobody, _SECONDS)
+                async with self._holding():
+                    await self._login.open(nobody, _SECONDS)
             except PlatformRefused as error:
                 refused = AccountRefused(platform=self.name, why=error.message, hint=self._advice(error))
                 self._refused = (time.monotonic(), stamp, refused)

@@ -2,8 +2,195 @@
 
 from __future__ import annotations
 
-from sublet.service.access import Access
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sublet.core.account import Account as Account  # also for those who show it
+from sublet.core.account import host_key
+from sublet.core.hpc_json import Plan as Plan
+from sublet.core.hpc_json import read_hpc
+from sublet.core.turns import Turn
+from sublet.errors import AccountInUse, BadAccount, BadSettings, NotFound, OperatorsOnly, UnknownHostKey
+from sublet.platforms.registry import load_platforms
+from sublet.platforms.slurm_options import ALLOWED
+from sublet.reach.host_keys import scan
+from sublet.service.account_keys import read_key
+from sublet.service.account_platforms import PURPOSE, AccountPlatforms
+from sublet.service.desk import Person
+from sublet.store.audit import Entry
+from sublet.store.tx import Tx
+
+MOST = 1000  # sessions that are counted when one is removed
+HINT = "`sublet account list` shows those that there are."
+FIXED = ("name", "created", "changed", "by", "public")
 
 
-class Accounts(Access):
-    """Community accounts: the systems that a gateway uses for its people."""
+@dataclass(frozen=True, slots=True)
+class AccountState:
+    """An account, and who is there."""
+
+    account: Account
+    turns: Sequence[Turn] = ()
+    trouble: str = ""  # why it can't be used at present
+
+
+class Accounts(AccountPlatforms):
+    """Add, change, look at and remove accounts; only operators do, and nobody sees a key again."""
+
+    async def accounts(self) -> list[AccountState]:
+        """All of them."""
+        found = await self.store.read(lambda tx: [(one, tx.turns.of(one.name)) for one in tx.accounts.list()])
+        return [AccountState(one, turns, self.broken.get(f"account {one.name}", "")) for one, turns in found]
+
+    async def account(self, name: str) -> AccountState:
+        """One of them."""
+        found = await self.store.read(lambda tx: (tx.accounts.get(name), tx.turns.of(name)))
+        if found[0] is None:
+            raise NotFound(noun="account", name=name, hint=HINT)
+        return AccountState(found[0], found[1], self.broken.get(f"account {name}", ""))
+
+    async def add_account(
+        self, person: Person, account: Account, key: str, passphrase: str = "", *, host: str = ""
+    ) -> Account:
+        """Record an account with its key, which is sealed; it is a platform at once."""
+        _operator(person)
+        self._check_account(account)
+        if account.name in self.platforms_by_name:
+            raise BadAccount(name=account.name, why="another platform is called so")
+        whole, public = await asyncio.to_thread(read_key, key, passphrase)
+        sealed = await asyncio.to_thread(self.vault.seal, PURPOSE.format(account.name), whole)
+        now = self.now()
+        new = replace(account, public=public, created=now, changed=now, by=person.name)
+        entry = Entry(now, person.name, "account.add", "account", new.name, _told(new), host)
+
+        def add(tx: Tx) -> None:
+            if tx.accounts.get(new.name):
+                raise BadAccount(
+                    name=new.name, why="there is one of that name", hint=f"sublet account change {new.name}"
+                )
+            tx.accounts.add(new, sealed, now)
+            tx.audit.add(entry)
+
+        await self.store.write(add)
+        await self._accounts_taken_up()
+        return new
+
+    async def change_account(
+        self, person: Person, name: str, changes: dict[str, Any], key: str = "", passphrase: str = "", *, host: str = ""
+    ) -> Account:
+        """Change what is known of an account, or give it another key."""
+        _operator(person)
+        old = (await self.account(name)).account
+        public, sealed = old.public, ""
+        if key:
+            whole, public = await asyncio.to_thread(read_key, key, passphrase)
+            sealed = await asyncio.to_thread(self.vault.seal, PURPOSE.format(name), whole)
+        now = self.now()
+        given = {field: value for field, value in changes.items() if field not in FIXED}
+        new = replace(old, **given, public=public, changed=now)
+        self._check_account(new)
+        detail = {field: _told(new).get(field) for field in given} | ({"key": new.fingerprint} if key else {})
+
+        def change(tx: Tx) -> None:
+            if not tx.accounts.change(new, now):
+                raise NotFound(noun="account", name=name, hint=HINT)
+            if sealed:
+                tx.accounts.seal(name, sealed)
+            for id in tx.turns.again(name, now):
+                tx.sessions.change(id, now=now, due=now)
+            tx.audit.add(Entry(now, person.name, "account.change", "account", name, detail, host))
+
+        await self.store.write(change)
+        await self._accounts_taken_up()
+        await self.tell()
+        return new
+
+    async def remove_account(self, person: Person, name: str, *, host: str = "") -> None:
+        """Forget an account and its key; what was run under it stays recorded."""
+        _operator(person)
+        now = self.now()
+
+        def remove(tx: Tx) -> None:
+            if count := len(tx.sessions.list(platform=name, active=True, limit=MOST).items):
+                raise AccountInUse(name=name, count=count)
+            if not tx.accounts.remove(name):
+                raise NotFound(noun="account", name=name, hint=HINT)
+            tx.audit.add(Entry(now, person.name, "account.remove", "account", name, {}, host))
+
+        await self.store.write(remove)
+        await self._accounts_taken_up()
+
+    async def check_account(self, person: Person, name: str) -> AccountState:
+        """Sign in by it now, and look around; what is wrong is in `trouble`."""
+        _operator(person)
+        state = await self.account(name)
+        await self._accounts_taken_up()
+        self.surveys.pop(name, None)
+        if state.trouble or name not in self.platforms_by_name:
+            return state
+        return replace(state, trouble=(await self.platform(name)).trouble)
+
+    async def host_keys(self, person: Person, host: str, port: int) -> Sequence[str]:
+        """The keys that a host shows, which somebody has to confirm: whoever is in between could show others."""
+        _operator(person)
+        return await scan(host, port)
+
+    def plans(self, person: Person, document: object) -> list[Plan]:
+        """What the accounts of an `hpc.json` would be here; nothing is changed."""
+        _operator(person)
+        return read_hpc(document, ALLOWED)
+
+    async def rekey(self, person: Person, *, host: str = "") -> dict[str, int]:
+        """Seal all that is stored with the newest master key."""
+        _operator(person)
+        done = await self.reseal()
+        entry = Entry(self.now(), person.name, "vault.rekey", "vault", "", done, host)
+        await self.store.write(lambda tx: tx.audit.add(entry))
+        return done
+
+    async def reseal(self) -> dict[str, int]:
+        """The accounts' keys, after what others store."""
+        done = await super().reseal()
+        keys = await self.store.read(lambda tx: tx.accounts.keys())
+        new = {
+            name: await asyncio.to_thread(self.vault.reseal, PURPOSE.format(name), key) for name, key in keys.items()
+        }
+
+        def seal(tx: Tx) -> None:
+            for name, key in new.items():
+                if tx.accounts.key(name) == keys[name]:  # else it was given another meanwhile
+                    tx.accounts.seal(name, key)
+
+        await self.store.write(seal)
+        return done | {"account": len(new)}
+
+    def _check_account(self, account: Account) -> None:
+        """Whether it can be a platform, and its host is known."""
+        if not account.host_keys or not all(map(host_key, account.host_keys)):
+            raise UnknownHostKey(host=account.host)
+        try:
+            _, broken = load_platforms({account.name: self.platform_settings(account)})
+        except BadSettings as error:
+            why = error.message.partition(f"platforms.{account.name}.")[2] or error.message
+            raise BadAccount(name=account.name, why=why.rstrip(".")) from error
+        if broken:
+            raise BadAccount(name=account.name, why=next(iter(broken.values())))
+
+    async def _accounts_taken_up(self) -> None:
+        """See to it that the platforms are as the accounts are, at once."""
+        self._accounts_seen = None
+        await self.refresh()
+
+
+def _told(account: Account) -> dict[str, Any]:
+    """What the audit log says of it."""
+    who = {"host": account.host, "port": account.port, "user": account.user, "key": account.fingerprint}
+    names = ("capacity", "queue", "project", "qos", "options", "modules", "directory", "wckey", "description")
+    return who | {name: getattr(account, name) for name in names}
+
+
+def _operator(person: Person) -> None:
+    if not person.operator:
+        raise OperatorsOnly

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sublet.service.accounts import Accounts
+from sublet.service.usage import Usage
 
 
-class Apps(Accounts):
+class Apps(Usage):
     """Apps: reviewed code, pinned."""

@@ -30,6 +30,7 @@ from sublet.service.moving_up import move_up
 from sublet.service.step import Step
 from sublet.service.steps import STEPS
 from sublet.service.track import record as record_start
+from sublet.service.turns import end_turn
 from sublet.store.claims import Claim
 from sublet.store.tx import Tx
 
@@ -369,6 +370,8 @@ def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: b
         tx.books.release(old.offer.platform, old.id)
     if step.to in OVER:
         settle(tx, new, now)
+    if (step.to in OVER or step.to is Phase.RELEASING) and old.offer.terms.kind != "booked":
+        end_turn(tx, new, now)
     if step.event:
         tx.events.add(now, old.id, old.person, step.event, step.detail, new.phase)
     return new

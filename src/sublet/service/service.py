@@ -8,16 +8,15 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import metadata
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from sublet.errors import BadSettings, SubletError
+from sublet.errors import SubletError
 from sublet.kinds.registry import survey_kinds
 from sublet.movers.registry import survey_movers
 from sublet.platforms.port import Platform
+from sublet.platforms.registry import load_platforms
+from sublet.platforms.remote import Remote
 from sublet.service import metrics
 from sublet.service.annex_platforms import keep
 from sublet.service.desk import log, utc_now
@@ -81,6 +80,7 @@ class Service(Hooks):
         finally:
             for platform in service.platforms_by_name.values():
                 await platform.close()
+            await service.end_agent()
             store.close()
             log.info("service.stopped")
 
@@ -88,6 +88,8 @@ class Service(Hooks):
         """Open a platform and look at it; one that can't be reached is tried again when it is asked."""
         home = self._home_of(platform.name)
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if platform.name in self._own.get("account", ()) and isinstance(platform, Remote):
+            platform.hold_key(self.holding(platform.name))
         await platform.open(home)
         with contextlib.suppress(SubletError):
             await self.survey(platform.name)
@@ -96,7 +98,7 @@ class Service(Hooks):
         return self.settings.home / "platforms" / platform
 
     async def refresh(self) -> None:
-        """Take up systems and annexes that were added or changed since the last look; let go of those that are gone."""
+        """Take up systems, accounts and annexes that are new or changed since the last look; let go of those gone."""
         async with self._refreshing:
             stamp = stamp_of(directory_of(self.settings))
             if stamp != self._systems_stamp:
@@ -106,6 +108,9 @@ class Service(Hooks):
             if stamp != self._invited_stamp:
                 self._invited_stamp = stamp
                 await self._take_up("site", self.invited_platforms(), {})
+            accounts = await self.account_platforms(self.now())
+            if accounts is not None:
+                await self._take_up("account", accounts, {})
             annexes = await self.annex_platforms(self.now())
             if annexes is not None:
                 await self._take_up("annex", annexes, {})
@@ -165,28 +170,3 @@ def admitted(
 def alike(new: Platform | None, old: Platform) -> bool:
     """Whether a platform has the same settings as before; what it does meanwhile is its own."""
     return new is not None and type(new) is type(old) and new.model_dump() == old.model_dump()
-
-
-def load_platforms(named: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Platform], dict[str, str]]:
-    """The platforms of these names and settings; a plug-in that can't be loaded is shown as broken, not absent."""
-    found = {entry.name: entry for entry in entry_points(group="sublet.platforms")}
-    platforms: dict[str, Platform] = {}
-    broken: dict[str, str] = {}
-    for name, values in named.items():
-        rest = dict(values)
-        kind = rest.pop("kind", name)
-        if kind not in found:
-            known = ", ".join(sorted(found))
-            raise BadSettings(f"The settings can't be used: platforms.{name}.kind: there is no {kind}, but {known}")
-        try:
-            cls: type[Platform] = found[kind].load()
-        except Exception as error:  # the other door: a plug-in may fail in any way
-            broken[name] = f"{type(error).__name__}: {error}"
-            continue
-        try:
-            platforms[name] = cls(name=name, **rest)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            where = ".".join(["platforms", name, *(str(part) for part in first["loc"])])
-            raise BadSettings(f"The settings can't be used: {where}: {first['msg']}") from error
-    return platforms, broken

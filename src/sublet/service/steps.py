@@ -19,6 +19,7 @@ from sublet.service.desk import Desk
 from sublet.service.faults import point
 from sublet.service.staging import kept_in, mounts_of, stage
 from sublet.service.step import GRACE, RETRY, Step, deadline_of, failed
+from sublet.service.turns import no_turn
 
 P = Phase
 
@@ -72,7 +73,7 @@ async def preparing(desk: Desk, session: Session) -> Step:
         return failed(desk, EndKind.WINDOW_PASSED, "It could not be started in time.")
     if session.offer.terms.kind == "booked" and session.start and now < session.start:
         return Step(due=session.start, changes={"condition": "ready; waits for its start"})
-    if step := await must_wait(desk, session, platform):
+    if step := await must_wait(desk, session, platform) or await no_turn(desk, session):
         return step
     return await _submitted(desk, session, platform, offerset.request, place)
 

@@ -284,12 +284,15 @@ uses = Table(
     Column("platform", Text, nullable=False),
     Column("app", Text, nullable=False),  # the name of the app that it runs; empty: none
     Column("accepted", BigInteger, nullable=False),
+    Column("nodes", BigInteger, nullable=False),
     Column("cores", BigInteger, nullable=False),  # over all its nodes
+    Column("gpus", BigInteger, nullable=False),
     Column("reserved", BigInteger, nullable=False),  # microseconds that it may take
     Column("started", BigInteger),
     Column("ended", BigInteger),  # NULL: it is under way
     Index(None, "person", "platform", "ended"),
     Index(None, "person", "app", "ended"),
+    Index(None, "ended"),
 )
 
 access_requests = Table(
@@ -331,12 +334,23 @@ accounts = Table(
     "accounts",
     metadata,
     Column("name", Text, primary_key=True),
-    Column("settings", Text, nullable=False),  # of its platform: host, port, user, connector, directory, and more
-    Column("key", Text, nullable=False),  # its private key, encrypted; empty: one is on this machine
-    Column("public", Text, nullable=False),
+    Column("settings", Text, nullable=False),  # all that is known of it but its key
+    Column("capacity", BigInteger, nullable=False),  # its sessions at the site at once
+    Column("key", Text, nullable=False),  # its private key, sealed
     Column("created", BigInteger, nullable=False),
     Column("changed", BigInteger, nullable=False),
     Column("by", Text, nullable=False),
+)
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("session", Id, primary_key=True),  # that waits to be submitted by an account, or was
+    Column("account", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("asked", BigInteger, nullable=False),
+    Column("taken", BigInteger),  # when its turn came; NULL: it waits
+    Index(None, "account", "taken"),
 )
 
 apps = Table(

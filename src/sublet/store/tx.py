@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sublet.store.access_requests import AccessRequests
+from sublet.store.accounts import Accounts
 from sublet.store.annexes import Annexes
 from sublet.store.audit import Audit
 from sublet.store.bookings import Books, Memory
@@ -18,6 +19,7 @@ from sublet.store.sql import Sql
 from sublet.store.starts import Starts
 from sublet.store.templates import Templates
 from sublet.store.tokens import Tokens
+from sublet.store.turns import Turns
 from sublet.store.uses import Uses
 
 
@@ -27,6 +29,7 @@ class Tx:
     def __init__(self, sql: Sql, memory: Memory, *, locking: bool) -> None:
         """`memory` holds the calendars that earlier transactions left."""
         self.access_requests = AccessRequests(sql)
+        self.accounts = Accounts(sql)
         self.annexes = Annexes(sql)
         self.audit = Audit(sql)
         self.books = Books(sql, memory, locking)
@@ -42,6 +45,7 @@ class Tx:
         self.templates = Templates(sql)
         self.tokens = Tokens(sql)
         self.uses = Uses(sql)
+        self.turns = Turns(sql)
 
     def settle(self) -> None:
         """What one work did is to stay."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import case, func, insert, or_, select, update
+from sqlalchemy import case, exists, func, insert, or_, select, update
 
 from sublet.core.access import Amounts, Use
 from sublet.core.session import Session
-from sublet.core.timeline import micros
-from sublet.store.sql import Sql, given, micros_or_none, plain
+from sublet.core.timeline import micros, moment
+from sublet.core.usage import Ran, ran
+from sublet.store.rows import SESSION, S, read_session
+from sublet.store.sql import Row, Sql, given, micros_or_none, plain
 from sublet.store.tables import uses, versions
 
 U = uses.c
@@ -33,6 +35,8 @@ TOTAL = select(
 ).where(U.person == given("of_person"), or_(UNDER_WAY, U.ended >= given("since")))
 BY = {"app": TOTAL.where(U.app == given("of_name"))}
 ELSE = TOTAL.where(U.platform == given("of_name"))
+OVER = select(U.session, U.person, U.platform, U.started, U.ended, U.nodes, U.cores, U.gpus)
+COUNTED = exists().where(U.session == S.id, U.ended.is_not(None))
 
 
 class Uses:
@@ -52,7 +56,9 @@ class Uses:
                 "platform": session.offer.platform,
                 "app": plain(app),
                 "accepted": micros(now),
+                "nodes": wanted.nodes,
                 "cores": wanted.cores,
+                "gpus": wanted.gpus,
                 "reserved": _length(wanted.time),
                 "started": None,
                 "ended": None,
@@ -69,6 +75,16 @@ class Uses:
         jobs, taken = self._sql.rows(BY.get(noun, ELSE), given_)[0]
         return Use(int(jobs), int(taken) / HOUR)
 
+    def ran(self, since: datetime, until: datetime, *, person: str = "", platform: str = "") -> list[Ran]:
+        """What ran in a period, deleted meanwhile or not, and what runs."""
+        over = OVER.where(U.ended >= micros(since), U.started < micros(until))
+        live = SESSION.where(S.started < micros(until), or_(S.ended.is_(None), S.ended >= micros(since)), ~COUNTED)
+        for column, other, value in ((U.person, S.person, person), (U.platform, S.platform, platform)):
+            over = over.where(column == plain(value)) if value else over
+            live = live.where(other == plain(value)) if value else live
+        found = [_ran(row) for row in self._sql.select(over)]
+        return found + [one for row in self._sql.select(live) if (one := ran(read_session(row)))]
+
     def app_of(self, version: str) -> str:
         """The name of the app that a version is of; empty if there is none."""
         row = self._sql.row(APP, {"version_id": plain(version)}) if version else None
@@ -79,6 +95,11 @@ def end_use(session: Session, now: datetime) -> dict[str, Any]:
     """What END_USE is given when a session has ended."""
     ended = session.ended or now
     return {"of_session": session.id, "new_started": micros_or_none(session.started), "new_ended": micros(ended)}
+
+
+def _ran(row: Row) -> Ran:
+    session, person, platform, started, ended, *amounts = row
+    return Ran(session, person, platform, moment(started), moment(max(started, ended)), *amounts)
 
 
 def _length(time: timedelta) -> int:

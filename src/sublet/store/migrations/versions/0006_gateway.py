@@ -16,6 +16,7 @@ TABLES = (
     "hooks",
     "versions",
     "apps",
+    "turns",
     "accounts",
     "audit",
     "access_requests",
@@ -100,12 +101,15 @@ def upgrade() -> None:
         sa.Column("platform", sa.Text(), nullable=False),
         sa.Column("app", sa.Text(), nullable=False),
         sa.Column("accepted", sa.BigInteger(), nullable=False),
+        sa.Column("nodes", sa.BigInteger(), nullable=False),
         sa.Column("cores", sa.BigInteger(), nullable=False),
+        sa.Column("gpus", sa.BigInteger(), nullable=False),
         sa.Column("reserved", sa.BigInteger(), nullable=False),
         sa.Column("started", sa.BigInteger()),
         sa.Column("ended", sa.BigInteger()),
         sa.PrimaryKeyConstraint("session", name="uses_pkey"),
     )
+    op.create_index("uses_ended", "uses", ["ended"])
     op.create_index("uses_person_app_ended", "uses", ["person", "app", "ended"])
     op.create_index("uses_person_platform_ended", "uses", ["person", "platform", "ended"])
     op.create_table(
@@ -145,13 +149,23 @@ def upgrade() -> None:
         "accounts",
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("settings", sa.Text(), nullable=False),
+        sa.Column("capacity", sa.BigInteger(), nullable=False),
         sa.Column("key", sa.Text(), nullable=False),
-        sa.Column("public", sa.Text(), nullable=False),
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.Column("changed", sa.BigInteger(), nullable=False),
         sa.Column("by", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("name", name="accounts_pkey"),
     )
+    op.create_table(
+        "turns",
+        sa.Column("session", ID, nullable=False),
+        sa.Column("account", sa.Text(), nullable=False),
+        sa.Column("person", sa.Text(), nullable=False),
+        sa.Column("asked", sa.BigInteger(), nullable=False),
+        sa.Column("taken", sa.BigInteger()),
+        sa.PrimaryKeyConstraint("session", name="turns_pkey"),
+    )
+    op.create_index("turns_account_taken", "turns", ["account", "taken"])
     op.create_table(
         "apps",
         sa.Column("name", sa.Text(), nullable=False),

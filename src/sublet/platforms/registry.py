@@ -1,0 +1,37 @@
+"""The platforms that settings name, made from their plug-ins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
+from pydantic import ValidationError
+
+from sublet.errors import BadSettings
+from sublet.platforms.port import Platform
+
+
+def load_platforms(named: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Platform], dict[str, str]]:
+    """The platforms of these names and settings; a plug-in that can't be loaded is shown as broken, not absent."""
+    found = {entry.name: entry for entry in entry_points(group="sublet.platforms")}
+    platforms: dict[str, Platform] = {}
+    broken: dict[str, str] = {}
+    for name, values in named.items():
+        rest = dict(values)
+        kind = rest.pop("kind", name)
+        if kind not in found:
+            known = ", ".join(sorted(found))
+            raise BadSettings(f"The settings can't be used: platforms.{name}.kind: there is no {kind}, but {known}")
+        try:
+            cls: type[Platform] = found[kind].load()
+        except Exception as error:  # the other door: a plug-in may fail in any way
+            broken[name] = f"{type(error).__name__}: {error}"
+            continue
+        try:
+            platforms[name] = cls(name=name, **rest)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(["platforms", name, *(str(part) for part in first["loc"])])
+            raise BadSettings(f"The settings can't be used: {where}: {first['msg']}") from error
+    return platforms, broken

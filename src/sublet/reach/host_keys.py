@@ -1,0 +1,33 @@
+"""The keys that a host shows to whoever asks; a person has to confirm them."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Sequence
+
+from sublet.core.account import host_key
+from sublet.errors import PlatformUnreachable
+from sublet.reach.target import check_name
+
+_SECONDS = 20.0
+
+
+async def scan(host: str, port: int) -> Sequence[str]:
+    """`TYPE KEY` of each that it has."""
+    check_name(host)
+    process = await asyncio.create_subprocess_exec(
+        *("ssh-keyscan", "-T", "10", "-p", str(port), "--", host), stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
+    )
+    try:
+        async with asyncio.timeout(_SECONDS):
+            said, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await asyncio.shield(process.wait())
+        said = b""
+    lines = said.decode("ascii", "replace").splitlines()
+    found = tuple(dict.fromkeys(key for line in lines if not line.startswith("#") and (key := host_key(line))))
+    if not found:
+        raise PlatformUnreachable(platform=host, why=f"nothing on port {port} shows a host key")
+    return sorted(found, key=lambda key: "ed25519" not in key)

@@ -1,0 +1,109 @@
+"""Community accounts are platforms: each as soon as it is recorded, by whichever process; its key only in the agent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sublet.core.account import Account
+from sublet.reach.agent import Agent
+from sublet.reach.target import private
+from sublet.reach.unattended import Holding
+from sublet.service.access import Access
+
+EVERY = timedelta(seconds=1)
+DIRECTORY = "accounts"  # in SUBLET_HOME: of each account what ssh must read, which is nothing secret
+PURPOSE = "account:{}"
+
+
+@dataclass
+class AccountPlatforms(Access):
+    """Knows which accounts there are, and how each is reached."""
+
+    _accounts_seen: datetime | None = None
+    _accounts_stamp: tuple[int, int] = (-1, -1)
+
+    @cached_property
+    def agent(self) -> Agent:
+        """The ssh-agent of this process."""
+        return Agent(self.settings.home / "run")
+
+    async def account_platforms(self, now: datetime) -> dict[str, dict[str, Any]] | None:
+        """The settings of each; None if they are as before, or were looked at just now."""
+        if self._accounts_seen and now - self._accounts_seen < EVERY:
+            return None
+        self._accounts_seen = now
+        stamp = await self.store.read(lambda tx: tx.accounts.stamp())
+        if stamp == self._accounts_stamp:
+            return None
+        found = await self.store.read(lambda tx: tx.accounts.list())
+        await asyncio.to_thread(self._write_accounts, found)
+        self._accounts_stamp = stamp
+        return {account.name: self.platform_settings(account) for account in found}
+
+    def platform_settings(self, account: Account) -> dict[str, Any]:
+        """An account as the settings of the platform that it is."""
+        place = self._account_place(account.name)
+        kept = ("host", "user", "port", "directory", "queue", "project", "qos", "options", "modules", "wckey")
+        ssh = {
+            "IdentityAgent": str(self.agent.socket),
+            "UserKnownHostsFile": str(place / "known_hosts"),
+            "GlobalKnownHostsFile": "/dev/null",
+            "HostKeyAlias": account.name,
+        }
+        values = {name: getattr(account, name) for name in kept}
+        return {"kind": account.platform, "key": str(place / "key"), "ssh": ssh, **values}
+
+    def holding(self, name: str) -> Holding:
+        """What holds an account's key for ssh: opened now, and only into the agent."""
+
+        @contextlib.asynccontextmanager
+        async def held() -> AsyncIterator[None]:
+            sealed = await self.store.read(lambda tx: tx.accounts.key(name))
+            key = await asyncio.to_thread(self.vault.open, PURPOSE.format(name), sealed)
+            async with self.agent.holding(name, key, self._account_place(name) / "key.pub"):
+                yield
+
+        return held
+
+    async def end_agent(self) -> None:
+        """Forget every key that is open."""
+        if "agent" in self.__dict__:
+            await self.agent.close()
+
+    def _account_place(self, name: str) -> Path:
+        return self.settings.home / DIRECTORY / name
+
+    def _write_accounts(self, accounts: list[Account]) -> None:
+        """What ssh reads: the public half of the key, the certificate, and the confirmed host keys."""
+        for account in accounts:
+            place = private(self._account_place(account.name))
+            certificate = f"{account.certificate.strip()}\n" if account.certificate else ""
+            known = "".join(f"{account.name} {line}\n" for line in account.host_keys)
+            for name, text in (
+                ("key.pub", f"{account.public}\n"),
+                ("key-cert.pub", certificate),
+                ("known_hosts", known),
+            ):
+                _write(place / name, text)
+
+
+def _write(file: Path, text: str) -> None:
+    """Make a file hold this, and leave one alone that does: what has changed is tried anew."""
+    if not text:
+        file.unlink(missing_ok=True)
+        return
+    with contextlib.suppress(FileNotFoundError):
+        if file.read_text() == text:
+            return
+    part = file.with_name(f"{file.name}.{os.getpid()}")
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
+        opened.write(text)
+    part.replace(file)

@@ -1,0 +1,163 @@
+"""The seed's `hpc` object and CyberGIS's own file: every field becomes something, or it is said why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sublet.core.account import Account, fingerprint, host_key
+from sublet.core.hpc_json import Plan, read_hpc
+from sublet.errors import BadAccount
+from sublet.platforms.slurm_options import ALLOWED
+
+SEED: dict[str, Any] = {
+    "keeling_community": {
+        "ip": "keeling.earth.illinois.edu",
+        "port": 22,
+        "is_community_account": True,
+        "community_login": {
+            "user": "cigi-gisolve",
+            "use_local_key": False,
+            "external_key": {"private_key_path": "cigi-gisolve.key", "passphrase": None},
+        },
+        "connector": "SlurmConnector",
+        "root_path": "/tmp",
+    }
+}
+WILD: dict[str, Any] = {
+    "ip": "expanse.sdsc.edu",
+    "port": 22,
+    "is_community_account": True,
+    "community_login": {"user": "cybergis", "use_local_key": True},
+    "root_path": "/expanse/cybergis",
+    "job_pool_capacity": 7,
+    "init_sbatch_script": ["module load singularitypro slurm", "# for MPI", "export X=$(hostname)"],
+    "init_sbatch_options": ["#SBATCH --account=TG-EAR1", "--licenses=a:1", "#SBATCH --chdir=/", "--wrap rm"],
+    "globus": {"identity": "a@b.org", "endpoint": "e-1", "root_path": "/g"},
+    "mount": {"/data": "/job/data2"},
+    "slurm_input_rules": {
+        "num_of_node": {"max": 4, "min": 1},
+        "time": {"max": 10, "unit": "Hours"},
+        "memory": {"max": 50, "unit": "GB"},
+        "memory_per_gpu": {"max": 5},
+    },
+    "slurm_global_cap": {"gpus": {"max": 2}},
+    "xsede_job_log_credential": {"xsederesourcename": "x", "apikey": "SECRET"},
+    "allowlist": ["Anna@Illinois.edu"],
+    "denylist": ["eve@hub.org"],
+    "description": "Expanse at SDSC",
+    "allocation": "TG-EAR2",
+    "partition": "shared",
+    "new_field": 1,
+    "nothing": None,
+}
+KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIMWvCmVc9hFSfm5bSr1vJSbmiOGn4Xhr4xr6oCEDkbtc"
+
+
+def plan_of(values: dict[str, Any], name: str = "x") -> Plan:
+    return read_hpc({name: values}, ALLOWED)[0]
+
+
+def test_the_seeds_object_is_taken_whole() -> None:
+    (plan,) = read_hpc(SEED, ALLOWED)
+    account = Account(plan.name, **plan.fields)
+    assert (account.host, account.port, account.user) == ("keeling.earth.illinois.edu", 22, "cigi-gisolve")
+    assert (account.directory, account.platform, account.capacity) == ("/tmp", "slurm", 10)
+    assert plan.key_path == "cigi-gisolve.key"
+    assert plan.refused == ()
+    assert {note.field for note in plan.notes} == {
+        *("ip", "port", "is_community_account", "connector", "root_path"),
+        *("community_login.user", "community_login.external_key"),
+    }
+
+
+def test_of_cybergis_own_file_no_field_is_dropped_silently() -> None:
+    plan = plan_of(WILD)
+    told = {note.field.partition(".")[0] for note in plan.notes}
+    assert set(WILD) <= told
+    assert plan.fields["capacity"] == 7
+    assert plan.fields["modules"] == ("singularitypro", "slurm")
+    assert plan.fields["options"] == ("--licenses=a:1",)
+    assert (plan.fields["project"], plan.fields["queue"]) == ("TG-EAR2", "shared")
+    assert plan.fields["globus"] == {"endpoint": "e-1", "root_path": "/g"}
+    assert plan.fields["description"] == "Expanse at SDSC"
+
+
+def test_what_would_change_how_jobs_run_and_cannot_be_had_is_refused_by_name() -> None:
+    plan = plan_of(WILD)
+    assert plan.refused == (
+        *("init_sbatch_script", "init_sbatch_options", "mount", "slurm_input_rules.memory_per_gpu", "new_field"),
+    )
+    said = " ".join(note.words for note in plan.notes if note.state == "refused")
+    assert "`export X=$(hostname)`" in said
+    assert "--chdir can't be added" in said
+    assert "--wrap can't be added" in said
+
+
+def test_lists_and_caps_become_rules() -> None:
+    rules = plan_of(WILD).rules
+    assert {"effect": "allow", "who": "anna@illinois.edu"} in rules
+    assert {"effect": "deny", "who": "eve@hub.org"} in rules
+    assert {"effect": "deny", "who": "*", "limits": {"nodes": 4, "time": "10h", "memory": "50GiB"}} in rules
+    assert {"effect": "deny", "who": "*", "limits": {"gpus": 2}} in rules
+
+
+def test_a_secret_of_theirs_is_never_repeated() -> None:
+    plan = plan_of(WILD)
+    assert "SECRET" not in repr(plan)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"is_community_account": False}, "a person's own account"),
+        ({"connector": "TelnetConnector"}, "is not known here"),
+        ({"ip": None}, "it has no ip"),
+        ({"community_login": None}, "it has no community_login"),
+        ({"community_login": {}}, "it has no community_login|has no user"),
+        ({"port": "22"}, "port is not a whole number"),
+        ({"ip": 7}, "ip is not a text"),
+    ],
+)
+def test_what_can_be_no_account_is_refused(change: dict[str, Any], why: str) -> None:
+    with pytest.raises(BadAccount, match=why):
+        plan_of({**SEED["keeling_community"], **change})
+
+
+@pytest.mark.parametrize("document", [None, [], {}, "x", {"a": 1}])
+def test_what_is_no_such_document_is_refused(document: object) -> None:
+    with pytest.raises(BadAccount):
+        read_hpc(document, ALLOWED)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "Up"},
+        {"name": "../x"},
+        {"host": "-oProxyCommand=x"},
+        {"host": "a b"},
+        {"user": "-l"},
+        {"user": "a\nb"},
+        {"port": 0},
+        {"connector": "x"},
+        {"capacity": 0},
+        {"directory": "a\nb"},
+        {"host_keys": ("ssh-rsa x",)},
+        {"certificate": "a\nb"},
+    ],
+)
+def test_an_account_that_ssh_would_misread_is_refused(change: dict[str, Any]) -> None:
+    good: dict[str, Any] = {"name": "x", "host": "h.example.org", "user": "u"}
+    assert Account(**good)
+    with pytest.raises(BadAccount):
+        Account(**{**good, **change})
+
+
+def test_a_host_key_is_found_in_any_line_that_has_one() -> None:
+    for line in (f"ssh-ed25519 {KEY}", f"h,192.0.2.1 ssh-ed25519 {KEY} me@x", f"|1|a=|b= ssh-ed25519 {KEY}"):
+        assert host_key(line) == f"ssh-ed25519 {KEY}"
+        assert fingerprint(line).startswith("SHA256:")
+    for line in ("", f"ssh-rsa {KEY}", "ssh-ed25519 x", f"# ssh-ed25519 {KEY}"):
+        assert host_key(line) == ""
