@@ -94,6 +94,19 @@ class TooMany(SubletError):
     status = 429
 
 
+class OutOfScope(SubletError):
+    """This token is for `{scope}` only, and this needs `{needed}`."""
+
+    hint = "`sublet token make --scope {needed}` makes one that may."
+    status = 403
+
+
+class BadScope(BadRequest):
+    """{scope} is nothing that a token can be for."""
+
+    hint = "Its scope has these words, each of which includes those before it: {words}."
+
+
 class NotYours(SubletError):
     """This {noun} belongs to someone else."""
 

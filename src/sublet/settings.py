@@ -55,6 +55,7 @@ _NOT_PLAIN = {
     "mail",
     "hooks",
     "platforms",
+    "tokens",
     "url",
 }
 
@@ -106,6 +107,19 @@ class AnnexSettings(BaseModel):
         default="",
         pattern="^([0-9a-fA-F]{64})?$",
         description="Its checksum; empty: the one in `sha256sum.txt` beside it, which then has to come by https.",
+    )
+
+
+class TokenSettings(BaseModel):
+    """How long a gateway's tokens count."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    lasts: Duration = Field(
+        default=timedelta(days=90), gt=timedelta(0), description="How long one counts whose maker says nothing."
+    )
+    longest: Duration = Field(
+        default=timedelta(days=366), gt=timedelta(0), description="The longest time that its maker can say."
     )
 
 
@@ -196,6 +210,7 @@ class Settings(BaseModel):
     annex: AnnexSettings = Field(
         default_factory=AnnexSettings, description="The access point that annexes have, and HTCondor itself."
     )
+    tokens: TokenSettings = Field(default_factory=TokenSettings, description="The tokens of a gateway.")
     mail: MailSettings = Field(default_factory=MailSettings, description="The mail server of a gateway.")
     images: dict[str, NamedImage] = Field(
         default_factory=dict,

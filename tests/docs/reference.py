@@ -13,13 +13,14 @@ import click
 from pydantic import BaseModel
 
 from sublet import errors
-from sublet.settings import AnnexSettings, HookSettings, MailSettings, Settings
+from sublet.settings import AnnexSettings, HookSettings, MailSettings, Settings, TokenSettings
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
 SECTIONS: dict[str, type[BaseModel]] = {
     "Annexes (`[annex]`)": AnnexSettings,
     "Mail (`[mail]`)": MailSettings,
     "Hooks (`[hooks]`)": HookSettings,
+    "Tokens (`[tokens]`)": TokenSettings,
 }
 NOTE = "<!-- Written by `make reference` out of the code; edit there. -->\n"
 

@@ -11,6 +11,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
+from sublet.api.scopes import check_scope
 from sublet.errors import NotSignedIn
 from sublet.service.desk import Person
 from sublet.service.service import Service
@@ -47,7 +48,7 @@ def on_socket(scope: Scope) -> bool:
 
 
 async def person_of(request: Request) -> Person:
-    """The person, or NotSignedIn."""
+    """The person, if they may do this by the token that they show; else NotSignedIn or OutOfScope."""
     if on_socket(request.scope):
         owner: Person = request.app.state.owner
         return owner
@@ -61,6 +62,7 @@ async def person_of(request: Request) -> Person:
         if secret:  # only what is wrong is counted: a good token is never locked out by a neighbour's bad ones
             service_of(request).throttle.spend("token", neighbours(host_of(request)))
         raise NotSignedIn
+    check_scope(request, person)
     return person
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
@@ -9,7 +10,7 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
-from sublet.api.people import base_of, person_of, service_of
+from sublet.api.people import base_of, host_of, person_of, service_of
 from sublet.core.session import Phase, Session
 from sublet.errors import BadRequest
 from sublet.wire.shown import session_view
@@ -50,8 +51,17 @@ async def session(request: Request, id: Id) -> Response:
 
 @router.post("/{id}/accept", response_model=SessionView, responses=CHANGE)
 async def accept(request: Request, id: Id) -> Response:
-    """Take an offer: its siblings are rejected. Accepting twice is accepting once."""
-    return _view(request, await service_of(request).accept(id, await person_of(request)))
+    """Take an offer: its siblings are rejected. Accepting twice is accepting once.
+
+    A gateway's answer has a `token` that is for this session only.
+    """
+    service, person = service_of(request), await person_of(request)
+    session = await service.accept(id, person)
+    view = session_view(session, base_of(request))
+    if service.mode == "gateway" and session.person == person.name:
+        _, secret = await service.make_session_token(person, session.id, host=host_of(request))
+        view = replace(view, token=secret)
+    return json_response(view)
 
 
 @router.post("/{id}/reject", response_model=SessionView, responses=CHANGE)

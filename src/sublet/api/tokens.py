@@ -7,8 +7,9 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
-from sublet.api.people import person_of, service_of
+from sublet.api.people import host_of, person_of, service_of
 from sublet.core.amounts import parse_duration
+from sublet.errors import BadRequest
 from sublet.service.tokens import Token
 from sublet.wire.views import TokenAsk, TokenList, TokenView, WhoView
 
@@ -19,16 +20,25 @@ router = APIRouter(prefix="/v1", tags=["People"])
 async def whoami(request: Request) -> Response:
     """Who the service takes the caller for."""
     person = await person_of(request)
-    return json_response(WhoView(person=person.name, mode=service_of(request).mode, operator=person.operator))
+    mode = service_of(request).mode
+    return json_response(WhoView(person=person.name, mode=mode, operator=person.operator, scope=person.scope))
 
 
-@router.post("/tokens", status_code=201, response_model=TokenView, responses=described.problems(400, 401, 403))
+MAKE = described.problems(400, 401, 403, 404, 409)
+
+
+@router.post("/tokens", status_code=201, response_model=TokenView, responses=MAKE)
 async def make(request: Request, ask: TokenAsk) -> Response:
     """A new token; its text is in this answer and nowhere else."""
     person = await person_of(request)
+    service, host = service_of(request), host_of(request)
+    if ask.session:
+        if ask.person or ask.expires or ask.scope:
+            raise BadRequest(detail="a session's token is for its owner, as long as the session: say nothing else.")
+        return json_response(_view(*await service.make_session_token(person, ask.session, host=host)), 201)
     lasts = parse_duration(ask.expires) if ask.expires else None
-    token, secret = await service_of(request).make_token(person, ask.note, lasts, ask.person or None)
-    return json_response(_view(token, secret), 201)
+    made = await service.make_token(person, ask.note, lasts, ask.person or None, scope=ask.scope, host=host)
+    return json_response(_view(*made), 201)
 
 
 @router.get("/tokens", response_model=TokenList, responses=described.problems(401))
@@ -40,13 +50,22 @@ async def tokens(request: Request) -> Response:
 
 @router.delete("/tokens/{id}", status_code=204, responses=described.problems(401, 404))
 async def revoke(request: Request, id: str) -> Response:
-    """Make a token worthless."""
-    await service_of(request).revoke_token(await person_of(request), id)
+    """Make a token worthless: at once here, within seconds in every other process of the service."""
+    await service_of(request).revoke_token(await person_of(request), id, host=host_of(request))
     request.app.state.remembered.clear()
     return Response(status_code=204)
 
 
 def _view(token: Token, secret: str = "") -> TokenView:
     return TokenView(
-        id=token.id, person=token.person, note=token.name, created=token.created, expires=token.expires, token=secret
+        id=token.id,
+        person=token.person,
+        note=token.name,
+        created=token.created,
+        expires=token.expires,
+        scope=token.scope,
+        use=token.use,
+        session=token.session,
+        used=token.used,
+        token=secret,
     )

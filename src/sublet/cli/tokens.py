@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import click
@@ -10,6 +11,21 @@ from sublet.cli.command import Example, Group, command
 from sublet.cli.output import Output, table
 from sublet.cli.texts import when
 from sublet.client.calls import people
+from sublet.wire.v1.people import TokenView
+
+
+def _wishes(function: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option("--session", metavar="ID", help="For one session only, as long as that is there."),
+        click.option("--note", metavar="TEXT", help="What it is used for."),
+        click.option("--expires", metavar="TIME", help="For how long it counts: 12h, 30d."),
+        click.option(
+            "--scope", "scopes", multiple=True, metavar="WORD", help="What it is for: read, run or manage; else all."
+        ),
+        click.option("--person", metavar="NAME", help="For someone else; the operator can."),
+    ):
+        function = option(function)
+    return function
 
 
 @click.group(
@@ -18,32 +34,69 @@ from sublet.client.calls import people
     invoke_without_command=True,
     epilog=Example('curl -H "Authorization: Bearer $(sublet token -q)" http://127.0.0.1:8080/v1/whoami'),
 )
-@click.option("--person", metavar="NAME", help="For someone else; the operator can.")
-@click.option("--expires", metavar="TIME", help="For how long it counts: 12h, 30d.")
-@click.option("--note", metavar="TEXT", help="What it is for.")
+@_wishes
 @click.pass_context
-def token(ctx: click.Context, person: str | None, expires: str | None, note: str | None) -> None:
+def token(ctx: click.Context, /, **wishes: object) -> None:
     """Make a token and print it; it is shown this once."""
-    if ctx.invoked_subcommand:
-        return
-    out: Output = ctx.obj
-    made = out.link().do(people.new_token(person or "", expires or "", note or ""))
+    if not ctx.invoked_subcommand:
+        ctx.invoke(make, **wishes)
+
+
+@command("make", "sublet token make --scope read --expires 7d", "sublet token make --session 3f2a91c0")
+@_wishes
+def make(
+    out: Output,
+    person: str | None,
+    scopes: tuple[str, ...],
+    expires: str | None,
+    note: str | None,
+    session: str | None,
+) -> None:
+    """Make a token and print it; it is shown this once.
+
+    Its scope has the words read, run and manage, each of which includes those before it. A token makes none that is for
+    more than itself, or lasts longer.
+    """
+    if session:
+        if person or scopes or expires or note:
+            raise click.UsageError("--session stands alone: that token lasts as long as the session.")
+        made = out.link().do(people.session_token(session))
+    else:
+        made = out.link().do(people.new_token(person or "", expires or "", note or "", scopes))
     out.show(made, lambda: [made.token], lambda: [made.token])
     if out.for_people:
-        until = f"until {when(made.expires, datetime.now(UTC))}" if made.expires else "until it is revoked"
-        out.note(f"For {made.person}, {until}. Keep it secret; `sublet token revoke {made.id[:8]}` makes it worthless.")
+        out.note(f"{_for(made)}. Keep it secret; `sublet token revoke {made.id[:8]}` makes it worthless.")
         if person:
             out.note(f"Unless this is a gateway, {made.person} can use it only for annexes that you share with them.")
 
 
+def _for(made: TokenView) -> str:
+    if made.session:
+        return f"For the session {made.session[:8]} only, until that is deleted or its files' keep time is over"
+    what = f" to {', '.join(made.scope)}" if made.scope else ""
+    until = f"until {when(made.expires, datetime.now(UTC))}" if made.expires else "until it is revoked"
+    return f"For {made.person}{what}, {until}"
+
+
 @command("list", "sublet token list")
 def list_tokens(out: Output) -> None:
-    """List tokens, without their texts."""
+    """List tokens, without their texts, and when each was last used."""
     view, now = out.link().do(people.tokens()), datetime.now(UTC)
-    rows = [(t.id[:8], t.person, t.note, when(t.created, now), when(t.expires, now)) for t in view.items]
+    rows = [
+        (
+            t.id[:8],
+            t.person,
+            " ".join(t.scope) or ("pages" if t.use == "browser" else "all"),
+            t.note,
+            when(t.created, now),
+            when(t.used, now),
+            when(t.expires, now),
+        )
+        for t in view.items
+    ]
     out.show(
         view,
-        lambda: table(("ID", "PERSON", "NOTE", "CREATED", "EXPIRES"), rows) if rows else [],
+        lambda: table(("ID", "PERSON", "FOR", "NOTE", "CREATED", "USED", "EXPIRES"), rows) if rows else [],
         lambda: (t.id for t in view.items),
     )
 
@@ -58,5 +111,5 @@ def revoke(out: Output, token: str) -> None:
     out.show({"revoked": token}, lambda: [f"{token} is revoked."], lambda: [token])
 
 
-token.add_command(list_tokens)
-token.add_command(revoke)
+for one in (make, list_tokens, revoke):
+    token.add_command(one)

@@ -315,6 +315,10 @@ class AsyncSession(SessionFacts):
         """Why it is where it is."""
         return await self._client.do(moves.explain(self.id))
 
+    async def token(self) -> str:
+        """A token that is for this session only: to look, follow, fetch, cancel, pause and resume."""
+        return (await self._client.do(people.session_token(self.id))).token
+
     async def delete(self) -> None:
         """Remove it, with its files, once it is over."""
         await self._client.do(sessions.delete(self.id))

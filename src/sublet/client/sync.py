@@ -207,6 +207,10 @@ class Session(SessionFacts):
         """Why it is where it is."""
         return self._client.do(moves.explain(self.id))
 
+    def token(self) -> str:
+        """A token that is for this session only: to look, follow, fetch, cancel, pause and resume."""
+        return self._client.do(people.session_token(self.id)).token
+
     def delete(self) -> None:
         """Remove it, with its files, once it is over."""
         self._client.do(sessions.delete(self.id))

@@ -347,6 +347,8 @@ def named(tx: Tx, name: str, person: Person) -> Session | None:
     """By its whole id, else by the beginning of one of the person's own."""
     if whole := tx.sessions.get(name):
         return whole
+    if person.session:
+        return tx.sessions.get(person.session) if name and person.session.startswith(name) else None
     if len(name) < SHORTEST:
         return None
     found = tx.sessions.find(name, None if person.operator else person.name)

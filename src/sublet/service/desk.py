@@ -39,6 +39,9 @@ class Person:
     name: str
     operator: bool = False
     reviewer: bool = False  # may decide on apps, as an operator may too
+    scope: tuple[str, ...] = ()  # what their token is for; empty: all that they may
+    session: str = ""  # the only one that their token is for; empty: any
+    until: datetime | None = None  # when their token expires
     guest: bool = False  # of a personal service, where someone else invited them: contained, and only where shared
 
 
@@ -177,6 +180,8 @@ class Desk:
             raise NotFound(noun=noun, name=name)
         if session.person != person.name and not person.operator:
             raise NotYours(noun=noun)
+        if person.session and session.id != person.session:
+            raise NotYours(noun=noun, hint="This token is for one session only.")
         return session
 
     def shown(self, session: Session) -> Session:

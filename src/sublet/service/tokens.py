@@ -7,48 +7,138 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from sublet.errors import NotFound, NotYours
+from sublet.core.amounts import duration_text
+from sublet.core.scopes import read_scope, within
+from sublet.core.session import OVER, Session
+from sublet.errors import BadRequest, NotFound, NotYours, OutOfScope
 from sublet.service.connect import Connect
 from sublet.service.desk import Person
+from sublet.store.audit import Entry
 from sublet.store.tokens import Token as Token  # also for those who show it
+from sublet.store.tx import Tx
 
 PREFIX = "sublet_"
+SESSION = "session"  # the use of a token that is for one session
+MOST_OF_SESSION = 10  # when there are more for one session, the oldest goes
+SHOWN = timedelta(minutes=1)  # how exactly it is known when a token was last shown
 
 
 class Tokens(Connect):
     """Make, list and revoke tokens; only their hashes are kept."""
 
     async def make_token(
-        self, person: Person, name: str = "", expires_in: timedelta | None = None, for_person: str | None = None
+        self,
+        person: Person,
+        name: str = "",
+        expires_in: timedelta | None = None,
+        for_person: str | None = None,
+        *,
+        scope: Sequence[str] = (),
+        host: str = "",
     ) -> tuple[Token, str]:
-        """A new token and its secret, which is shown this once. Only an operator makes them for others."""
+        """A new token and its secret, which is shown this once. Only an operator makes them for others.
+
+        It is for no more, and lasts no longer, than the one that its maker holds.
+        """
         owner = for_person or person.name
         if owner != person.name and not person.operator:
             raise NotYours(noun="token")
+        words = read_scope(scope) or person.scope
+        if person.session or not within(words, person.scope):
+            raise OutOfScope("A token can't make one that is for more than itself.", hint=MORE)
         now = self.now()
-        expires: datetime | None = now + expires_in if expires_in else None
-        secret = PREFIX + secrets.token_urlsafe(32)
         operator = person.operator and owner == person.name
         guest = owner != person.name or person.guest
-        token = Token(str(uuid4()), owner, name, now, expires, operator, guest)
-        await self.store.write(lambda tx: tx.tokens.add(token, secret))
-        return token, secret
+        expires = self._expires(person, now, expires_in)
+        token = Token(str(uuid4()), owner, name, now, expires, operator, guest, scope=words)
+        return token, await self._keep(token, person, host)
+
+    async def make_session_token(self, person: Person, name: str, *, host: str = "") -> tuple[Token, str]:
+        """A token that is for one session only, until that is deleted or its files' keep time is over."""
+        session = await self.session(name, person)
+        if session.person != person.name:
+            raise NotYours(noun="session")
+        token = Token(str(uuid4()), session.person, "", self.now(), use=SESSION, session=session.id)
+        return token, await self._keep(token, person, host)
+
+    async def _keep(self, token: Token, maker: Person, host: str) -> str:
+        secret = PREFIX + secrets.token_urlsafe(32)
+
+        def work(tx: Tx) -> None:
+            if token.session:
+                for old in tx.tokens.of_session(token.session)[: -(MOST_OF_SESSION - 1)]:
+                    tx.tokens.revoke(old.id)
+            tx.tokens.add(token, secret)
+            detail = {"for": token.person, "scope": " ".join(token.scope), "session": token.session}
+            said = {word: value for word, value in detail.items() if value}
+            tx.audit.add(Entry(token.created, maker.name, "token.make", "token", token.id, said, host))
+
+        await self.store.write(work)
+        return secret
+
+    def _expires(self, person: Person, now: datetime, lasts: timedelta | None) -> datetime | None:
+        """When a new token expires: as asked, but in a gateway not never, and not after its maker's own."""
+        if self.settings.mode == "gateway":
+            longest = self.settings.tokens.longest
+            if lasts and lasts > longest:
+                detail = f"a token lasts {duration_text(longest)} at most"
+                raise BadRequest(detail=detail, hint="Ask for less; another can be made when it has expired.")
+            lasts = lasts or min(self.settings.tokens.lasts, longest)
+        expires = now + lasts if lasts else None
+        return min(expires or person.until, person.until) if person.until else expires
 
     async def tokens(self, person: Person) -> Sequence[Token]:
-        """A person's tokens, without their secrets."""
-        return await self.store.read(lambda tx: tx.tokens.list(person.name))
+        """A person's tokens, without their secrets; those of single sessions are not among them."""
+        found = await self.store.read(lambda tx: tx.tokens.list(person.name))
+        return [token for token in found if token.use != SESSION]
 
-    async def revoke_token(self, person: Person, id: str) -> None:
-        """Make a token worthless."""
-        if not await self.store.write(lambda tx: tx.tokens.revoke(id, person.name)):
+    async def revoke_token(self, person: Person, id: str, *, host: str = "") -> None:
+        """Make a token worthless; an operator can do that to anyone's."""
+
+        def work(tx: Tx) -> bool:
+            found = tx.tokens.revoke(id, None if person.operator else person.name)
+            if found:
+                tx.audit.add(Entry(self.now(), person.name, "token.revoke", "token", id, {}, host))
+            return found
+
+        if not await self.store.write(work):
             raise NotFound(noun="token", name=id, hint="`sublet token list` lists them.")
 
     async def token_of(self, secret: str) -> Token | None:
-        """The token that this secret belongs to, if it is good."""
-        return await self.store.read(lambda tx: tx.tokens.check(secret, self.now()))
+        """The token that this secret belongs to, if it is good; that it was shown is remembered to the minute."""
+        now = self.now()
+
+        def work(tx: Tx) -> Token | None:
+            token = tx.tokens.check(secret, now)
+            if token and token.session and not self._lasts(tx.sessions.get(token.session), now):
+                return None
+            return token
+
+        token = await self.store.read(work)
+        if token and (token.used is None or now - token.used >= SHOWN):
+            await self.store.write(lambda tx: tx.tokens.use(token.id, now))
+        return token
+
+    def _lasts(self, session: Session | None, now: datetime) -> bool:
+        """Whether a session is still there for its token: under way, or ended and its files still kept."""
+        if session is None:
+            return False
+        return session.phase not in OVER or now < (session.ended or session.modified) + self.settings.keep
 
     async def bearer(self, secret: str) -> Person | None:
-        """Whose token this is, if it is good."""
+        """Whose token this is, if it is good, and what it is for."""
         token = await self.token_of(secret)
-        personal = self.settings.mode == "personal"
-        return Person(token.person, token.operator, guest=token.guest and personal) if token else None
+        if token is None:
+            return None
+        guest = token.guest and self.settings.mode == "personal"
+        return Person(
+            token.person,
+            token.operator,
+            guest=guest,
+            scope=token.scope,
+            session=token.session,
+            until=token.expires,
+        )
+
+
+MORE = "Sign in, or use a token without a scope: `sublet token make` by whoever holds that."

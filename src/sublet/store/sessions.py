@@ -16,7 +16,7 @@ from sublet.errors import BadRequest
 from sublet.store.claims import Claims
 from sublet.store.rows import SESSION, S, read_session, session_row, stored
 from sublet.store.sql import given, micros_or_none, plain
-from sublet.store.tables import WORKED_ON, dependencies, events, offersets, sessions
+from sublet.store.tables import WORKED_ON, dependencies, events, offersets, sessions, tokens
 from sublet.store.uses import END_USE, end_use
 
 STATES = tuple(str(phase) for phase in Phase)
@@ -44,6 +44,7 @@ WAITING = (
 DELETE = delete(sessions).where(S.id == given("session_id"))
 DELETE_EVENTS = delete(events).where(events.c.session == given("session_id"))
 DELETE_DEPENDENCIES = delete(dependencies).where(dependencies.c.session == given("session_id"))
+DELETE_TOKENS = delete(tokens).where(tokens.c.session == given("session_id"))
 DELETE_EMPTY_SET = delete(offersets).where(
     offersets.c.id == given("of_set"), ~select(S.id).where(S.offerset == offersets.c.id).exists()
 )
@@ -178,13 +179,14 @@ class Sessions(Claims):
         return {phase: counted.get(phase.value, 0) for phase in Phase}
 
     def delete(self, id: str) -> bool:
-        """Remove it with its events, and its offer set if it was the last; whether there was one."""
+        """Remove it with its events and its own tokens, and its offer set if it was the last; whether there was one."""
         session = self.get(id)
         if session is None:
             return False
         self._sql.change(DELETE, {"session_id": id})
         self._sql.change(DELETE_EVENTS, {"session_id": id})
         self._sql.change(DELETE_DEPENDENCIES, {"session_id": id})
+        self._sql.change(DELETE_TOKENS, {"session_id": id})
         self._sql.change(DELETE_EMPTY_SET, {"of_set": session.offerset})
         return True
 

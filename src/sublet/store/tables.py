@@ -159,6 +159,7 @@ tokens = Table(
     Column("session", Id, nullable=False, server_default=""),  # the one session that it is for; empty: any
     Column("used", BigInteger),  # when it was last shown
     Index(None, "person"),
+    Index(None, "session"),
 )
 
 annexes = Table(

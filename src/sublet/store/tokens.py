@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, insert, or_, select
+from sqlalchemy import delete, insert, or_, select, update
 
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, micros_or_none, moment_or_none, plain
@@ -31,7 +31,14 @@ CHECK = select(*COLUMNS).where(
     or_(tokens.c.expires.is_(None), tokens.c.expires > given("now")),
 )
 LIST = select(*COLUMNS).where(tokens.c.person == given("person")).order_by(tokens.c.created, tokens.c.id)
-REVOKE = delete(tokens).where(tokens.c.id == given("token_id"), tokens.c.person == given("of_person"))
+REVOKE = delete(tokens).where(tokens.c.id == given("token_id"))
+REVOKE_OWN = REVOKE.where(tokens.c.person == given("of_person"))
+OF_SESSION = select(*COLUMNS).where(tokens.c.session == given("of_session")).order_by(tokens.c.created, tokens.c.id)
+USED = (
+    update(tokens)
+    .where(tokens.c.id == given("token_id"), or_(tokens.c.used.is_(None), tokens.c.used < given("now")))
+    .values(used=given("now"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +90,23 @@ class Tokens:
         row = self._sql.row(CHECK, {"secret_hash": _hash(secret), "now": micros(now)})
         return None if row is None else _token(row)
 
+    def of_session(self, session: str) -> list[Token]:
+        """The tokens that are for one session, oldest first."""
+        return [_token(row) for row in self._sql.rows(OF_SESSION, {"of_session": plain(session)})]
+
     def list(self, person: str) -> list[Token]:
         """A person's tokens, oldest first."""
         return [_token(row) for row in self._sql.rows(LIST, {"person": plain(person)})]
 
-    def revoke(self, id: str, person: str) -> bool:
-        """Let a person's token mean nothing any more; whether there was one."""
-        return self._sql.change(REVOKE, {"token_id": plain(id), "of_person": plain(person)}) > 0
+    def revoke(self, id: str, person: str | None = None) -> bool:
+        """Let a token (of this person, if one is named) mean nothing any more; whether there was one."""
+        if person is None:
+            return self._sql.change(REVOKE, {"token_id": plain(id)}) > 0
+        return self._sql.change(REVOKE_OWN, {"token_id": plain(id), "of_person": plain(person)}) > 0
+
+    def use(self, id: str, now: datetime) -> None:
+        """Remember that it was shown."""
+        self._sql.change(USED, {"token_id": id, "now": micros(now)})
 
 
 def _hash(secret: str) -> str:

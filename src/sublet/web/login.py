@@ -39,8 +39,8 @@ async def sign_in(request: Request) -> Response:
     secret = form.get("secret", "").strip()[:LONGEST_TOKEN]
     service = service_of(request)
     token = await service.token_of(secret) if secret else None
-    if token is None:
-        wrong = "This token is not known here, or has expired."
+    if token is None or token.scope or token.session:
+        wrong = "This token is not known here, has expired, or is for less than all that its person may."
         return page(request, "login.html", status=403, wrong=wrong, next=_next(form.get("next", "")))
     stay = min(STAY, token.expires - service.now()) if token.expires else STAY
     sealed = Sealed(Person(token.person, token.operator), token.id)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from sublet.client.call import Answer, Call, as_view, body_of, nothing, path_of
 from sublet.wire.v1.people import TokenList, TokenView, WhoView
 
 
-def new_token(person: str = "", expires: str = "", note: str = "") -> Call[TokenView]:
+def new_token(person: str = "", expires: str = "", note: str = "", scope: Sequence[str] = ()) -> Call[TokenView]:
     """Make a token; the answer is the only place where its text is shown."""
-    wish = {"person": person, "expires": expires, "note": note}
+    wish = {"person": person, "expires": expires, "note": note, "scope": list(scope)}
+    return Call("POST", path_of("tokens"), as_view(TokenView), body=body_of(wish))
+
+
+def session_token(session: str) -> Call[TokenView]:
+    """Make a token that is for one session only."""
+    wish = {"session": session}
     return Call("POST", path_of("tokens"), as_view(TokenView), body=body_of(wish))
 
 

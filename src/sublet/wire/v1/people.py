@@ -15,6 +15,10 @@ class TokenView:
     note: str = ""
     created: datetime
     expires: datetime | None = None
+    scope: tuple[str, ...] = ()  # read, run, manage; empty: all that the person may
+    use: str = "api"  # browser: a sign-in on the pages; session: for one session
+    session: str = ""  # the one that it is for; empty: any
+    used: datetime | None = None  # when it was last shown, to the minute
     token: str = ""
 
 
@@ -27,11 +31,17 @@ class TokenList:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenAsk:
-    """Asks for a token: for whom (oneself if empty) and for how long (`30d`; none: the service's default)."""
+    """Asks for a token.
+
+    For whom (oneself if empty), for how long (`30d`; none: the service's default), and for what: `scope` has the words
+    `read`, `run` and `manage`, each of which includes those before it; `session` makes one for that session only.
+    """
 
     person: str = ""
     expires: str = ""
     note: str = ""
+    scope: tuple[str, ...] = ()
+    session: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,3 +51,4 @@ class WhoView:
     person: str
     mode: str  # personal or gateway
     operator: bool = False  # may see and do what concerns everyone
+    scope: tuple[str, ...] = ()  # what the token that was shown is for; empty: all

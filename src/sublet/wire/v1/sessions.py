@@ -77,6 +77,7 @@ class SessionView:
     after: tuple[str, ...] = ()  # the sessions that must have completed first
     options: tuple[str, ...] = ()  # the phases that it can be moved to, by who sees this
     page: str = ""  # where a person can look at it
+    token: str = ""  # for this session only: there once, in a gateway's answer to accept
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -233,6 +233,7 @@ def upgrade() -> None:
         table.add_column(sa.Column("scope", sa.Text(), nullable=False, server_default=""))
         table.add_column(sa.Column("session", ID, nullable=False, server_default=""))
         table.add_column(sa.Column("used", sa.BigInteger()))
+    op.create_index("tokens_session", "tokens", ["session"])
     with op.batch_alter_table("sessions") as table:
         table.add_column(sa.Column("app", ID, nullable=False, server_default=""))
 
@@ -241,6 +242,7 @@ def downgrade() -> None:
     """Drop them."""
     with op.batch_alter_table("sessions") as table:
         table.drop_column("app")
+    op.drop_index("tokens_session", "tokens")
     with op.batch_alter_table("tokens") as table:
         for column in ("used", "session", "scope", "use"):
             table.drop_column(column)

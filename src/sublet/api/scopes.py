@@ -1,0 +1,72 @@
+"""Which address needs which word of a token's scope: the one table; what isn't in it needs the strongest."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from starlette.routing import compile_path
+
+from sublet.api.paths import allow_any_path
+from sublet.core.scopes import Scope, allows
+from sublet.errors import OutOfScope
+from sublet.service.desk import Person
+
+allow_any_path()
+LOOKS = frozenset({"GET", "HEAD"})
+
+CHANGES: dict[str, Scope] = {  # addresses that begin so → what changing something there needs
+    "/requests": Scope.RUN,
+    "/offersets": Scope.RUN,
+    "/direct": Scope.RUN,
+    "/sessions": Scope.RUN,
+    "/v1/offersets": Scope.RUN,
+    "/v1/sessions": Scope.RUN,
+    "/v1/jobs": Scope.RUN,
+    "/v1/dags": Scope.RUN,
+}
+
+OF_ONE_SESSION = frozenset(  # all that a session's own token is good for
+    {
+        ("GET", "/sessions/{uuid}"),
+        ("GET", "/v1/sessions/{id}"),
+        ("GET", "/v1/sessions/{id}/explain"),
+        ("GET", "/v1/sessions/{id}/logs"),
+        ("GET", "/v1/sessions/{id}/results"),
+        ("GET", "/v1/sessions/{id}/results/{path:path}"),
+        ("GET", "/v1/sessions/{id}/archive"),
+        ("POST", "/v1/sessions/{id}/cancel"),
+        ("POST", "/v1/sessions/{id}/pause"),
+        ("POST", "/v1/sessions/{id}/resume"),
+        ("GET", "/v1/events"),
+    }
+)
+
+
+_OF_ONE_SESSION = tuple((method, compile_path(path)[0]) for method, path in sorted(OF_ONE_SESSION))
+
+
+def needed(method: str, path: str) -> Scope:
+    """What a request to an address needs."""
+    if method in LOOKS:
+        return Scope.READ
+    fitting = (scope for start, scope in CHANGES.items() if path == start or path.startswith(f"{start}/"))
+    return next(fitting, Scope.MANAGE)
+
+
+def check_scope(request: Request, person: Person) -> None:
+    """Refuse what the caller's token is not for."""
+    path = str(request.scope["path"]).removeprefix(request.scope.get("root_path", ""))
+    if person.session:
+        name = _session_in(request, path)
+        if not name or not person.session.startswith(name):
+            raise OutOfScope("This token is for one session only.", hint="Use a token of your own for all else.")
+    elif not allows(person.scope, need := needed(request.method, path)):
+        raise OutOfScope(scope=" ".join(person.scope), needed=need)
+
+
+def _session_in(request: Request, path: str) -> str:
+    """The session that a request is about, if a session's token is good for such a request."""
+    for method, pattern in _OF_ONE_SESSION:
+        if method == request.method and (found := pattern.fullmatch(path)):
+            parts = found.groupdict()
+            return str(parts.get("id") or parts.get("uuid") or request.query_params.get("session", "")).lower()
+    return ""
