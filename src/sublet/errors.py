@@ -413,6 +413,64 @@ class PersonalOnly(SubletError):
     status = 409
 
 
+class BadRepository(SubletError):
+    """{address} can't be proposed: {why}."""
+
+    hint = "Write it as https://github.com/owner/name, or github://owner/name."
+    status = 400
+    exit_code = 2
+
+
+class RepositoryUnreachable(SubletError):
+    """{repository} can't be fetched: {why}"""
+
+    hint = "Try the same address with `git ls-remote` where you are."
+    status = 503
+    exit_code = 3
+
+
+class ReviewersOnly(SubletError):
+    """Only a reviewer or an operator can do this."""
+
+    hint = "An operator makes someone a reviewer: `sublet person role ADDRESS reviewer`."
+    status = 403
+
+
+class OwnProposal(SubletError):
+    """{version} was proposed by yourself: somebody else has to approve it."""
+
+    hint = "Another reviewer can; an operator allows it for all with `own_review = true` in the section [apps]."
+    status = 403
+
+
+class NotAsReviewed(SubletError):
+    """{version} is not what you looked at: its code is {tree}."""
+
+    hint = "Look at it again, and name the tree that you see: `sublet app review {version}`."
+    status = 409
+
+
+class NotDecidable(SubletError):
+    """{version} is {state} and can't be {wanted}: {why}."""
+
+    hint = "`sublet app show {version}` shows its state and its history."
+    status = 409
+
+
+class AppTaken(SubletError):
+    """There is an app {name} already, and it is {owner}'s."""
+
+    hint = "Its owner, or an operator, proposes its next version; give yours another name with --name."
+    status = 409
+
+
+class AppRefused(SubletError):
+    """{version} can't be started: {why}"""
+
+    hint = "`sublet app list` shows what can be run now."
+    status = 409
+
+
 class BadSystem(SubletError):
     """What is known of the system {name} can't be read: {where}: {detail}"""
 

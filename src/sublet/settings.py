@@ -52,6 +52,8 @@ _NOT_PLAIN = {
     "proxies",
     "rules",
     "annex",
+    "apps",
+    "maintainers",
     "mail",
     "hooks",
     "platforms",
@@ -164,6 +166,38 @@ class HookSettings(BaseModel):
     )
 
 
+class AppSettings(BaseModel):
+    """Where the code of apps may come from, how much of it, and who decides on it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    repositories: tuple[str, ...] = Field(
+        default=("https://*",), description="Patterns of the addresses that repositories may be proposed from."
+    )
+    private: tuple[str, ...] = Field(
+        default=(),
+        description="Patterns of addresses that are let in although they are `file:`, `http:` or on a private network.",
+    )
+    largest: int = Field(default=64 << 20, ge=1, description="The most bytes that the files of an app have together.")
+    largest_fetch: int = Field(default=256 << 20, ge=1 << 20, description="The most bytes that are fetched to see it.")
+    most_files: int = Field(default=5000, ge=1, description="The most files that an app has.")
+    patience: Duration = Field(default=timedelta(minutes=2), description="How long git may take over one thing.")
+    own_review: bool = Field(default=False, description="Whether a reviewer may approve what they proposed themselves.")
+
+
+class Maintainer(BaseModel):
+    """A generic image, for approved repositories that bring no image of their own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    image: str = Field(description="The image that their code runs in.")
+    digest: str = Field(
+        default="", pattern="^(sha256:[0-9a-f]{64})?$", description="Its digest; empty: looked up at each proposal."
+    )
+    kind: Literal["python", "jupyter"] = Field(default="python", description="What the image is made for.")
+    hpc: tuple[str, ...] = Field(default=(), description="The accounts on which it may be used; empty: all.")
+
+
 class Settings(BaseModel):
     """Everything that can be set, with its default."""
 
@@ -218,6 +252,10 @@ class Settings(BaseModel):
         "`location` and `digest`.",
     )
     hooks: HookSettings = Field(default_factory=HookSettings, description="Calls and letters on changes of sessions.")
+    apps: AppSettings = Field(default_factory=AppSettings, description="Reviewed code, and where it may come from.")
+    maintainers: dict[str, Maintainer] = Field(
+        default_factory=dict, description="Name → a generic image for approved repositories without one of their own."
+    )
     platforms: dict[str, dict[str, Any]] = Field(
         default_factory=lambda: {"here": {"kind": "local"}},
         description="Name → kind and the settings of that kind of platform.",

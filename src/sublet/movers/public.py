@@ -9,16 +9,34 @@ import socket
 import httpx2
 
 
+class NotPublic(Exception):
+    """The name leads to this machine or to a private network; the message says so."""
+
+
+async def public_addresses(host: str, port: int) -> list[str]:
+    """What a name means now, if all of that is public; NotPublic otherwise."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    if not addresses or not all(map(_public, addresses)):
+        raise NotPublic(f"{host} is not a public address")
+    return addresses
+
+
+def _public(text: str) -> bool:
+    address = ipaddress.ip_address(text.partition("%")[0])
+    return address.is_global and not address.is_multicast
+
+
 class PublicOnly(httpx2.AsyncHTTPTransport):
     """Looks each name up itself and connects to what it found, so that a second answer can't lead elsewhere."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Refuse a private address, also one that a redirection leads to."""
         host, port = request.url.host, request.url.port or (443 if request.url.scheme == "https" else 80)
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = [str(entry[4][0]) for entry in found]
-        if not addresses or not all(ipaddress.ip_address(address).is_global for address in addresses):
-            raise httpx2.UnsupportedProtocol(f"{host} is not a public address", request=request)
+        try:
+            addresses = await public_addresses(host, port)
+        except NotPublic as error:
+            raise httpx2.UnsupportedProtocol(str(error), request=request) from error
         request.url = request.url.copy_with(host=addresses[0])  # the header Host keeps the name
         request.extensions = {**request.extensions, "sni_hostname": host}
         return await super().handle_async_request(request)
