@@ -58,6 +58,10 @@ class Mailbox:
                 self.come.wait(left)
             return self.to(address)[number - 1]
 
+    async def comes_for(self, address: str, number: int = 1) -> EmailMessage:
+        """The same, for tests in which the service runs too."""
+        return await asyncio.to_thread(self.wait_for, address, number)
+
     def code(self, address: str, number: int = 1) -> str:
         """The code to sign in with that such a mail brought."""
         found = CODE.search(text_of(self.wait_for(address, number)))

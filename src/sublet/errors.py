@@ -107,6 +107,21 @@ class BadScope(BadRequest):
     hint = "Its scope has these words, each of which includes those before it: {words}."
 
 
+class WrongCode(SubletError):
+    """This code is wrong, was used, was tried too often, or is too old."""
+
+    hint = "Only the newest code counts, for ten minutes and five tries; ask for another."
+    status = 403
+    exit_code = 4
+
+
+class NotAGateway(SubletError):
+    """This service is one person's own: there are no other people in it."""
+
+    hint = "`sublet serve --gateway` serves many; `sublet login URL` signs in to one that there is."
+    status = 409
+
+
 class NotYours(SubletError):
     """This {noun} belongs to someone else."""
 
@@ -362,6 +377,13 @@ class Forged(SubletError):
 
     hint = "Go back, load the page again, and send it once more."
     status = 403
+
+
+class AlreadyThere(SubletError):
+    """There is a {noun} {name} already."""
+
+    hint = "Change that one, or choose another name."
+    status = 409
 
 
 class AnnexInUse(SubletError):

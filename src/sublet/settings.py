@@ -58,6 +58,7 @@ _NOT_PLAIN = {
     "hooks",
     "platforms",
     "tokens",
+    "signing",
     "url",
 }
 
@@ -198,6 +199,24 @@ class Maintainer(BaseModel):
     hpc: tuple[str, ...] = Field(default=(), description="The accounts on which it may be used; empty: all.")
 
 
+class SigningSettings(BaseModel):
+    """Who can sign in to a gateway, and for how long. Signing in alone lets nobody use anything."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    allow: tuple[str, ...] = Field(
+        default=(),
+        description='Patterns of addresses, as in `["*@illinois.edu"]`; whom an operator added can sign in too. '
+        "Empty: anybody can.",
+    )
+    lasts: Duration = Field(
+        default=timedelta(days=30), ge=timedelta(minutes=1), description="How long the token of `sublet login` counts."
+    )
+    stay: Duration = Field(
+        default=timedelta(hours=12), ge=timedelta(minutes=1), description="How long a browser stays signed in."
+    )
+
+
 class Settings(BaseModel):
     """Everything that can be set, with its default."""
 
@@ -254,7 +273,11 @@ class Settings(BaseModel):
     hooks: HookSettings = Field(default_factory=HookSettings, description="Calls and letters on changes of sessions.")
     apps: AppSettings = Field(default_factory=AppSettings, description="Reviewed code, and where it may come from.")
     maintainers: dict[str, Maintainer] = Field(
-        default_factory=dict, description="Name → a generic image for approved repositories without one of their own."
+        default_factory=dict,
+        description="Name → a generic image for approved repositories without one of their own.",
+    )
+    signing: SigningSettings = Field(
+        default_factory=SigningSettings, description="Who can sign in to a gateway, and for how long."
     )
     platforms: dict[str, dict[str, Any]] = Field(
         default_factory=lambda: {"here": {"kind": "local"}},

@@ -13,7 +13,7 @@ import click
 from pydantic import BaseModel
 
 from sublet import errors
-from sublet.settings import AnnexSettings, HookSettings, MailSettings, Settings, TokenSettings
+from sublet.settings import AnnexSettings, HookSettings, MailSettings, Settings, SigningSettings, TokenSettings
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
 SECTIONS: dict[str, type[BaseModel]] = {
@@ -21,6 +21,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "Mail (`[mail]`)": MailSettings,
     "Hooks (`[hooks]`)": HookSettings,
     "Tokens (`[tokens]`)": TokenSettings,
+    "Signing in (`[signing]`)": SigningSettings,
 }
 NOTE = "<!-- Written by `make reference` out of the code; edit there. -->\n"
 

@@ -34,6 +34,7 @@ class Known:
     created: datetime
     seen: datetime | None = None  # when they last signed in
     blocked: str | None = None  # why they may not come in; None: they may
+    by: str = ""  # the operator who added them; empty: they came by themselves
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ class Desk:
     fresh: set[str] = field(default_factory=set)  # sessions being prepared that nobody tried to submit yet
     trouble: str = ""  # why the loop can't carry sessions on at present
     throttle: Throttle = field(default_factory=Throttle)  # who tries too often
+    standings: int = 0  # grows when what someone may do has changed
     happened: asyncio.Condition = field(default_factory=asyncio.Condition)  # something was written to the events
 
     @cached_property
@@ -119,6 +120,10 @@ class Desk:
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
         """Let a session last as long as this offer says, or raise NotAllowed."""
+
+    async def as_now(self, person: Person) -> Person | None:
+        """Someone with the part that they have now; None: they may not come in. Who knows people knows."""
+        return person
 
     async def look_after(self, now: datetime) -> None:
         """Keep true what is not a session itself; whoever has such things knows how."""

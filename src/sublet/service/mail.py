@@ -8,7 +8,6 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, make_msgid
 
-import aiosmtplib
 import structlog
 
 from sublet.core.people import check_address
@@ -37,6 +36,8 @@ class Mail:
         message = self.compose(to, subject, text)
         if not self.possible:
             raise MailNotSent(address=message["To"], why="no mail server is set.")
+        import aiosmtplib  # a personal service never needs it
+
         try:
             await aiosmtplib.send(
                 message,

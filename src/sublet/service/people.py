@@ -2,8 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sublet.core.people import Identity, Known, Role, check_address, check_identity
+from sublet.errors import AlreadyThere, BadRequest, NotAGateway, NotFound, OperatorsOnly
+from sublet.service.desk import Person
 from sublet.service.inputs import Inputs
 from sublet.service.mail import Mail
+from sublet.store.audit import Entry
+from sublet.store.tx import Tx
+
+T = TypeVar("T")
+LONGEST_NOTE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Someone, with all that they are known as."""
+
+    known: Known
+    identities: tuple[Identity, ...]
+    groups: tuple[str, ...]
 
 
 class People(Inputs):
@@ -13,3 +35,167 @@ class People(Inputs):
     def mail(self) -> Mail:
         """The way to send mail."""
         return Mail(self.settings.mail)
+
+    async def as_now(self, person: Person) -> Person | None:
+        """Someone with the part that they have now; None: they are blocked."""
+        if self.settings.mode == "personal":
+            return person
+        known = await self.store.read(lambda tx: tx.people.get(person.name))
+        if known is None:  # the owner of the Unix socket, and those for whom they made a token
+            return person
+        if known.blocked is not None:
+            return None
+        return replace(person, operator=known.role is Role.OPERATOR, reviewer=known.role is Role.REVIEWER)
+
+    async def people(
+        self, person: Person, role: str = "", *, blocked: bool = False, after: str = "", limit: int = 1000
+    ) -> Sequence[Profile]:
+        """Those who are known, by name."""
+        self.operated(person)
+        wanted = role_of(role) if role else None
+        return await self.store.read(
+            lambda tx: [_profile(tx, one) for one in tx.people.list(wanted, blocked=blocked, after=after, limit=limit)]
+        )
+
+    async def profile(self, person: Person, name: str) -> Profile:
+        """One of them, by any of their addresses; people see themselves."""
+        self.gateway()
+        found = await self.store.read(lambda tx: _found(tx, name))
+        if not person.operator and (found is None or found.known.name != person.name):
+            raise OperatorsOnly
+        if found is None:
+            raise _unknown(name)
+        return found
+
+    async def add_person(self, person: Person, address: str, role: str = "person", host: str = "") -> Profile:
+        """Know someone before they come; they can sign in whatever the patterns say."""
+        self.operated(person)
+        now, by = self.now(), person.name
+        return await self.store.write(lambda tx: added(tx, now, by, address, role, host))
+
+    async def set_role(self, person: Person, name: str, role: str, host: str = "") -> Profile:
+        """Give someone another part, from now on."""
+        new = role_of(role)
+
+        def change(tx: Tx, known: Known) -> dict[str, Any]:
+            tx.people.set_role(known.name, new)
+            return {"role": new.value, "was": known.role.value}
+
+        return await self._change_person(person, name, "person.role", change, host)
+
+    async def block(self, person: Person, name: str, why: str = "", host: str = "") -> Profile:
+        """Let someone in no more: neither their tokens nor their browsers count, from now on."""
+        said = " ".join(why.split())[:LONGEST_NOTE]
+
+        def change(tx: Tx, known: Known) -> dict[str, Any]:
+            tx.people.set_blocked(known.name, said)
+            return {"why": said}
+
+        return await self._change_person(person, name, "person.block", change, host)
+
+    async def unblock(self, person: Person, name: str, host: str = "") -> Profile:
+        """Let someone in again."""
+
+        def change(tx: Tx, known: Known) -> dict[str, Any]:
+            tx.people.set_blocked(known.name, None)
+            return {}
+
+        return await self._change_person(person, name, "person.unblock", change, host)
+
+    async def remove_person(self, person: Person, name: str, host: str = "") -> None:
+        """Forget someone, with their identities and tokens; what they ran stays under their name."""
+
+        def change(tx: Tx, known: Known) -> dict[str, Any]:
+            tx.people.remove(known.name)
+            return {"role": known.role.value}
+
+        await self._change_person(person, name, "person.remove", change, host)
+
+    async def add_identity(self, person: Person, name: str, kind: str, value: str, host: str = "") -> Profile:
+        """Know someone by another name too."""
+        kind, value = check_identity(kind, value)
+
+        def change(tx: Tx, known: Known) -> dict[str, Any]:
+            if tx.people.find(kind, value):
+                raise AlreadyThere(noun=f"{kind} identity", name=value)
+            tx.people.add_identity(Identity(kind, value, known.name, self.now()))
+            return {"kind": kind, "value": value}
+
+        return await self._change_person(person, name, "identity.add", change, host)
+
+    async def remove_identity(self, person: Person, name: str, kind: str, value: str, host: str = "") -> Profile:
+        """Know someone by that name no more; the address that is their name stays."""
+        kind, value = check_identity(kind, value)
+
+        def change(tx: Tx, known: Known) -> dict[str, Any]:
+            if (kind, value) == ("email", known.name):
+                raise BadRequest(f"{value} is the name of this person.", hint="`sublet person remove` forgets them.")
+            if not tx.people.remove_identity(known.name, kind, value):
+                raise NotFound(noun=f"{kind} identity", name=value, hint=f"`sublet person show {name}` lists them.")
+            return {"kind": kind, "value": value}
+
+        return await self._change_person(person, name, "identity.remove", change, host)
+
+    def gateway(self) -> None:
+        """Refuse what only a gateway has."""
+        if self.settings.mode == "personal":
+            raise NotAGateway
+
+    def operated(self, person: Person) -> None:
+        """Refuse what only a gateway's operators may."""
+        self.gateway()
+        if not person.operator:
+            raise OperatorsOnly
+
+    async def _change_person(
+        self, person: Person, name: str, action: str, change: Callable[[Tx, Known], dict[str, Any]], host: str
+    ) -> Profile:
+        """Change one of the people, and write that down."""
+        self.operated(person)
+        now = self.now()
+
+        def work(tx: Tx) -> Profile:
+            found = _found(tx, name)
+            if found is None:
+                raise _unknown(name)
+            detail = change(tx, found.known)
+            tx.audit.add(Entry(now, person.name, action, "person", found.known.name, detail, host))
+            return _found(tx, found.known.name) or found
+
+        done = await self.store.write(work)
+        self.standings += 1
+        return done
+
+
+def added(tx: Tx, now: datetime, by: str, address: str, role: str, host: str = "") -> Profile:
+    """Know someone, in this transaction."""
+    address, part = check_address(address), role_of(role)
+    if tx.people.find("email", address):
+        raise AlreadyThere(
+            noun="person", name=address, hint=f"`sublet person role {address} {part}` changes their part."
+        )
+    tx.people.add(Known(address, part, now, by=by))
+    tx.audit.add(Entry(now, by, "person.add", "person", address, {"role": part.value}, host))
+    return _profile(tx, Known(address, part, now, by=by))
+
+
+def role_of(word: str) -> Role:
+    """The role of this name."""
+    try:
+        return Role(word)
+    except ValueError:
+        raise BadRequest(f"{word} is not a role.", hint=f"The roles are {', '.join(Role)}.") from None
+
+
+def _found(tx: Tx, name: str) -> Profile | None:
+    address = check_address(name)
+    known = tx.people.get(address) or tx.people.find("email", address)
+    return _profile(tx, known) if known else None
+
+
+def _profile(tx: Tx, known: Known) -> Profile:
+    return Profile(known, tuple(tx.people.identities(known.name)), tx.groups.of(known.name))
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(noun="person", name=name, hint="`sublet person list` lists those who are known.")

@@ -128,16 +128,19 @@ class Tokens(Connect):
     async def bearer(self, secret: str) -> Person | None:
         """Whose token this is, if it is good, and what it is for."""
         token = await self.token_of(secret)
-        if token is None:
-            return None
-        guest = token.guest and self.settings.mode == "personal"
-        return Person(
-            token.person,
-            token.operator,
-            guest=guest,
-            scope=token.scope,
-            session=token.session,
-            until=token.expires,
+        return await self.holder(token) if token else None
+
+    async def holder(self, token: Token) -> Person | None:
+        """Whose token it is, with the part that they have now, and what it is for; None: they may not come in."""
+        return await self.as_now(
+            Person(
+                token.person,
+                token.operator,
+                guest=token.guest and self.settings.mode == "personal",
+                scope=token.scope,
+                session=token.session,
+                until=token.expires,
+            )
         )
 
 

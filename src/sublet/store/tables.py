@@ -220,6 +220,7 @@ people = Table(
     Column("seen", BigInteger),
     Column("blocked", Text),  # why they may not come in; NULL: they may
     Column("totp", Text),  # the secret of their second factor, encrypted
+    Column("by", Text, nullable=False),  # the operator who added them; empty: they came by themselves
 )
 
 identities = Table(

@@ -31,6 +31,7 @@ CHECK = select(*COLUMNS).where(
     or_(tokens.c.expires.is_(None), tokens.c.expires > given("now")),
 )
 LIST = select(*COLUMNS).where(tokens.c.person == given("person")).order_by(tokens.c.created, tokens.c.id)
+GET = select(*COLUMNS).where(tokens.c.id == given("token_id"))
 REVOKE = delete(tokens).where(tokens.c.id == given("token_id"))
 REVOKE_OWN = REVOKE.where(tokens.c.person == given("of_person"))
 OF_SESSION = select(*COLUMNS).where(tokens.c.session == given("of_session")).order_by(tokens.c.created, tokens.c.id)
@@ -88,6 +89,11 @@ class Tokens:
     def check(self, secret: str, now: datetime) -> Token | None:
         """Whose secret it is, if it is one and has not expired."""
         row = self._sql.row(CHECK, {"secret_hash": _hash(secret), "now": micros(now)})
+        return None if row is None else _token(row)
+
+    def get(self, id: str) -> Token | None:
+        """One, by its id."""
+        row = self._sql.row(GET, {"token_id": plain(id)})
         return None if row is None else _token(row)
 
     def of_session(self, session: str) -> list[Token]:

@@ -7,11 +7,14 @@ from sublet.store.accounts import Accounts
 from sublet.store.annexes import Annexes
 from sublet.store.audit import Audit
 from sublet.store.bookings import Books, Memory
+from sublet.store.codes import Codes
 from sublet.store.dependencies import Dependencies
 from sublet.store.events import Events
+from sublet.store.groups import Groups
 from sublet.store.hooks import Hooks
 from sublet.store.leases import Leases
 from sublet.store.offersets import OfferSets
+from sublet.store.people import People
 from sublet.store.pilots import Pilots
 from sublet.store.rules import Rules
 from sublet.store.sessions import Sessions
@@ -33,11 +36,14 @@ class Tx:
         self.annexes = Annexes(sql)
         self.audit = Audit(sql)
         self.books = Books(sql, memory, locking)
+        self.codes = Codes(sql)
         self.dependencies = Dependencies(sql)
         self.events = Events(sql)
+        self.groups = Groups(sql)
         self.hooks = Hooks(sql)
         self.leases = Leases(sql)
         self.offersets = OfferSets(sql)
+        self.people = People(sql)
         self.pilots = Pilots(sql)
         self.rules = Rules(sql)
         self.sessions = Sessions(sql, self.books)

@@ -40,6 +40,7 @@ def upgrade() -> None:
         sa.Column("seen", sa.BigInteger()),
         sa.Column("blocked", sa.Text()),
         sa.Column("totp", sa.Text()),
+        sa.Column("by", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("name", name="people_pkey"),
     )
     op.create_table(

@@ -1,0 +1,183 @@
+"""Signing in to a gateway: a code by mail, and for it a token or a browser's visit."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import math
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from uuid import uuid4
+
+from sublet.core.people import Known, Role, check_address
+from sublet.errors import MailNotSent, SubletError, TooMany, WrongCode
+from sublet.service.desk import Person, log
+from sublet.service.groups import Groups
+from sublet.service.throttle import neighbours
+from sublet.service.tokens import PREFIX, Token
+from sublet.store.audit import Entry
+from sublet.store.codes import Code
+from sublet.store.tx import Tx
+
+DIGITS = 8  # five tries hit one of a hundred million once in twenty million codes
+LASTS = timedelta(minutes=10)
+TRIES = 5
+MOST_CODES, WITHIN = 6, timedelta(hours=1)  # for one address, whoever asks
+LONGEST_NOTE = 100
+SUBJECT = "Your code to sign in"
+TEXT = """Your code to sign in to {url} is
+
+    {code}
+
+It counts once, for ten minutes, and only the newest one does. Type it where you asked for it, and nowhere else:
+nobody of this service will ever ask you for it.
+
+If you did not ask for it, there is nothing to do: without the code nobody can sign in as you.
+"""
+
+
+@dataclass
+class SigningIn(Groups):
+    """Codes are asked for and tried here; what comes of it is a token."""
+
+    _mails: set[asyncio.Task[None]] = field(default_factory=set)  # being sent
+
+    async def ask_code(self, address: str, host: str = "") -> None:
+        """Send a code to an address, if its owner may sign in; whether they may, nobody is told here.
+
+        What is done, written and answered is the same for every address; the mail itself is sent afterwards.
+        """
+        self.gateway()
+        address = check_address(address)
+        if not self.mail.possible:
+            raise MailNotSent(address=address, why="no mail server is set.")
+        self.throttle.spend("sign-in", neighbours(host))
+        code = f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
+        made = self._made(address, host, code)
+        refused, wait = await self.store.write(lambda tx: self._asked(tx, made))
+        if wait:
+            raise TooMany(seconds=wait)
+        if not refused:
+            sending = asyncio.create_task(self._send_code(address, code), name="code by mail")
+            self._mails.add(sending)
+            sending.add_done_callback(self._mails.discard)
+
+    async def sign_in_by_code(
+        self, address: str, code: str, host: str = "", *, note: str = "", use: str = "api"
+    ) -> tuple[Token, str]:
+        """A token for a code, with its secret; WrongCode says the same whatever was wrong."""
+        self.gateway()
+        address = check_address(address)
+        self.throttle.spend("code", neighbours(host))
+        typed = "".join(letter for letter in code if letter not in " -\t")
+        name = " ".join(note.split())[:LONGEST_NOTE]
+        done = await self.store.write(lambda tx: self._tried(tx, address, typed, host, name, use))
+        if done is None:
+            raise WrongCode
+        return done
+
+    async def visiting(self, person: Person, note: str = "", host: str = "") -> Token:
+        """A browser's visit for someone who is known in another way; it is listed, and can be ended, as a token."""
+        now = self.now()
+        token, _ = await self.store.write(lambda tx: self.let_in(tx, person.name, now, host, note, "browser", "link"))
+        return token
+
+    async def visit(self, id: str) -> Person | None:
+        """Who visits by this token, if it still counts."""
+        token = await self.store.read(lambda tx: tx.tokens.get(id))
+        if token is None or (token.expires and token.expires <= self.now()):
+            return None
+        return await self.holder(token)
+
+    async def end_visit(self, person: Person, id: str, host: str = "") -> None:
+        """Let a token of one's own count no more."""
+        now = self.now()
+
+        def work(tx: Tx) -> None:
+            if tx.tokens.revoke(id, person.name):
+                tx.audit.add(Entry(now, person.name, "sign-out", "token", id, {}, host))
+
+        await self.store.write(work)
+        self.standings += 1
+
+    async def give_up_all(self) -> None:
+        """Also what is being sent: the service ends."""
+        await super().give_up_all()
+        for sending in self._mails:
+            sending.cancel()
+        await asyncio.gather(*self._mails, return_exceptions=True)
+
+    def may_sign_in(self, address: str, known: Known | None) -> str:
+        """Why someone may not sign in; empty: they may."""
+        if known and known.blocked is not None:
+            return "blocked"
+        patterns = self.settings.signing.allow
+        if not patterns or (known and known.by) or any(fnmatchcase(address, one.lower()) for one in patterns):
+            return ""
+        return "not allowed"
+
+    def let_in(self, tx: Tx, name: str, now: datetime, host: str, note: str, use: str, way: str) -> tuple[Token, str]:
+        """Give someone a token, in this transaction; `way` is how they showed who they are."""
+        signing = self.settings.signing
+        expires = now + (signing.stay if use == "browser" else signing.lasts)
+        token, secret = Token(str(uuid4()), name, note, now, expires, use=use), PREFIX + secrets.token_urlsafe(32)
+        tx.people.set_seen(name, now)
+        tx.tokens.add(token, secret)
+        tx.audit.add(Entry(now, name, "sign-in", "person", name, {"way": way, "use": use, "token": token.id}, host))
+        return token, secret
+
+    def _made(self, address: str, host: str, code: str) -> Code:
+        id, now = str(uuid4()), self.now()
+        return Code(id, address, host, self._hash(id, address, code), now, now + LASTS)
+
+    def _asked(self, tx: Tx, code: Code) -> tuple[str, int]:
+        """Why it is not sent, and how long its asker must wait; nothing and nought: it is."""
+        count, first = tx.codes.since(code.address, code.created - WITHIN)
+        wait = 0
+        if count >= MOST_CODES and first:
+            wait = max(1, math.ceil((first + WITHIN - code.created).total_seconds()))
+        known = tx.people.find("email", code.address)
+        refused = self.may_sign_in(code.address, known)
+        if not wait:
+            tx.codes.add(code)
+        tx.codes.forget(code.created - WITHIN)
+        detail = {"refused": "too many codes" if wait else refused}
+        tx.audit.add(Entry(code.created, "", "sign-in.ask", "person", code.address, detail, code.host))
+        return refused, wait
+
+    def _tried(self, tx: Tx, address: str, typed: str, host: str, note: str, use: str) -> tuple[Token, str] | None:
+        """Try a code: the try is counted before the code is looked at, and a code that was right is used up."""
+        now = self.now()
+        code = tx.codes.open(address, now)
+        id = code.id if code else ""
+        counted = tx.codes.tried(id, TRIES)
+        expected = code.hash if code and counted else ""
+        right = hmac.compare_digest(self._hash(id, address, typed), expected) and tx.codes.close(address, now)
+        known = tx.people.find("email", address)
+        refused = self.may_sign_in(address, known)
+        if not right or refused:
+            why = refused or ("wrong code" if counted else "too many tries" if code else "no code")
+            tx.audit.add(Entry(now, "", "sign-in.refused", "person", address, {"way": "code", "why": why}, host))
+            return None
+        if known is None:
+            known = Known(address, Role.PERSON, now)
+            tx.people.add(known)
+            tx.audit.add(Entry(now, address, "person.come", "person", address, {"way": "code"}, host))
+        return self.let_in(tx, known.name, now, host, note, use, "code")
+
+    async def _send_code(self, address: str, code: str) -> None:
+        url = self.settings.url or self.base_url or "this service"
+        try:
+            await self.mail.send(address, SUBJECT, TEXT.format(url=url, code=f"{code[:4]} {code[4:]}"))
+        except SubletError as error:
+            log.warning("code.not-sent", address=address, why=error.message)
+            entry = Entry(self.now(), "", "sign-in.not-sent", "person", address, {"why": error.message})
+            await self.store.write(lambda tx: tx.audit.add(entry))
+
+    def _hash(self, id: str, address: str, code: str) -> str:
+        """A code as it is stored: whoever reads the database, but not the service's key, can't find it by trying."""
+        key = self.secret("code to sign in").encode()
+        return hmac.new(key, f"{id} {address} {code}".encode(), hashlib.sha256).hexdigest()

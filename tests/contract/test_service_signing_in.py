@@ -1,0 +1,301 @@
+"""Signing in by a code: it can't be guessed, used twice, or used to learn who is known."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.errors import BadAddress, MailNotSent, NotAGateway, OperatorsOnly, SubletError, TooMany, WrongCode
+from sublet.service.desk import Person
+from sublet.service.service import Service
+from sublet.service.signing_in import MOST_CODES, TRIES
+from sublet.settings import Settings, SigningSettings
+from sublet.store.audit import Entry
+from tests.contract.stored import rows
+from tests.smtp import Mailbox, running_smtp
+
+pytestmark = pytest.mark.anyio
+ROOT = Person("root", operator=True)
+NUMBERS = count(1)
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass
+class Clock:
+    """A time that tests can move on."""
+
+    time: datetime = datetime(2026, 11, 16, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.time
+
+
+@dataclass
+class Gateway:
+    """A gateway, its clock, and its mail."""
+
+    service: Service
+    clock: Clock
+    mailbox: Mailbox
+
+    async def asks(self, address: str, host: str = "192.0.2.1") -> str:
+        """Ask for a code, and read the mail that brings it."""
+        before = len(self.mailbox.to(address.lower()))
+        await self.service.ask_code(address, host)
+        await asyncio.gather(*self.service._mails)
+        return self.mailbox.code(address.lower(), before + 1)
+
+    async def audit(self, action: str = "", name: str = "") -> list[Entry]:
+        return await self.service.store.read(lambda tx: tx.audit.list(action=action, name=name))
+
+
+@pytest.fixture(scope="module")
+def mailbox() -> Iterator[Mailbox]:
+    with running_smtp() as box:
+        yield box
+
+
+@pytest.fixture
+def address() -> str:
+    """An address that nobody had before: the mailbox is shared."""
+    return f"anna{next(NUMBERS)}@example.org"
+
+
+def part(person: Person | None) -> Person | None:
+    """Someone without what is said of their token."""
+    return person and replace(person, until=None)
+
+
+async def told(doing: Awaitable[object]) -> type[SubletError] | None:
+    """The error that came of it."""
+    try:
+        await doing
+    except SubletError as error:
+        return type(error)
+    return None
+
+
+async def opened(home: Path, mailbox: Mailbox, **more: Any) -> AsyncIterator[Gateway]:
+    clock = Clock()
+    settings = Settings.load(home, mode="gateway", mail=mailbox.settings, platforms={}, **more)
+    async with Service.open(settings, now=clock, loop=False) as service:
+        yield Gateway(service, clock, mailbox)
+
+
+@pytest.fixture
+async def gateway(tmp_path: Path, mailbox: Mailbox) -> AsyncIterator[Gateway]:
+    async for one in opened(tmp_path, mailbox):
+        yield one
+
+
+@pytest.fixture
+async def narrow(tmp_path: Path, mailbox: Mailbox) -> AsyncIterator[Gateway]:
+    """A gateway that lets only some sign in."""
+    async for one in opened(tmp_path, mailbox, signing=SigningSettings(allow=("*@Illinois.edu",))):
+        yield one
+
+
+async def test_a_code_by_mail_gives_a_token_that_is_its_persons(gateway: Gateway, address: str) -> None:
+    code = await gateway.asks(address.upper())
+    token, secret = await gateway.service.sign_in_by_code(address, code, "192.0.2.1", note="laptop")
+    assert (token.person, token.name, token.use) == (address, "laptop", "api")
+    assert token.expires == gateway.clock() + timedelta(days=30)
+    assert part(await gateway.service.bearer(secret)) == Person(address)
+    profile = await gateway.service.profile(Person(address), address)
+    assert [(one.kind, one.value) for one in profile.identities] == [("email", address)]
+    assert profile.known.seen == gateway.clock()
+    assert [one.action for one in await gateway.audit(name=address)] == ["sign-in.ask", "person.come", "sign-in"]
+
+
+async def test_the_code_is_stored_and_logged_nowhere(
+    gateway: Gateway, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = await gateway.asks(address)
+    with pytest.raises(WrongCode):
+        await gateway.service.sign_in_by_code(address, "0" + code)
+    await gateway.service.sign_in_by_code(address, code)
+    url = gateway.service.settings.database_url
+    stored = [rows(url, f"SELECT * FROM {table}") for table in ("codes", "audit", "tokens")]
+    said = str(stored) + "".join(capsys.readouterr())
+    assert address in said
+    for text in (code, code.replace(" ", "")):
+        assert text not in said
+
+
+async def test_a_code_counts_once(gateway: Gateway, address: str) -> None:
+    code = await gateway.asks(address)
+    await gateway.service.sign_in_by_code(address, code.replace(" ", "-"))
+    with pytest.raises(WrongCode):
+        await gateway.service.sign_in_by_code(address, code)
+
+
+async def test_after_five_wrong_tries_even_the_right_code_fails(gateway: Gateway, address: str) -> None:
+    code = await gateway.asks(address)
+    wrong = f"{(int(code.replace(' ', '')) + 1) % 10**8:08}"
+    for _ in range(TRIES):
+        with pytest.raises(WrongCode):
+            await gateway.service.sign_in_by_code(address, wrong)
+    with pytest.raises(WrongCode):
+        await gateway.service.sign_in_by_code(address, code)
+    why = [one.detail["why"] for one in await gateway.audit("sign-in.refused")]
+    assert why == ["wrong code"] * TRIES + ["too many tries"]
+    again = await gateway.asks(address)
+    assert (await gateway.service.sign_in_by_code(address, again))[0].person == address
+
+
+async def test_the_fifth_try_still_counts(gateway: Gateway, address: str) -> None:
+    code = await gateway.asks(address)
+    for _ in range(TRIES - 1):
+        with pytest.raises(WrongCode):
+            await gateway.service.sign_in_by_code(address, "")
+    assert await gateway.service.sign_in_by_code(address, code)
+
+
+async def test_a_code_is_good_for_ten_minutes_and_until_a_newer_one(gateway: Gateway, address: str) -> None:
+    first = await gateway.asks(address)
+    gateway.clock.time += 10 * MINUTE
+    with pytest.raises(WrongCode):
+        await gateway.service.sign_in_by_code(address, first)
+    second, gateway.clock.time = await gateway.asks(address), gateway.clock.time + MINUTE
+    third = await gateway.asks(address)
+    with pytest.raises(WrongCode):
+        await gateway.service.sign_in_by_code(address, second)
+    assert await gateway.service.sign_in_by_code(address, third)
+
+
+async def test_a_code_is_for_its_own_address(gateway: Gateway, address: str) -> None:
+    code = await gateway.asks(address)
+    other = f"other-{address}"
+    await gateway.asks(other)
+    with pytest.raises(WrongCode):
+        await gateway.service.sign_in_by_code(other, code)
+
+
+async def test_an_address_is_sent_so_many_codes_an_hour(gateway: Gateway, address: str) -> None:
+    for number in range(MOST_CODES):
+        await gateway.service.ask_code(address, f"192.0.2.{number}")
+    with pytest.raises(TooMany) as caught:
+        await gateway.service.ask_code(address, "192.0.2.200")
+    assert caught.value.values["seconds"] == 3600
+    await gateway.service.ask_code(f"other-{address}", "192.0.2.200")
+    gateway.clock.time += 60 * MINUTE
+    await gateway.service.ask_code(address, "192.0.2.1")
+    assert await gateway.mailbox.comes_for(address, MOST_CODES + 1)
+
+
+async def test_a_host_asks_and_tries_so_often_and_no_more(gateway: Gateway, address: str) -> None:
+    asked = [await told(gateway.service.ask_code(f"n{n}-{address}", "192.0.2.66")) for n in range(40)]
+    assert (asked[0], asked[-1]) == (None, TooMany)
+    trying = [gateway.service.sign_in_by_code(f"n{n}-{address}", "12345678", "192.0.2.66") for n in range(70)]
+    tried = [await told(one) for one in trying]
+    assert (tried[0], tried[-1]) == (WrongCode, TooMany)
+    code = await gateway.asks(address, "192.0.2.67")
+    assert await gateway.service.sign_in_by_code(address, code, "192.0.2.67")
+
+
+async def test_asking_tells_and_writes_the_same_whoever_is_asked_for(narrow: Gateway, address: str) -> None:
+    inside, outside, blocked = "anna@illinois.edu", f"eve@illinois.edu.{address[-11:]}", "mallory@illinois.edu"
+    await narrow.service.add_person(ROOT, blocked)
+    await narrow.service.block(ROOT, blocked, "left")
+    url = narrow.service.settings.database_url
+    for one in (inside, outside, blocked):
+        before = {table: len(rows(url, f"SELECT * FROM {table}")) for table in ("codes", "audit", "people")}
+        assert await narrow.service.ask_code(one, "192.0.2.1") is None
+        after = {table: len(rows(url, f"SELECT * FROM {table}")) for table in before}
+        assert {table: after[table] - before[table] for table in before} == {"codes": 1, "audit": 1, "people": 0}
+        with pytest.raises(WrongCode):
+            await narrow.service.sign_in_by_code(one, "nothing")
+    await narrow.mailbox.comes_for(inside)
+    assert narrow.mailbox.to(outside) == narrow.mailbox.to(blocked) == []
+    refused = [one.detail["refused"] for one in await narrow.audit("sign-in.ask")]
+    assert refused == ["", "not allowed", "blocked"]
+
+
+async def test_whom_an_operator_added_signs_in_whatever_the_patterns_say(narrow: Gateway, address: str) -> None:
+    await narrow.service.add_person(ROOT, address, "reviewer")
+    code = await narrow.asks(address)
+    _, secret = await narrow.service.sign_in_by_code(address, code)
+    assert part(await narrow.service.bearer(secret)) == Person(address, reviewer=True)
+
+
+async def test_who_is_blocked_between_asking_and_trying_does_not_come_in(gateway: Gateway, address: str) -> None:
+    await gateway.service.add_person(ROOT, address)
+    code = await gateway.asks(address)
+    await gateway.service.block(ROOT, address)
+    with pytest.raises(WrongCode):
+        await gateway.service.sign_in_by_code(address, code)
+
+
+async def test_a_block_and_a_change_of_part_count_at_once(gateway: Gateway, address: str) -> None:
+    service = gateway.service
+    await service.add_person(ROOT, address, "operator")
+    _, secret = await service.sign_in_by_code(address, await gateway.asks(address))
+    visit = await service.visiting(Person(address))
+    assert part(await service.bearer(secret)) == Person(address, operator=True)
+    await service.set_role(ROOT, address, "person")
+    assert part(await service.bearer(secret)) == part(await service.visit(visit.id)) == Person(address)
+    with pytest.raises(OperatorsOnly):
+        await service.people(Person(address))
+    await service.block(ROOT, address, "left")
+    assert await service.bearer(secret) is None
+    assert await service.visit(visit.id) is None
+    await service.unblock(ROOT, address)
+    assert part(await service.bearer(secret)) == Person(address)
+    await service.remove_person(ROOT, address)
+    assert await service.bearer(secret) is None
+    actions = [one.action for one in await gateway.audit("person.", address)]
+    assert actions == ["person.add", "person.role", "person.block", "person.unblock", "person.remove"]
+
+
+async def test_a_browsers_visit_ends_by_itself_and_when_it_is_ended(gateway: Gateway, address: str) -> None:
+    service, person = gateway.service, Person(address)
+    first, second = await service.visiting(person, "Firefox"), await service.visiting(person)
+    assert [one.use for one in await service.tokens(person)] == ["browser", "browser"]
+    await service.end_visit(person, first.id)
+    assert await service.visit(first.id) is None
+    assert part(await service.visit(second.id)) == person
+    gateway.clock.time += timedelta(hours=12)
+    assert await service.visit(second.id) is None
+
+
+async def test_a_second_address_leads_to_the_same_person(gateway: Gateway, address: str) -> None:
+    await gateway.service.add_person(ROOT, address)
+    await gateway.service.add_identity(ROOT, address, "email", f"home-{address}")
+    token, _ = await gateway.service.sign_in_by_code(f"home-{address}", await gateway.asks(f"home-{address}"))
+    assert token.person == address
+
+
+async def test_a_mail_that_is_refused_is_written_down_and_tells_the_asker_nothing(
+    gateway: Gateway, address: str
+) -> None:
+    gateway.mailbox.refuses = address
+    await gateway.service.ask_code(address)
+    while not (found := await gateway.audit("sign-in.not-sent", address)):
+        await gateway.service.wait_for_news(0.02)
+    assert "no such mailbox" in found[0].detail["why"]
+    assert not re.search(r"\d{8}|\d{4} \d{4}", str(found[0].detail))
+
+
+async def test_a_line_in_an_address_goes_nowhere(gateway: Gateway, address: str) -> None:
+    before = len(gateway.mailbox.mails)
+    for text in (f"{address}\r\nBcc: eve@example.net", f"{address},eve@example.net", f"{address}\n"):
+        with pytest.raises(BadAddress):
+            await gateway.service.ask_code(text)
+    assert len(gateway.mailbox.mails) == before
+    assert await gateway.audit() == []
+
+
+async def test_nobody_signs_in_without_mail_or_to_a_personal_service(tmp_path: Path, address: str) -> None:
+    for mode, error in (("gateway", MailNotSent), ("personal", NotAGateway)):
+        settings = Settings.load(tmp_path / mode, mode=mode, platforms={})
+        async with Service.open(settings, loop=False) as service:
+            with pytest.raises(error):
+                await service.ask_code(address)
