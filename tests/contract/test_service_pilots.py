@@ -126,6 +126,22 @@ async def test_a_pilot_is_told_what_changed_and_nobody_else_is(tmp_path: Path) -
             await claim(service, lease.id, 1, token)
 
 
+async def test_a_pilot_that_reaches_the_service_alone_is_split_by_its_own_word_only(tmp_path: Path) -> None:
+    async with piloting(tmp_path) as service:
+        lease, token = await sent(service)
+        secret = value((await claim(service, lease.id, 0, token))["values"], "secret")
+        for wrong in ({"secret": token}, {}):
+            with pytest.raises(PilotRefused, match="no such lease"):
+                await service.split_pilot(lease.id, 0, wrong)
+        pilot = await service.store.read(lambda tx: tx.pilots.get(lease.id, 0))
+        assert pilot is not None
+        assert "carry" not in pilot.facts
+        await service.split_pilot(lease.id, 0, {"secret": secret, "why": "the access point can't be reached"})
+        split = await service.store.read(lambda tx: tx.pilots.get(lease.id, 0))
+        assert split is not None
+        assert split.facts == {**pilot.facts, "carry": "spool"}
+
+
 async def test_a_pilot_says_once_that_it_is_gone_and_why(tmp_path: Path) -> None:
     async with piloting(tmp_path) as service:
         lease, token = await sent(service)

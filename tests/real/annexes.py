@@ -90,6 +90,14 @@ class Leaser:
         files = self.person.file(f"{self.person.home}-out").glob(f"{cluster}.*.out")
         return [file.read_text() for file in files]
 
+    def runs(self, cluster: str) -> bool:
+        """Whether the one job of a cluster runs."""
+        return self.condor("condor_q", cluster, "-af", "JobStatus").split() == ["2"]
+
+    def idles(self, cluster: str) -> bool:
+        """Whether it waits."""
+        return self.condor("condor_q", cluster, "-af", "JobStatus").split() == ["1"]
+
     def condor(self, *words: str) -> str:
         """What one of HTCondor's own tools says."""
         return self.person.did(*words, CONDOR_CONFIG=f"/home/{self.person.user}/{self.person.home}/ap/tools.conf")

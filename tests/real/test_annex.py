@@ -146,20 +146,35 @@ def test_after_the_end_nothing_of_it_is_left(leaser: Leaser, example: str) -> No
 def hasty(swept: None) -> Iterator[Leaser]:
     """Someone at a site of their own, which may be broken."""
     with running("--base", "box", "--ap", "--nat", "--nodes", "4", *HASTY) as site, at_ap(site, "annexes") as person:
+        person.kept("sublet.toml").write_text('[annex]\njob_lease = "6s"\n')
         person.starts_service()
         assert person.signs_in() == 0, person.said
         yield Leaser(person)
         person.types("annex", "setup", "--stop")
 
 
-def test_dead_nodes_are_shown_dead_and_a_lease_without_any_is_given_back(hasty: Leaser) -> None:
+def test_dead_nodes_are_shown_dead_their_jobs_wait_again_and_a_lease_without_any_is_given_back(hasty: Leaser) -> None:
+    """One loses power, the EP of another is killed, and the network of a third is silent."""
     assert hasty.typed("create", "lost", *WHOLE, "--yes", "--wait", "--quiet") == "lost#1\n"
-    first, second = (node.node for node in hasty.lease("lost#1").nodes)
-    hasty.site.crash(first)  # where the batch script runs: the job would never end by itself
+    assert hasty.typed("add", "lost", *PART, "--yes", "--wait", "--quiet") == "lost#2\n"
+    lost, killed = (node.node for node in hasty.lease("lost#1").nodes)
+    [silent] = (node.node for node in hasty.lease("lost#2").nodes)
+    slots = [f"{hasty.lease(lease).id}-{number}@" for lease, number in (("lost#1", 0), ("lost#1", 1), ("lost#2", 0))]
+    jobs = [hasty.submits("lost", "sleep 600", 1, f'regexp("{slot}", TARGET.Name)') for slot in slots]
+    eventually(lambda: all(map(hasty.runs, jobs)), "all jobs", 60)
+    hasty.site.crash(lost)  # where the batch script runs: the job would never end by itself
+    hasty.site.pull_cable(silent)
     dead = hasty.waits("lost#1", lambda lease: lease.nodes[0].state == "dead", "a dead node", 30)
     assert (dead.state, dead.nodes[1].state) == ("up", "up")
     assert dead.nodes[0].why.startswith("nothing was heard of it for ")
-    hasty.site.crash(second)
+    unheard = hasty.waits("lost#2", lambda lease: lease.nodes[0].state == "dead", "a silent node", 30)
+    assert unheard.nodes[0].why.startswith("nothing was heard of it for ")
+    hasty.site.on(killed, "sh", "-c", "kill -9 $(pgrep -u researcher -x 'condor_(master|startd)')")
     gone = hasty.waits("lost#1", ended, "the end of a lease without nodes", 120)
+    assert "HTCondor ended by itself (137)" in gone.nodes[1].why
     assert "sublet" in gone.why or "went away" in gone.why, gone.why
+    eventually(lambda: all(map(hasty.idles, jobs[:2])), "the jobs, waiting again", 90)
+    hasty.waits("lost#2", ended, "the end of the other", 120)
     assert hasty.jobs() == {}
+    hasty.site.put_cable(silent)
+    hasty.condor("condor_rm", *jobs)

@@ -153,6 +153,19 @@ def test_leases_end_by_themselves_or_by_the_sites_will_or_because_they_cant_get_
     site.wait(lambda: left(site, "c1", "c2", "c3") == [])
 
 
+def test_nodes_that_reach_the_service_but_not_the_access_point_get_their_jobs_through_the_spool(lessee: Lessee) -> None:
+    collector = lessee.condor("condor_config_val", "COLLECTOR_HOST").strip()
+    with closed(lessee.site, int(collector.rpartition(":")[2])):
+        annex = lessee.leases("halfway", "--wait")
+        (lease,) = lessee.annex("halfway")["leases"]
+        assert "through the spool" in lease["why"]
+        assert lessee.done(lessee.submits("true", annex))["ExitCode"] == 0
+    assert f"the access point at {collector} can't be reached" in lessee.typed("annex", "logs", "halfway")
+    lessee.typed("annex", "shutdown", "halfway")
+    lessee.ends("halfway")
+    lessee.site.wait(lambda: left(lessee.site, "c1", "c2", "c3") == [])
+
+
 @pytest.fixture
 def bare_node(lessee: Lessee) -> Iterator[str]:
     """A node without HTCondor, and a release of it that is served to the service."""

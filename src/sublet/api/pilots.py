@@ -4,6 +4,7 @@
     POST /pilots/LEASE/NUMBER/renew     what has changed: `secret`, `have` → a tar, or nothing
     POST /pilots/LEASE/NUMBER/release   the SHA-256 of the HTCondor that it can run: `secret` → one line
     POST /pilots/LEASE/NUMBER/archive   that HTCondor: `secret` → a tar
+    POST /pilots/LEASE/NUMBER/split     it reaches this, but not the access point: `secret`, `why`
     POST /pilots/LEASE/NUMBER/end       it is gone: `secret`, `why`
 
 A site that is invited to fetch requests for leases asks here too, with the token of its invitation:
@@ -62,6 +63,11 @@ async def _end(service: Service, lease: str, number: int, told: Told) -> bytes:
     return b""
 
 
+async def _split(service: Service, lease: str, number: int, told: Told) -> bytes:
+    await service.split_pilot(lease, number, told)
+    return b""
+
+
 async def _release(service: Service, lease: str, number: int, told: Told) -> bytes:
     return f"{(await service.release_for_pilot(lease, number, told)).sha256}\n".encode()
 
@@ -77,6 +83,7 @@ ANSWERS: dict[str, Answer] = {
     "renew": _renew,
     "release": _release,
     "archive": _archive,
+    "split": _split,
     "end": _end,
 }
 

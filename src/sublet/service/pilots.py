@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
@@ -144,6 +144,13 @@ class Pilots(NodeReleases):
         self.keep_release(place.session, release)
         return release
 
+    async def split_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> None:
+        """A pilot reaches this service, but not the access point: it asks again through the spool."""
+        place = await self._own_place(lease, number, told)
+        self._check_open(place)
+        await self.store.write(lambda tx: _learned(tx, lease, number, {"carry": "spool"}))
+        log.info("pilot.split", lease=lease, number=number, why=told.get("why", "")[:500])
+
     async def end_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> None:
         """A pilot is gone, and says why."""
         await self._own_place(lease, number, told)
@@ -270,6 +277,12 @@ def _ended(tx: Tx, lease: str, number: int, now: datetime, why: str) -> bool:
     _look_soon(tx, found, now)
     tx.events.add(now, lease, annex.person if annex else "", "pilot.ended", f"{number} on {pilot.node}: {why}")
     return True
+
+
+def _learned(tx: Tx, lease: str, number: int, facts: Mapping[str, str]) -> None:
+    pilot = tx.pilots.get(lease, number)
+    if pilot:
+        tx.pilots.learn(replace(pilot, facts={**pilot.facts, **facts}))
 
 
 def _look_soon(tx: Tx, lease: Lease, now: datetime) -> None:

@@ -18,6 +18,7 @@ ADD = insert(pilots)
 GET = select(*COLUMNS).where(P.lease == given("of_lease"), P.number == given("of_number"))
 LIST = select(*COLUMNS).where(P.lease == given("of_lease")).order_by(P.number)
 SEE = update(pilots).where(P.lease == given("of_lease"), P.number == given("of_number")).values(seen=given("s"))
+LEARN = update(pilots).where(P.lease == given("of_lease"), P.number == given("of_number")).values(facts=given("f"))
 EXPLAIN = update(pilots).where(P.lease == given("of_lease"), P.number == given("of_number")).values(why=given("w"))
 END = (
     update(pilots)
@@ -63,6 +64,11 @@ class Pilots:
     def see(self, lease: str, number: int, now: datetime) -> None:
         """It was heard."""
         self._sql.change(SEE, {"of_lease": lease, "of_number": number, "s": micros(now)})
+
+    def learn(self, pilot: Pilot) -> None:
+        """Keep what it has told of itself by now."""
+        told = {"of_lease": pilot.lease, "of_number": pilot.number, "f": plain(json.dumps(dict(pilot.facts)))}
+        self._sql.change(LEARN, told)
 
     def explain(self, lease: str, number: int, why: str) -> None:
         """Say why it ended, in place of what was said before."""

@@ -12,6 +12,8 @@ cd "$dir" || exit 85
 umask 077
 . ./values
 . ./ask.sh
+nonce=${SUBLET_NONCE:-}
+unset SUBLET_NONCE
 unset SUBLET_SESSION # who looks for the session's processes finds this shell, which ends the others in order
 PATH=$PATH:/usr/sbin:/usr/local/sbin:/opt/condor/sbin CONDOR_CONFIG=$dir/condor_config
 export PATH CONDOR_CONFIG
@@ -225,6 +227,17 @@ renew() { # ask from time to time what has changed; without an answer everything
     done
 }
 
+unmet() { # words; what nodes can't send to the access point goes through the spool, unless that is not wanted
+    [ "$SUBLET_CARRY" = direct ] && fail 83 "$1"
+    tell split "why=$1" || fail 83 "$1"
+    say "$1; its jobs come through the spool"
+    trap - EXIT TERM INT HUP
+    clean
+    SUBLET_CARRY=spool SUBLET_NONCE=$nonce
+    export SUBLET_CARRY SUBLET_NONCE
+    exec sh "$SUBLET_START/node.sh"
+}
+
 far_half() { # this node reaches nothing: it takes jobs out of the spool
     python=$(command -v python3) || fail 87 "its nodes reach nothing, and have no python3 to take jobs out of the spool with"
     SUBLET_FAR_life=$((end - $(date +%s))) SUBLET_FAR_starter=$sbin/condor_starter
@@ -278,7 +291,7 @@ if [ "$carry" = spool ]; then
     exit "$code"
 fi
 said=$("$root/bin/condor_ping" -address "<$collector>" -quiet ADVERTISE_STARTD 2>&1) ||
-    fail 83 "the access point at $collector can't be reached: $(printf '%s' "$said" | tr '\n' ' ' | cut -c 1-300)"
+    unmet "the access point at $collector can't be reached: $(printf '%s' "$said" | tr '\n' ' ' | cut -c 1-300)"
 "$sbin/condor_master" -f </dev/null >log/start 2>&1 &
 master=$!
 renew &

@@ -4,6 +4,7 @@
 here=$(cd "${0%/*}" && pwd) || exit 85
 . "$here/values"
 . "$here/ask.sh"
+carry=${SUBLET_CARRY:-$carry} # said by one that has tried the other way
 number=${SLURM_PROCID:-0}
 node=${SLURMD_NODENAME:-$(uname -n)}
 dir=
@@ -89,7 +90,7 @@ ask_spool() { # through a directory that the login host sees too; the service lo
     export SUBLET_FAR_spool="$spool"
 }
 
-nonce=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+nonce=${SUBLET_NONCE:-$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')}
 tell >said
 case $carry in
     spool) ask_spool || fail 81 "nobody answered through $spool" ;;
@@ -105,5 +106,6 @@ tar xf bundle.tar || fail 82 "the service's answer can't be read"
 [ -n "${SUBLET_FAR_spool:-}" ] && mv said asked # it may have to ask for more
 rm -f said bundle.tar*
 export SUBLET_PILOT="$dir" SUBLET_NODE="$node" SUBLET_KEPT="${here%/sessions/*}/kept"
+export SUBLET_START="$here" SUBLET_CARRY="$carry" SUBLET_NONCE="$nonce"
 trap - EXIT
 exec sh "$dir/pilot.sh"
