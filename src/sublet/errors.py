@@ -335,6 +335,13 @@ class NotOverYet(SubletError):
     status = 409
 
 
+class Changed(SubletError):
+    """{path} is another than it was."""
+
+    hint = "Fetch it from its beginning."
+    status = 412
+
+
 class BadHook(SubletError):
     """{address} can't be told: {why}"""
 

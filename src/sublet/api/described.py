@@ -24,6 +24,7 @@ WHEN = {
     404: "There is no such thing.",
     406: "It can be had in JSON and YAML only.",
     409: "Not now, or not any more: the detail says why.",
+    412: "The file is another than it was.",
     413: "The document has more than 1 MiB.",
     415: "The document is neither JSON nor YAML.",
     429: "Too many tokens that are not good came from there; `Retry-After` says how long to wait.",
@@ -153,7 +154,8 @@ LOGS = _raw(
     Sublet_Next_Offset={"type": "integer"},
     Sublet_Ended={"type": "string", "enum": ["true", "false"]},
 )
-FILE = _raw("application/octet-stream", "The file.", 401, 403, 404, 409, 503)
+FILE = _raw("application/octet-stream", "The file.", 401, 403, 404, 409, 412, 503)
+FILE["responses"][206] = {"description": "The rest of it.", "content": {"application/octet-stream": {"schema": BYTES}}}
 ARCHIVE = _raw("application/gzip", "All files.", 401, 403, 404, 409, 503)
 METRICS = _raw("text/plain", "The metrics.")
 EVENTS: Route = {

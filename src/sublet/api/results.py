@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Mapping
 from typing import Annotated
 from urllib.parse import quote
 
@@ -14,7 +15,9 @@ from sublet.api.bodies import json_response
 from sublet.api.paths import allow_any_path
 from sublet.api.people import person_of, service_of
 from sublet.api.sessions import LOOK, Id
+from sublet.errors import Changed
 from sublet.service.desk import Person
+from sublet.service.output import ResultFile
 from sublet.service.service import Service
 from sublet.wire.views import ResultFileView, ResultList
 
@@ -26,23 +29,55 @@ router = APIRouter(prefix="/v1/sessions", tags=["Logs and results"])
 async def results(request: Request, id: Id) -> Response:
     """The files in its working directory."""
     files = await service_of(request).results(id, await person_of(request))
-    views = (ResultFileView(path=file.path, size=file.size, modified=file.modified) for file in files)
-    return json_response(ResultList(items=tuple(views)))
+    views = (
+        ResultFileView(path=file.path, size=file.size, modified=file.modified, etag=etag_of(file)) for file in files
+    )
+    return json_response(ResultList(items=tuple(views), size=sum(file.size for file in files)))
 
 
 @router.get("/{id}/results/{path:path}", response_class=Response, **described.FILE)
 async def result(
     request: Request, id: Id, path: Annotated[str, Path(description="As in the list of results.")]
 ) -> Response:
-    """One file, as it is."""
-    return await file_response(service_of(request), await person_of(request), id, path)
+    """One file, as it is; with `Range: bytes=N-` the rest of it, and with `If-Match` only of that version."""
+    return await file_response(service_of(request), await person_of(request), id, path, request.headers)
 
 
-async def file_response(service: Service, person: Person, id: str, path: str) -> Response:
-    """One file of a session, to be saved."""
+async def file_response(
+    service: Service, person: Person, id: str, path: str, asked: Mapping[str, str] | None = None
+) -> Response:
+    """One file of a session, to be saved, or the rest of it."""
     file, pieces = await service.result(id, person, path)
-    headers = _saved_as(path.rpartition("/")[2]) | {"content-length": str(file.size)}
-    return StreamingResponse(_at_most(pieces, file.size), media_type="application/octet-stream", headers=headers)
+    etag, asked = etag_of(file), asked or {}
+    if asked.get("if-match", "*") not in ("*", etag):
+        raise Changed(path=path)
+    first = _first_byte(asked, file.size, etag)
+    headers = _saved_as(path.rpartition("/")[2]) | {
+        "content-length": str(file.size - first),
+        "etag": etag,
+        "accept-ranges": "bytes",
+    }
+    if first:
+        headers["content-range"] = f"bytes {first}-{file.size - 1}/{file.size}"
+    return StreamingResponse(
+        _between(pieces, first, file.size),
+        206 if first else 200,
+        media_type="application/octet-stream",
+        headers=headers,
+    )
+
+
+def etag_of(file: ResultFile) -> str:
+    """What names this version of a file."""
+    return f'"{file.size:x}-{int(file.modified.timestamp() * 1_000_000):x}"'
+
+
+def _first_byte(asked: Mapping[str, str], size: int, etag: str) -> int:
+    """Where to begin: a range from some byte to the end is served, any other as if it was not asked for."""
+    found = re.fullmatch(r"bytes=([0-9]{1,18})-", asked.get("range", "").strip())
+    if not found or asked.get("if-range", etag) != etag or int(found[1]) >= size:
+        return 0
+    return int(found[1])
 
 
 @router.get("/{id}/archive", response_class=Response, **described.ARCHIVE)
@@ -85,10 +120,13 @@ async def _again(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[byte
         yield piece
 
 
-async def _at_most(pieces: AsyncIterator[bytes], size: int) -> AsyncIterator[bytes]:
-    """The file as long as it was when it was listed: it may still grow."""
+async def _between(pieces: AsyncIterator[bytes], first: int, size: int) -> AsyncIterator[bytes]:
+    """The file from a byte on, as long as it was when it was listed: it may still grow."""
+    at = 0
     async for piece in pieces:
-        yield piece[:size]
-        size -= len(piece)
-        if size <= 0:
+        kept = piece[max(first - at, 0) : size - at]
+        at += len(piece)
+        if kept:
+            yield kept
+        if at >= size:
             return

@@ -13,8 +13,8 @@ from sublet.api.bodies import json_response
 from sublet.api.people import base_of, host_of, person_of, service_of
 from sublet.core.session import Phase, Session
 from sublet.errors import BadRequest
-from sublet.wire.shown import session_view
-from sublet.wire.views import Explanation, ExtendAsk, PauseView, SessionPage, SessionView
+from sublet.wire.shown import offerset_view, session_view
+from sublet.wire.views import AgainAsk, Explanation, ExtendAsk, OfferSetView, PauseView, SessionPage, SessionView
 
 router = APIRouter(prefix="/v1/sessions", tags=["Sessions"])
 
@@ -111,6 +111,18 @@ async def explain(request: Request, id: Id) -> Response:
     """Why it is where it is, in sentences."""
     session, sentences = await service_of(request).explain(id, await person_of(request))
     return json_response(Explanation(session=session.id, phase=session.phase.value, sentences=tuple(sentences)))
+
+
+@router.post("/{id}/again", status_code=201, response_model=OfferSetView, responses=CHANGE)
+async def again(request: Request, id: Id, ask: AgainAsk) -> Response:
+    """Ask for the same once more, with changes: new offers, whose notes say what was changed."""
+    changes = {name: value for name, value in vars(ask).items() if name not in ("set", "words")}
+    service = service_of(request)
+    found, told = await service.again(id, await person_of(request), changes, ask.set, ask.words)
+    base = base_of(request)
+    response = json_response(offerset_view(found, base, told), 201)
+    response.headers["location"] = f"{base}/v1/offersets/{found.id}"
+    return response
 
 
 def _paused(request: Request, session: Session, how: str) -> Response:

@@ -21,6 +21,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "accept": ("asking", "Take an offer."),
         "reject": ("asking", "Decline an offer."),
         "run": ("running", "Ask, take the earliest offer, follow the output."),
+        "again": ("again", "Run what a session ran once more, with changes."),
     },
     "Sessions": {
         "ps": ("sessions", "List sessions."),

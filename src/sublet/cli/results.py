@@ -2,59 +2,72 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import click
 
 from sublet.cli.command import command
-from sublet.cli.fetching import fetch, fetch_all
+from sublet.cli.fetching import fetch_all
 from sublet.cli.output import Output, table
-from sublet.cli.texts import size, when
+from sublet.cli.texts import counted, size, when
 from sublet.client.calls import results
+from sublet.client.fetching import chosen
 from sublet.client.link import Link
+from sublet.wire.v1.results import ResultList
 
 
 @command(
     "result",
     "sublet result 3f2a",
     "sublet result 3f2a out.csv > out.csv",
-    "sublet result 3f2a --out results",
+    "sublet result 3f2a 'plots/*.png' --out results",
 )
-@click.option("--out", "to", metavar="DIR", help="Fetch into this directory: PATH, or all files.")
+@click.option("--list", "-l", "only_list", is_flag=True, help="List what PATH means, with sizes; fetch nothing.")
+@click.option("--out", "to", metavar="DIR", help="Fetch into this directory: what PATH means, or all files.")
 @click.option("--archive", metavar="FILE", help="Fetch all files as one tar.gz.")
 @click.option("--keep", is_flag=True, help="Leave them on the system too, though all are fetched.")
 @click.argument("session")
-@click.argument("path", required=False)
-def result(out: Output, to: str | None, archive: str | None, keep: bool, session: str, path: str | None) -> None:
-    """List the files that a session left; or print one, or fetch them.
+@click.argument("path", nargs=-1)
+def result(
+    out: Output, only_list: bool, to: str | None, archive: str | None, keep: bool, session: str, path: tuple[str, ...]
+) -> None:
+    """List the files that a session left, with their sizes; or print one, or fetch some or all.
 
-    When all were fetched with --out, a cluster where the session was a guest is cleaned of it; what it printed can
-    still be read. With --keep they stay for their keep time.
+    PATH is a file, a directory, or a pattern such as 'plots/*.png', and can be repeated. A fetch that was broken off
+    goes on where it was. When all were fetched with --out, a cluster where the session was a guest is cleaned of it;
+    what it printed can still be read. With --keep they stay for their keep time.
     """
     link = out.link()
     if archive:
         with open(archive, "wb") as file:
             file.writelines(link.stream(results.archive(session)))
         out.show({"archive": archive}, lambda: [archive], lambda: [archive])
+    elif only_list or not (path or to):
+        _list(out, link, session, path)
     elif to is not None:
-        made = [fetch(link, session, path, os.path.join(to, path))] if path else fetch_all(out, link, session, to, keep)
+        made = fetch_all(out, link, session, to, keep, path)
         out.show({"files": made}, lambda: made, lambda: made)
-    elif path:
-        for piece in link.stream(results.result(session, path)):
-            sys.stdout.buffer.write(piece)
     else:
-        _list(out, link, session)
+        for name in path if len(path) == 1 else [one.path for one in _chosen(link, session, path).items]:
+            for piece in link.stream(results.result(session, name)):
+                sys.stdout.buffer.write(piece)
 
 
-def _list(out: Output, link: Link, session: str) -> None:
-    view, now = link.do(results.results(session)), datetime.now(UTC)
+def _chosen(link: Link, session: str, wanted: Sequence[str]) -> ResultList:
+    some = chosen(link.do(results.results(session)).items, wanted)
+    return ResultList(items=tuple(some), size=sum(file.size for file in some))
+
+
+def _list(out: Output, link: Link, session: str, wanted: Sequence[str]) -> None:
+    view, now = _chosen(link, session, wanted), datetime.now(UTC)
     rows = [(file.path, size(file.size), when(file.modified, now)) for file in view.items]
     out.show(
         view,
         lambda: table(("FILE", "SIZE", "MODIFIED"), rows) if rows else [],
         lambda: (file.path for file in view.items),
     )
-    if not rows and out.for_people:
-        out.note("It left no files.")
+    if out.for_people:
+        all_of_it = f"{counted(len(rows), 'file')}, {size(view.size)}. Fetch with: sublet result {session} --out DIR"
+        out.note(all_of_it if rows else "It left no files.")

@@ -21,7 +21,7 @@ from sublet.client.following import OVER, Following
 from sublet.client.link import Link
 from sublet.client.waiting import follow
 from sublet.errors import SubletError
-from sublet.wire.v1.offers import OfferView
+from sublet.wire.v1.offers import OfferSetView, OfferView
 from sublet.wire.v1.sessions import SessionView
 
 EXIT_CODES = {"timeout": 124, "not-started": 127, "cancelled": 130, "out-of-memory": 137}
@@ -67,6 +67,13 @@ def run(
     view = link.do(offers.ask(asked))
     if not view.offers:
         return answered(out, view)
+    return accepted(out, link, view, detach=detach, yes=yes, to=to, keep=keep)
+
+
+def accepted(
+    out: Output, link: Link, view: OfferSetView, *, detach: bool, yes: bool, to: str | None, keep: bool
+) -> int:
+    """Take the earliest of these offers, and follow it."""
     offer = min(view.offers, key=lambda one: one.start)
     _agree(out, offer, yes)
     session = link.do(sessions.accept(offer.id))

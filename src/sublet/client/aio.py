@@ -311,6 +311,11 @@ class AsyncSession(SessionFacts):
         self.view = await self._client.do(sessions.extend(self.id, by, until))
         return self
 
+    async def again(self, **changes: Any) -> AsyncOffers:
+        """The same once more: `cores=8`, `time="2h"`, `set={"a": 2}`; the notes of the answer say what is changed."""
+        view = await self._client.do(moves.again(self.id, changes))
+        return AsyncOffers(view, [AsyncOffer(self._client, offer) for offer in view.offers])
+
     async def explain(self) -> Explanation:
         """Why it is where it is."""
         return await self._client.do(moves.explain(self.id))

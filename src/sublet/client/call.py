@@ -34,6 +34,7 @@ class Call(Generic[T]):
     body: bytes | None = None
     type: str = "application/json"  # of the body
     accept: str = "application/json"
+    more: Mapping[str, str] = field(default_factory=dict)  # further headers
 
     @property
     def target(self) -> str:
@@ -49,7 +50,7 @@ class Call(Generic[T]):
             headers["Content-Type"] = self.type
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        return headers
+        return headers | dict(self.more)
 
     def read(self, answer: Answer) -> T:
         """What the answer means; a problem becomes the error that it names."""

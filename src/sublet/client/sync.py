@@ -203,6 +203,11 @@ class Session(SessionFacts):
         self.view = self._client.do(sessions.extend(self.id, by, until))
         return self
 
+    def again(self, **changes: Any) -> Offers:
+        """The same once more: `cores=8`, `time="2h"`, `set={"a": 2}`; the notes of the answer say what is changed."""
+        view = self._client.do(moves.again(self.id, changes))
+        return Offers(view, [Offer(self._client, offer) for offer in view.offers])
+
     def explain(self) -> Explanation:
         """Why it is where it is."""
         return self._client.do(moves.explain(self.id))

@@ -11,7 +11,8 @@ from typing import Literal
 
 from sublet.core.session import OVER, Session
 from sublet.errors import NotFound
-from sublet.platforms.port import Platform, ResultFile
+from sublet.platforms.port import Platform
+from sublet.platforms.port import ResultFile as ResultFile  # also for those who show it
 from sublet.service.desk import Person, log
 from sublet.service.sessions import Sessions
 

@@ -28,7 +28,7 @@ from sublet.wire.v1.health import HealthView
 from sublet.wire.v1.hooks import HookAsk, HookList, HookTestView, HookView, ToldView
 from sublet.wire.v1.invitations import InvitationView, InviteAsk
 from sublet.wire.v1.jobs import DagList, DagView, JobExplanation, JobList, JobView, MarkAsk, SubmittingView
-from sublet.wire.v1.moves import Explanation, ExtendAsk, PauseView
+from sublet.wire.v1.moves import AgainAsk, Explanation, ExtendAsk, PauseView
 from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
 from sublet.wire.v1.people import TokenAsk, TokenList, TokenView, WhoView
 from sublet.wire.v1.platforms import (
@@ -49,6 +49,7 @@ from sublet.wire.v1.systems import DifferenceView, LiveNodeView, LiveQueueView, 
 
 __all__ = [
     "AccessPointView",
+    "AgainAsk",
     "AnnexHistory",
     "AnnexList",
     "AnnexView",

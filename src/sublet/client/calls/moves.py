@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from sublet.client.call import Call, as_view, path_of
+from collections.abc import Mapping
+from typing import Any
+
+from sublet.client.call import Call, as_view, body_of, path_of
 from sublet.wire.v1.moves import Explanation, PauseView
+from sublet.wire.v1.offers import OfferSetView
 
 
 def explain(id: str) -> Call[Explanation]:
@@ -19,3 +23,8 @@ def pause(id: str) -> Call[PauseView]:
 def resume(id: str) -> Call[PauseView]:
     """Let it go on."""
     return Call("POST", path_of("sessions", id, "resume"), as_view(PauseView))
+
+
+def again(id: str, changes: Mapping[str, Any]) -> Call[OfferSetView]:
+    """Ask for the same once more, with changes; the notes of the answer say which."""
+    return Call("POST", path_of("sessions", id, "again"), as_view(OfferSetView), body=body_of(dict(changes)))

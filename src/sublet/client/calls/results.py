@@ -16,6 +16,12 @@ def result(id: str, path: str) -> Call[bytes]:
     return Call("GET", path_of("sessions", id, "results", *path.split("/")), as_bytes, accept="*/*")
 
 
+def rest(id: str, path: str, first: int, etag: str) -> Call[bytes]:
+    """One of them from a byte on, if it is still this version of it."""
+    more = {"Range": f"bytes={first}-", "If-Match": etag}
+    return Call("GET", path_of("sessions", id, "results", *path.split("/")), as_bytes, accept="*/*", more=more)
+
+
 def archive(id: str) -> Call[bytes]:
     """All of them, as one tar.gz."""
     return Call("GET", path_of("sessions", id, "archive"), as_bytes, accept="*/*")

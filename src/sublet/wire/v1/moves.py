@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from sublet.wire.v1.sessions import SessionView
 
@@ -31,3 +32,21 @@ class ExtendAsk:
 
     by: str = ""
     until: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgainAsk:
+    """Asks for the same once more; what is left out stays, except a start, which is then as soon as possible."""
+
+    cores: int | str = ""
+    memory: str = ""
+    gpus: int | str = ""
+    nodes: int | str = ""
+    time: str = ""
+    start: str = ""
+    platform: str = ""
+    queue: str = ""
+    project: str = ""
+    name: str = ""
+    set: dict[str, Any] = field(default_factory=dict)  # parameters, as they are
+    words: dict[str, str] = field(default_factory=dict)  # parameters as text, typed like what they replace

@@ -13,6 +13,7 @@ class ResultFileView:
     path: str
     size: int
     modified: datetime
+    etag: str = ""  # of this version of it: what was fetched in part can be fetched on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,3 +21,4 @@ class ResultList:
     """The files that a session left."""
 
     items: tuple[ResultFileView, ...]
+    size: int = 0  # of all of them

@@ -1,0 +1,33 @@
+"""The same once more: a session's request, with changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sublet.core.session import OfferSet
+from sublet.service.desk import Person
+from sublet.service.hooks import Hooks
+from sublet.wire.again import with_changes
+from sublet.wire.document import parse_document
+
+
+class Again(Hooks):
+    """Ask again for what ran before."""
+
+    async def again(
+        self,
+        name: str,
+        person: Person,
+        changes: Mapping[str, Any],
+        set: Mapping[str, Any] | None = None,
+        words: Mapping[str, str] | None = None,
+    ) -> tuple[OfferSet, tuple[str, ...]]:
+        """Offers for a session's request with changes put over it, and each change in words."""
+        session = await self.session(name, person)
+        old = await self.offerset_of(session)
+        document = parse_document(old.document.encode(), old.content_type)
+        new, told = with_changes(document, changes, set or {}, words or {})
+        asked = await self.read(json.dumps(new).encode(), "application/json", person)
+        return await self.ask(person, asked), told

@@ -1,0 +1,103 @@
+"""A request once more, with some things changed: the new document, and each change in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from sublet.wire.fields import refuse
+from sublet.wire.kinds import NODE_COMPUTE, short_name
+from sublet.wire.shapes import AFTER, WHERE, Document
+from sublet.wire.short import full_document
+
+SIZES = ("nodes", "cores", "memory", "gpus")
+SOON = "as soon as possible"
+WITH_PARAMETERS = frozenset({"app", "jupyter-notebook"})
+
+
+def with_changes(
+    document: Mapping[str, Any], changes: Mapping[str, Any], set: Mapping[str, Any], words: Mapping[str, str]
+) -> tuple[Document, tuple[str, ...]]:
+    """The document in its full form, changed: `changes` as the short form has them, `set` and `words` on parameters.
+
+    Times that were named belong to the first run: without a new `start` it is as soon as possible.
+    """
+    old = full_document(document)
+    new, told = deepcopy(old), list[str]()
+    given = {name: value for name, value in changes.items() if value not in (None, "")}
+    said = full_document({"run": ["true"], **{n: v for n, v in given.items() if n in (*SIZES, "time", "start")}})
+    for name in SIZES:
+        if name in given:
+            new["compute"][name] = said["compute"][name]
+            told.append(_told(name, old["compute"].get(name), new["compute"][name]))
+    if said["compute"]["kind"] == NODE_COMPUTE:
+        new["compute"]["kind"] = NODE_COMPUTE
+    told += _when(old, new, said, given)
+    for name in WHERE:
+        if name in given:
+            new[name] = given[name]
+            told.append(_told(name, old.get(name), new[name]))
+    if new.pop(AFTER, None):
+        told.append("after: what it waited for then is not waited for again")
+    if "name" in given:
+        new["executable"]["meta"]["name"] = given["name"]
+        told.append(_told("name", old["executable"]["meta"].get("name"), given["name"]))
+    return new, (*told, *_parameters(new, set, words))
+
+
+def _when(old: Document, new: Document, said: Document, given: Mapping[str, Any]) -> list[str]:
+    """How long, and from when on."""
+    told = []
+    before, after = old["schedule"]["requested"], new["schedule"]["requested"]
+    if "time" in given:
+        after["duration"] = said["schedule"]["requested"]["duration"]
+        told.append(_told("time", before["duration"], after["duration"]))
+    was = before.get("start") or old["compute"].get("starts")
+    after.pop("start", None)
+    new["compute"].pop("starts", None)
+    for place, name in ((after, "start"), (new["compute"], "starts")):
+        value = (said["schedule"]["requested"] if name == "start" else said["compute"]).get(name)
+        if value:
+            place[name] = value
+    if was or "start" in given:
+        told.append(_told("start", was, given.get("start") or SOON))
+    return told
+
+
+def _parameters(new: Document, set: Mapping[str, Any], words: Mapping[str, str]) -> list[str]:
+    """Put parameters over the old ones; a word is typed as what it replaces."""
+    if not set and not words:
+        return []
+    executable = new.get("executable", {})
+    kind = short_name(str(executable.get("kind", "")))
+    if kind not in WITH_PARAMETERS:
+        refuse("set", f"a {kind} has no parameters", "Parameters are for apps and notebooks.")
+    old = dict(executable.get("parameters") or {})
+    typed = {name: typed_like(word, old.get(name)) for name, word in words.items()}
+    executable["parameters"] = {**old, **typed, **set}
+    return [_told(name, old.get(name), value) for name, value in {**typed, **set}.items()]
+
+
+def typed_like(word: str, old: Any) -> Any:
+    """A word as text where text was; else as the JSON that it is, and as text if it is none."""
+    if isinstance(old, str):
+        return word
+    try:
+        return json.loads(word)
+    except ValueError:
+        return word
+
+
+def _told(name: str, old: Any, new: Any) -> str:
+    return f"{name}: {_text(old)} → {_text(new)}"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "(not said)"
+    if isinstance(value, Mapping) and {"min", "max"} >= value.keys():
+        least, most = value.get("min"), value.get("max")
+        return f"{least}" if least == most else f"{least}-{most}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,89 @@
+"""Once more with changes, results by their size and in part, and nothing of it for others."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from sublet.api.app import make_app
+from sublet.service.service import Service
+from sublet.settings import Settings
+from tests.api.conftest import Callers
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """A service on this machine: what it runs leaves real files."""
+    settings = Settings.load(tmp_path_factory.mktemp("home"), platforms={"here": {"kind": "local"}})
+    async with Service.open(settings) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+async def callers(service: Service) -> AsyncIterator[Callers]:
+    async with AsyncExitStack() as stack:
+        yield Callers(make_app(service, "owner"), service, stack)
+
+
+async def run(who: httpx2.AsyncClient, **short: Any) -> str:
+    """Run something to its end."""
+    offers = (await who.post("/v1/offersets", json=short)).json()["offers"]
+    id = str(offers[0]["id"])
+    await who.post(f"/v1/sessions/{id}/accept")
+    async with who.stream("GET", f"/v1/sessions/{id}/logs", params={"follow": "true"}) as logs:
+        async for _ in logs.aiter_bytes():
+            pass
+    return id
+
+
+async def test_a_session_is_run_again_with_changes_and_its_files_are_listed_and_fetched_in_part(
+    ann: httpx2.AsyncClient, bob: httpx2.AsyncClient, callers: Callers, tmp_path: Path
+) -> None:
+    id = await run(ann, run=["sh", "-c", "printf abcdef > f; mkdir d; printf xy > d/g"], time="5m", name="first")
+    listed = (await ann.get(f"/v1/sessions/{id}/results")).json()
+    assert {file["path"]: file["size"] for file in listed["items"]} == {"f": 6, "d/g": 2}
+    assert listed["size"] == 8
+    etag = next(file["etag"] for file in listed["items"] if file["path"] == "f")
+    where = f"/v1/sessions/{id}/results/f"
+    rest = await ann.get(where, headers={"range": "bytes=4-", "if-match": etag})
+    assert (rest.status_code, rest.content, rest.headers["content-range"]) == (206, b"ef", "bytes 4-5/6")
+    assert (await ann.get(where, headers={"range": "bytes=4-", "if-match": '"other"'})).status_code == 412
+    for whole in ({"range": "bytes=9-"}, {"range": "bytes=-2"}, {"range": "bytes=4-", "if-range": '"other"'}):
+        answer = await ann.get(where, headers=whole)
+        assert (answer.status_code, answer.content) == (200, b"abcdef")
+    asked = await ann.post(f"/v1/sessions/{id}/again", json={"cores": 1, "time": "7m", "name": "second"})
+    assert asked.status_code == 201
+    assert asked.json()["notes"] == ["cores: 1 → 1", "time: PT5M → PT7M", "name: first → second"]
+    assert (asked.json()["name"], asked.json()["offers"][0]["duration"]) == ("second", "PT7M")
+    refused = await ann.post(f"/v1/sessions/{id}/again", json={"set": {"a": 1}})
+    assert (refused.status_code, refused.json()["code"]) == (400, "bad-request")
+
+    paths = ("", "/logs", "/results", "/results/f", "/archive", "/explain")
+    assert {path: (await bob.get(f"/v1/sessions/{id}{path}")).status_code for path in paths} == dict.fromkeys(
+        paths, 403
+    )
+    acts = ("cancel", "pause", "resume", "fetched", "again", "extend")
+    bodies: dict[str, Any] = {"again": {}, "extend": {"by": "1h"}}
+    found = {act: (await bob.post(f"/v1/sessions/{id}/{act}", json=bodies.get(act))).status_code for act in acts}
+    assert found == dict.fromkeys(acts, 403)
+    assert (await bob.delete(f"/v1/sessions/{id}")).status_code == 403
+    assert (await bob.get("/v1/events", params={"session": id})).status_code == 403
+
+
+async def test_an_operator_cancels_for_others_and_another_person_does_not(
+    ann: httpx2.AsyncClient, bob: httpx2.AsyncClient, callers: Callers
+) -> None:
+    operator = await callers.someone("op", operator=True)
+    offers = (await ann.post("/v1/offersets", json={"run": ["sleep", "60"], "time": "5m"})).json()["offers"]
+    where = f"/v1/sessions/{offers[0]['id']}"
+    await ann.post(f"{where}/accept")
+    assert (await bob.post(f"{where}/cancel")).status_code == 403
+    assert (await ann.get(where)).json()["phase"] != "CANCELLED"
+    assert (await operator.post(f"{where}/cancel")).json()["phase"] == "CANCELLED"

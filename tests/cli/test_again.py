@@ -1,0 +1,32 @@
+"""`sublet again`: what is changed is shown and sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.canned import ID, Canned, Said, a_session, a_yes
+from tests.cli.conftest import Type
+
+Serve = Callable[[Any], Canned]
+AGAIN = f"POST /v1/sessions/{ID}/again"
+
+
+def test_changes_are_sent_told_and_then_it_is_accepted(type_in: Type, canned: Serve) -> None:
+    view = replace(a_yes(), notes=("cores: 2 → 8",))
+    offer = min(view.offers, key=lambda one: one.start)
+    service = canned({AGAIN: Said(view, 201), f"POST /v1/sessions/{offer.id}/accept": Said(a_session())})
+    words = ("--cores", "8", "--set", "a=2", "--set-json", "b=[1, 2]")
+    typed = type_in("again", ID, *words, "--detach", "--yes")
+    assert (typed.code, "changed: cores: 2 → 8" in typed.err) == (0, True)
+    assert json.loads(service.heard[0].body) == {"cores": "8", "set": {"b": [1, 2]}, "words": {"a": "2"}}
+    assert type_in("again", ID, "--ask", "-q").out.split() == [offer.short for offer in view.offers]
+
+
+@pytest.mark.parametrize("words", [("--set", "a"), ("--set", "=1"), ("--set-json", "a=[")])
+def test_what_is_no_name_and_value_is_a_mistake(type_in: Type, words: tuple[str, ...]) -> None:
+    assert type_in("again", ID, *words).code == 2

@@ -1,0 +1,92 @@
+"""Which files are fetched, and on from where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from sublet.client.call import Call
+from sublet.client.fetching import chosen, fetch_file
+from sublet.errors import Changed, NotFound
+from sublet.wire.v1.results import ResultFileView
+
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+
+
+def left(path: str, size: int = 3, etag: str = '"1"') -> ResultFileView:
+    return ResultFileView(path=path, size=size, modified=NOW, etag=etag)
+
+
+FILES = [left("a.csv"), left("plots/one.png"), left("plots/old/two.png"), left("plots.txt")]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "paths"),
+    [
+        ([], ["a.csv", "plots/one.png", "plots/old/two.png", "plots.txt"]),
+        (["plots"], ["plots/one.png", "plots/old/two.png"]),
+        (["plots/"], ["plots/one.png", "plots/old/two.png"]),
+        (["*.png", "a.csv"], ["a.csv", "plots/one.png", "plots/old/two.png"]),
+        (["./a.csv"], ["a.csv"]),
+        (["."], ["a.csv", "plots/one.png", "plots/old/two.png", "plots.txt"]),
+    ],
+)
+def test_a_file_a_directory_or_a_pattern_chooses(wanted: list[str], paths: list[str]) -> None:
+    assert [file.path for file in chosen(FILES, wanted)] == paths
+
+
+def test_what_is_not_there_is_told() -> None:
+    with pytest.raises(NotFound, match=r"b\.csv"):
+        chosen(FILES, ["a.csv", "b.csv"])
+
+
+class Server:
+    """Sends a file from where it is asked on, and may break off, or have another version."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.breaks, self.etag = content, -1, '"1"'
+        self.firsts: list[int] = []
+
+    def stream(self, call: Call[bytes]) -> Iterator[bytes]:
+        first = int(call.more.get("Range", "bytes=0-").removeprefix("bytes=").removesuffix("-"))
+        self.firsts.append(first)
+        if call.more.get("If-Match", self.etag) != self.etag:
+            raise Changed(path="x")
+        for at in range(first, len(self.content)):
+            if at == self.breaks:
+                raise ConnectionError("lost")
+            yield self.content[at : at + 1]
+
+
+def test_what_was_broken_off_goes_on_where_it_was(tmp_path: Path) -> None:
+    server, file = Server(b"abcdef"), left("d/f", 6)
+    server.breaks = 4
+    with pytest.raises(ConnectionError):
+        fetch_file(server.stream, "s", file, str(tmp_path))
+    assert not (tmp_path / "d" / "f").exists()
+    server.breaks = -1
+    fetch_file(server.stream, "s", file, str(tmp_path))
+    assert (tmp_path / "d" / "f").read_bytes() == b"abcdef"
+    assert server.firsts == [0, 4]
+    assert [path.name for path in (tmp_path / "d").iterdir()] == ["f"]
+
+
+def test_another_version_is_fetched_from_its_beginning(tmp_path: Path) -> None:
+    server = Server(b"abcdef")
+    server.breaks = 4
+    with pytest.raises(ConnectionError):
+        fetch_file(server.stream, "s", left("f", 6), str(tmp_path))
+    server.breaks, server.etag = -1, '"2"'
+    with pytest.raises(Changed):  # it changed after it was listed
+        fetch_file(server.stream, "s", left("f", 6), str(tmp_path))
+    fetch_file(server.stream, "s", left("f", 6, '"2"'), str(tmp_path))
+    assert (tmp_path / "f").read_bytes() == b"abcdef"
+    assert server.firsts == [0, 4, 0]
+
+
+def test_an_empty_file_is_a_file(tmp_path: Path) -> None:
+    fetch_file(Server(b"").stream, "s", left("f", 0), str(tmp_path))
+    assert (tmp_path / "f").read_bytes() == b""
