@@ -94,6 +94,21 @@ class TooMany(SubletError):
     status = 429
 
 
+class NotConfirmed(SubletError):
+    """{provider} did not confirm who you are: {why}"""
+
+    hint = "Begin again on the page to sign in."
+    status = 403
+
+
+class ProviderUnreachable(SubletError):
+    """{provider} can't be asked who you are: {why}"""
+
+    hint = "Try again in a while, or sign in by e-mail; the operator finds more in the service's log."
+    status = 503
+    exit_code = 3
+
+
 class OutOfScope(SubletError):
     """This token is for `{scope}` only, and this needs `{needed}`."""
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from sublet.core.amounts import parse_duration
 from sublet.core.manifest import Image
@@ -56,6 +57,7 @@ _NOT_PLAIN = {
     "maintainers",
     "mail",
     "hooks",
+    "oidc",
     "platforms",
     "tokens",
     "signing",
@@ -110,6 +112,36 @@ class AnnexSettings(BaseModel):
         default="",
         pattern="^([0-9a-fA-F]{64})?$",
         description="Its checksum; empty: the one in `sha256sum.txt` beside it, which then has to come by https.",
+    )
+
+
+def _issuer(address: str) -> str:
+    """An issuer's address: by https, or on this machine."""
+    parts = urlsplit(address)
+    near = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")
+    if not parts.hostname or not (parts.scheme == "https" or near) or parts.query or parts.fragment:
+        raise ValueError("an issuer has an https: address, without a query")
+    return address
+
+
+class OidcSettings(BaseModel):
+    """One OpenID provider by which people can sign in to a gateway."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    issuer: Annotated[str, AfterValidator(_issuer)] = Field(description="Its address, exactly as it names itself.")
+    client_id: str = Field(min_length=1, description="What this gateway is called there.")
+    client_secret_file: Path | None = Field(
+        default=None, description="A file, for its owner alone (0600), with the client's secret; unset: it has none."
+    )
+    title: str = Field(default="", description="What the button to sign in says; empty: its name in the settings.")
+    scopes: tuple[str, ...] = Field(default=("openid", "email"), description="What it is asked for.")
+    address: str = Field(
+        default="email",
+        description="The claim that is the person's e-mail address; it counts only if `email_verified` is true.",
+    )
+    addresses: tuple[str, ...] = Field(
+        default=("*",), description="Patterns of the addresses that this provider can speak for."
     )
 
 
@@ -262,6 +294,9 @@ class Settings(BaseModel):
     rules: tuple[Rule, ...] = Field(default=(), description="What is refused or capped, by pattern on any field.")
     annex: AnnexSettings = Field(
         default_factory=AnnexSettings, description="The access point that annexes have, and HTCondor itself."
+    )
+    oidc: dict[Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,30}$")], OidcSettings] = Field(
+        default_factory=dict, description="Name → an OpenID provider by which people can sign in to a gateway."
     )
     tokens: TokenSettings = Field(default_factory=TokenSettings, description="The tokens of a gateway.")
     mail: MailSettings = Field(default_factory=MailSettings, description="The mail server of a gateway.")

@@ -13,7 +13,15 @@ import click
 from pydantic import BaseModel
 
 from sublet import errors
-from sublet.settings import AnnexSettings, HookSettings, MailSettings, Settings, SigningSettings, TokenSettings
+from sublet.settings import (
+    AnnexSettings,
+    HookSettings,
+    MailSettings,
+    OidcSettings,
+    Settings,
+    SigningSettings,
+    TokenSettings,
+)
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
 SECTIONS: dict[str, type[BaseModel]] = {
@@ -22,6 +30,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "Hooks (`[hooks]`)": HookSettings,
     "Tokens (`[tokens]`)": TokenSettings,
     "Signing in (`[signing]`)": SigningSettings,
+    "OpenID providers (`[oidc.NAME]`)": OidcSettings,
 }
 NOTE = "<!-- Written by `make reference` out of the code; edit there. -->\n"
 
