@@ -219,7 +219,7 @@ def test_entry_point_and_arguments_mean_what_docker_means() -> None:
 
 def test_a_volume_at_work_moves_the_working_directory_aside() -> None:
     told = plan(docker(), "podman", mounts=(Mount("storage/s", "/work", read_only=False),))
-    assert tools.inner_mounts(told)[0] == ("/s/k1/work", "/sublet/work", False)
+    assert ("/s/k1/work", "/sublet/work", False) in tools.inner_mounts(told)
     assert tools.inner_environment(told, Image("abc"))["SUBLET_WORK"] == "/sublet/work"
 
 

@@ -208,3 +208,17 @@ def test_sessions_that_come_first_are_named_one_or_several_in_both_forms() -> No
     for wrong in ("after: 7", "after: [[]]", "after: ['']", f"after: [{', '.join(f'a{i}' for i in range(101))}]"):
         with pytest.raises(BadRequest, match="after"):
             read(f"run: 'true'\n{wrong}\n")
+
+
+def test_an_app_is_named_with_its_version_parameters_and_tasks_and_sees_its_data_below_job() -> None:
+    short = {"app": "summa", "version": 3, "parameters": {"a": 0}, "tasks": 4, "data": ["https://x/y.nc"]}
+    full = full_document(short)
+    assert full["executable"] == {
+        "kind": "urn:sublet:kind:executable:app",
+        "meta": {},
+        "app": "summa",
+        "version": 3,
+        "parameters": {"a": 0},
+        "tasks": 4,
+    }
+    assert full["compute"]["volumes"][0]["path"] == "/job/data/y"

@@ -56,7 +56,7 @@ class DockerContainer(Kind):
         """One for each tool that is there."""
         image = executable.fields["image"]
         sources = [images.read_location(location, number) for number, location in enumerate(image["locations"])]
-        return _ways(executable, tools, FOR_DOCKER, sources, image.get("digest") or "")
+        return _ways(executable, tools, sources, image.get("digest") or "")
 
     def needs(self, executable: Executable) -> str:
         """A container tool."""
@@ -89,11 +89,7 @@ class SingularityContainer(Kind):
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """Apptainer itself, else a tool that runs the file system inside the image."""
-        source = images.read_location(str(executable.fields["location"]), 0, sif=True)
-        order = FOR_SINGULARITY if source["how"] != "library" else ("apptainer", "singularity")
-        if source["how"] == "sif" and "unsquashfs" not in tools:
-            order = ("apptainer", "singularity")
-        return _ways(executable, tools, order, [source], "")
+        return _ways(executable, tools, [images.read_location(str(executable.fields["location"]), 0, sif=True)], "")
 
     def needs(self, executable: Executable) -> str:
         """Apptainer, or what can unpack its images and run them."""
@@ -197,17 +193,22 @@ def access_ports(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [port for port in (fields.get("network") or {}).get("ports") or [] if port.get("access")]
 
 
-def _ways(
-    executable: Executable,
-    tools: Mapping[str, str],
-    order: Sequence[str],
-    sources: Sequence[Mapping[str, str]],
-    digest: str,
-) -> list[Way]:
-    reached = bool(access_ports(executable.fields))
+def tools_for(sources: Sequence[Mapping[str, str]], tools: Mapping[str, str]) -> list[str]:
+    """The container tools that are there and can run an image from these sources, best first."""
+    forms = {source["how"] for source in sources}
+    order: Sequence[str] = FOR_SINGULARITY if forms <= {"sif", "library"} else FOR_DOCKER
+    if forms == {"library"} or (forms == {"sif"} and "unsquashfs" not in tools):
+        order = ("apptainer", "singularity")
     there = [tool for tool in order if all(part in tools for part in ("python3", *TOOLS[tool][0]))]
     if "apptainer" in there and "singularity" in there:
         there.remove("singularity")  # the same program under its old name
+    return [tool for tool in there if not (tool == "docker" and forms <= {"sif", "directory"})]
+
+
+def _ways(
+    executable: Executable, tools: Mapping[str, str], sources: Sequence[Mapping[str, str]], digest: str
+) -> list[Way]:
+    reached = bool(access_ports(executable.fields))
     return [
         Way(
             tool,
@@ -215,9 +216,8 @@ def _ways(
             program=_program_of(executable, tool, sources, digest),
             interactive=reached,
         )
-        for tool in there
+        for tool in tools_for(sources, tools)
         if not (reached and tool in SHARES_PORTS)
-        and not (tool == "docker" and all(source["how"] in ("sif", "directory") for source in sources))
     ]
 
 
@@ -227,6 +227,25 @@ def _program_of(
     return partial(program, executable, tool, sources, digest)
 
 
+def image_plan(tool: str, sources: Sequence[Mapping[str, str]], digest: str, setting: Setting) -> dict[str, Any]:
+    """What the runner must know of an image and of where it runs, whatever is to run in it."""
+    return {
+        "tool": tool,
+        "paths": {name: setting.tool(name) for name in setting.tools if name in CALLED},
+        "name": f"sublet-{setting.directory.rstrip('/').rpartition('/')[2]}",
+        "sources": [images.placed(source, setting) for source in sources],
+        "digest": digest,
+        "work": setting.work,
+        "image": f"{setting.directory}/image",
+        "unstarted": f"{setting.directory}/unstarted",  # why nothing was run, for the record of the end
+        "private": f"{setting.directory}/container",  # not below the working directory, which the container can change
+        "base_url": setting.base_url,
+        "cores": setting.shape.cores,
+        "memory": setting.shape.memory,
+        "gpus": setting.shape.gpus,
+    }
+
+
 def program(
     executable: Executable, tool: str, sources: Sequence[Mapping[str, str]], digest: str, setting: Setting
 ) -> Program:
@@ -234,26 +253,13 @@ def program(
     fields = executable.fields
     entrypoint = fields.get("entrypoint")
     ports = access_ports(fields)
-    plan = {
-        "tool": tool,
-        "paths": {name: setting.tool(name) for name in setting.tools if name in CALLED},
-        "name": f"sublet-{setting.directory.rstrip('/').rpartition('/')[2]}",
-        "sources": [images.placed(source, setting) for source in sources],
-        "digest": digest,
+    plan = image_plan(tool, sources, digest, setting) | {
         "entrypoint": [entrypoint] if isinstance(entrypoint, str) else entrypoint,
         "command": list(fields.get("command") or ()),
         "environment": f.environment_of(fields),
         "mounts": [[f"{setting.directory}/{m.source}", m.target, m.read_only] for m in setting.mounts],
-        "work": setting.work,
-        "image": f"{setting.directory}/image",
-        "unstarted": f"{setting.directory}/unstarted",  # why nothing was run, for the record of the end
-        "private": f"{setting.directory}/container",  # not below the working directory, which the container can change
         "port": ports[0]["internal"]["port"] if ports else 0,
         "path": ports[0].get("path") or "/" if ports else "/",
-        "base_url": setting.base_url,
-        "cores": setting.shape.cores,
-        "memory": setting.shape.memory,
-        "gpus": setting.shape.gpus,
     }
     travels = {PROGRAM: packed("container_runner", *PARTS), ".sublet/container.json": json.dumps(plan).encode()}
     environment = {"SUBLET_SECRET": setting.secret} if ports else {}

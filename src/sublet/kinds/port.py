@@ -35,6 +35,9 @@ class Setting:
     secret: str = ""  # for an interactive session, and for one that asks the service: its own
     base_url: str = "/"  # under which path a proxied server is reached: "/connect/UUID/"
     callback: Callback | None = None  # for one that asks the service
+    session: str = ""  # its id
+    person: str = ""  # whose it is
+    platform: str = ""  # the platform's name
 
     def brought(self, name: str) -> str:
         """The directory that one of the things named by `Kind.brings` is in."""

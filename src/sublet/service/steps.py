@@ -125,6 +125,9 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
         secret=desk.secret(session.id) if way.interactive or way.asks else "",
         base_url=f"/connect/{session.id}/",
         callback=await desk.callback(session.offer.platform) if way.asks else None,
+        session=session.id,
+        person=session.person,
+        platform=session.offer.platform,
     )
     return Job(
         program=way.program(setting),

@@ -34,6 +34,7 @@ EXECUTABLES = {
     "notebook": "jupyter-notebook",
     "bag": "bag",
     "interactive": "interactive",
+    "app": "app",
 }
 # What else an executable of a kind may say, and its name in the full form.
 _EXTRAS = {
@@ -42,11 +43,12 @@ _EXTRAS = {
     "jupyter-notebook": {"env": "environment", "parameters": "parameters", "requirements": "requirements"},
     "bag": {"env": "environment"},
     "interactive": {"env": "environment", "requirements": "requirements"},
+    "app": {"parameters": "parameters", "version": "version", "tasks": "tasks"},
 }
 _BAG = ("tasks", "template", "grid", "file", "retries", "parallel", "parts")
 _ONLY_SHORT = frozenset(
     {*EXECUTABLES, "env", "cores", "memory", "nodes", "gpus", "time", "start", "max_cost"}
-    | {"parameters", "requirements", "entrypoint"}
+    | {"parameters", "requirements", "entrypoint", "version", "tasks"}
 )
 _SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, *WHERE})
 _ONLY_FULL = frozenset({"executable", "compute", "schedule", "resources", "request", "costs", "metrics"})
@@ -83,7 +85,7 @@ def _expanded(short: Document) -> Document:
     full: Document = {}
     if executable is not None:
         full["executable"] = executable
-    inside = "/" if kind == "docker-container" else ""
+    inside = {"docker-container": "/", "app": "/job/"}.get(kind, "")  # where a container sees what is brought
     data = _data(short.get("data", []), inside, volumes)
     storage = _storage(short.get("storage", []), inside, volumes)
     volumes += _volumes(short.get("volumes", []))
@@ -107,7 +109,7 @@ def _executable(short: Document) -> tuple[str, Document | None]:
         refuse(given[1], f"there is {given[0]} too", "Say one thing to run.")
     kind = EXECUTABLES[given[0]] if given else ""
     extras = _EXTRAS.get(kind, {})
-    for name in ("env", "entrypoint", "parameters", "requirements"):
+    for name in ("env", "entrypoint", "parameters", "requirements", "version", "tasks"):
         if name in short and name not in extras:
             refuse(name, f"{given[0] if given else 'nothing to run'} has no {name}", "Take it away.")
     if not given:
@@ -125,6 +127,8 @@ def _what(given: str, short: Document) -> Document:
         return {"script": value}
     if given == "notebook":
         return {"location": a_text(value, "notebook", 4096)}
+    if given == "app":
+        return {"app": a_name(value, "app")}
     if given == "interactive":
         return {"interface": "lab" if value is True else a_text(value, "interactive")}
     if given == "image":

@@ -22,22 +22,26 @@ class Image:
 
 
 def inner_work(plan: Plan) -> str:
-    """Where the container sees the working directory: /work, unless one of its volumes is there."""
+    """Where the container sees the working directory: where the plan says, else /work unless a volume is there."""
+    if plan.get("inside"):
+        return str(plan["inside"])
     taken = any(target.rstrip("/") == "/work" or target.startswith("/work/") for _, target, _ in plan["mounts"])
     return "/sublet/work" if taken else "/work"
 
 
 def inner_mounts(plan: Plan) -> list[tuple[str, str, bool]]:
-    """Source, target and whether read-only: the working directory first, since others may lie below it."""
+    """Source, target and whether read-only: what others may lie below comes first, of these the working directory."""
     work = inner_work(plan)
     mounts = [(plan["work"], work, False)]
     for source, target, read_only in plan["mounts"]:
         mounts.append((source, target if target.startswith("/") else f"{work}/{target}", read_only))
-    return mounts
+    return sorted(mounts, key=lambda mount: mount[1].rstrip("/").count("/"))
 
 
 def inner_directory(plan: Plan, image: Image) -> str:
-    """Where it starts: in the image's own directory if it has one, else in the working directory."""
+    """Where it starts: where the plan says, else in the image's own directory, else in the working directory."""
+    if plan.get("start"):
+        return str(plan["start"])
     own = image.config.get("WorkingDir") or "/"
     return inner_work(plan) if own == "/" else str(own)
 
@@ -136,7 +140,8 @@ def apptainer(plan: Plan, image: Image, machine: Machine) -> list[str]:
     """apptainer run or exec: nothing of the account's is seen but what is bound."""
     override = bool(plan["entrypoint"])
     argv = [plan["paths"][plan["tool"]], "--silent", "exec" if override else "run"]
-    argv += ["--containall", "--no-home", "--cleanenv", "--writable-tmpfs", "--pwd", inner_work(plan)]
+    argv += ["--containall", "--no-home", "--cleanenv", "--writable-tmpfs"]
+    argv += ["--pwd", plan.get("start") or inner_work(plan)]
     if machine.gpus:
         argv += ["--nv"]
     for source, target, read_only in inner_mounts(plan):

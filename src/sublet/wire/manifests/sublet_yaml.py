@@ -87,8 +87,8 @@ def _image(page: Page, path: Path, value: Any) -> Image:
         page.a_text((*path, "location"), said.get("location")),
         _digest(page, (*path, "digest"), page.a_text((*path, "digest"), said.get("digest"))),
     )
-    if not image:
-        page.error(path, "an image has a name that the operator knows, or a location.")
+    if bool(image.name) == bool(image.location):
+        page.error(path, "an image has either a name that the operator knows, or a location.")
     return image
 
 

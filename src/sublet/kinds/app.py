@@ -1,0 +1,259 @@
+"""An app: reviewed code in its image, with parameters as data, run in its stages and kept from everything else."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib.resources import files
+from typing import Any
+
+from sublet.core import manifest as m
+from sublet.core import parameters as p
+from sublet.core.app_resources import sized
+from sublet.core.job import Program
+from sublet.core.offer import Reason
+from sublet.core.request import Data, Executable, Request
+from sublet.core.tree import KIND, location_of, tree_of
+from sublet.errors import BadManifest
+from sublet.kinds import container, images
+from sublet.kinds import fields as f
+from sublet.kinds.container import TOOLS
+from sublet.kinds.inside.app_runner import HOST
+from sublet.kinds.port import Kind, Setting, Way
+from sublet.kinds.travel import PROGRAM, packed
+
+FIELDS = ("app", "version", "parameters", "tasks", "pinned")  # `pinned` is the service's own; no document may bring it
+BROUGHT = "sublet.app"  # the code
+PARTS = ("kinds/inside/container_runner.py", *container.PARTS)
+INSIDE = "/sublet/stages"  # where a container sees what runs its stages
+HOME = "/sublet/home"
+LIBRARIES = ("library://", "oras://", "shub://")
+ONE_FOLDER = ("manifest.json", "entry.sh")  # of these forms a single input is the data folder itself
+
+
+class App(Kind):
+    """The kind `app`."""
+
+    name = "app"
+    uri = "urn:sublet:kind:executable:app"
+
+    def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
+        """A version that is pinned, parameters as its manifest has them, and the data that it needs."""
+        fields = executable.fields
+        found = f.unknown_fields(fields, FIELDS)
+        pinned = fields.get("pinned")
+        if not isinstance(pinned, Mapping):
+            told = (
+                f"there is no approved version of the app {fields.get('app') or executable.name or '(no name)'} here."
+            )
+            return [*found, f.missing("app", told, nearest="sublet app list")]
+        try:
+            manifest = manifest_of(pinned)
+        except BadManifest as error:
+            return [*found, f.invalid("pinned", error.message)]
+        given = fields.get("parameters") or {}
+        if not isinstance(given, Mapping):
+            return [*found, f.invalid("parameters", "parameters must be a map of names to values.", wanted=given)]
+        found += [replace(reason, field=f"executable.{reason.field}") for reason in p.check(manifest, given)]
+        return found + check_tasks(manifest, fields.get("tasks")) + check_data(manifest, request)
+
+    def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
+        """One for each container tool that is there; without any image, as it is."""
+        pinned = executable.fields["pinned"]
+        manifest = manifest_of(pinned)
+        location, digest = image_of(pinned, manifest)
+        if not location:
+            there = "python3" in tools
+            return [Way(HOST, contained=False, program=partial(program, executable, HOST, (), ""))] if there else []
+        source = images.read_location(location, 0, sif=location.startswith(LIBRARIES))
+        safe = bool(digest) and (bool(manifest.image.name) or not images.is_ours(source))
+        return [
+            Way(tool, contained=TOOLS[tool][1] and safe, program=partial(program, executable, tool, (source,), digest))
+            for tool in container.tools_for([source], tools)
+        ]
+
+    def needs(self, executable: Executable) -> str:
+        """A container tool."""
+        return "apptainer, podman or docker, and python3"
+
+    def brings(self, executable: Executable) -> Sequence[Data]:
+        """The code, and an image that lies at an address."""
+        pinned = executable.fields["pinned"]
+        location, _ = image_of(pinned, manifest_of(pinned))
+        code = Data(BROUGHT, KIND, location_of(str(pinned.get("tree", ""))))
+        return [code, *(images.to_bring([location], sif=location.startswith(LIBRARIES)) if location else ())]
+
+    def fetches(self, executable: Executable) -> Sequence[Data]:
+        """The image of a registry."""
+        pinned = executable.fields["pinned"]
+        location, digest = image_of(pinned, manifest_of(pinned))
+        return images.to_fetch([location], digest, sif=location.startswith(LIBRARIES)) if location else ()
+
+
+def name_of(executable: Executable) -> str:
+    """Which app is meant: its field `app`, else the executable's own name."""
+    return str(executable.fields.get("app") or executable.name)
+
+
+def manifest_of(pinned: Mapping[str, Any]) -> m.Manifest:
+    """The manifest of a pinned version; BadManifest if there is none that can be read."""
+    if not tree_of(location_of(str(pinned.get("tree", "")))):
+        raise BadManifest(problem="no code is pinned to it.")
+    return m.from_json(pinned.get("manifest") or {})
+
+
+def image_of(pinned: Mapping[str, Any], manifest: m.Manifest) -> tuple[str, str]:
+    """Where the image is, and its digest: as it was pinned, else as the manifest says."""
+    return str(pinned.get("image") or manifest.image.location), str(pinned.get("digest") or manifest.image.digest)
+
+
+def check_tasks(manifest: m.Manifest, tasks: Any) -> list[Reason]:
+    """How often the execution stage runs side by side."""
+    bounds = manifest.resources.get("tasks", m.Bounds(1, 1, 1))
+    if tasks is None or (type(tasks) is int and bounds.min <= tasks <= bounds.max):
+        return []
+    nearest = str(min(max(tasks, bounds.min), bounds.max)) if type(tasks) is int else str(bounds.default)
+    told = f"{manifest.name} runs in {bounds.min} to {bounds.max} tasks, not {tasks}."
+    return [f.invalid("tasks", told, wanted=tasks, nearest=nearest)]
+
+
+def check_data(manifest: m.Manifest, request: Request) -> list[Reason]:
+    """Data that must be there, and no name that is ours."""
+    names = [data.name for data in request.data]
+    found = [
+        Reason(f.MISSING, "data", f"{manifest.name} needs the data {needed.name}: {needed.description or 'required'}.")
+        for needed in manifest.data
+        if needed.required and needed.name not in names and not (manifest.source in ONE_FOLDER and names)
+    ]
+    taken = [name for name in names if name.startswith("sublet.")]
+    return found + [
+        Reason(f.INVALID, f"data[{name}].name", f"{name} can't be the name of data.", name, "", "input")
+        for name in taken
+    ]
+
+
+def program(
+    executable: Executable, tool: str, sources: Sequence[Mapping[str, str]], digest: str, setting: Setting
+) -> Program:
+    """The runner, what it is to run, and the stages as scripts."""
+    manifest = manifest_of(executable.fields["pinned"])
+    values = p.filled(manifest, executable.fields.get("parameters") or {})
+    host = tool == HOST
+    folders = _folders(manifest, setting) if host else _inner_folders(manifest)
+    stages = f"{setting.work}/.sublet/stages"
+    environment = _environment(executable, manifest, values, folders, setting)
+    home = f"{setting.directory}/home"
+    plan = container.image_plan(tool, sources, digest, setting) | {
+        "entrypoint": ["/bin/sh"],
+        "command": [f"{stages if host else INSIDE}/run"],
+        "environment": environment | {"SUBLET_HOME_FOLDER": home if host else HOME},
+        "mounts": _mounts(manifest, setting, stages, home),
+        "port": 0,
+        "path": "/",
+        "work": f"{setting.work}/result",
+        "inside": m.RESULT,
+        "start": manifest.folder,
+        "code": setting.brought(BROUGHT),
+        "copied": f"{setting.work}/job" if manifest.folder == m.JOB else "",
+        "home": home,
+        "detail": f"{setting.directory}/detail",
+        "files": {
+            "job.json": json.dumps(_job(executable, manifest, values, folders, setting)),
+            "params.json": json.dumps(values),
+        },
+        "kept": ["params.json"]
+        if manifest.source == "manifest.json"
+        else [],  # a file of the app's own may be called so
+        "stages": [stage.name for stage in manifest.stages],
+        "each": [stage.name for stage in manifest.stages if stage.each],
+        "tasks": executable.fields.get("tasks") or sized(manifest).tasks,
+    }
+    travels = {PROGRAM: packed("app_runner", *PARTS), ".sublet/app.json": json.dumps(plan).encode()}
+    travels |= {f".sublet/stages/{name}": text for name, text in _scripts(manifest, stages if host else INSIDE).items()}
+    return Program((setting.tool("python3"), PROGRAM), {}, travels, tools=() if host else (tool,))
+
+
+def _scripts(manifest: m.Manifest, where: str) -> dict[str, bytes]:
+    """The stages as files: words are quoted, and a script that names its interpreter is run by that."""
+    found = {"run": files("sublet.kinds.inside").joinpath("stages.sh").read_bytes()}
+    for stage in manifest.stages:
+        text = stage.script or f"exec {shlex.join(stage.argv)}\n"
+        if stage.script.startswith("#!"):
+            words = stage.script.partition("\n")[0][2:].strip().split(None, 1)
+            found[f"{stage.name}.script"] = stage.script.encode()
+            text = f"exec {shlex.join([*words, f'{where}/{stage.name}.script'])}\n"
+        found[stage.name] = text.encode()
+    return found
+
+
+def _inner_folders(manifest: m.Manifest) -> dict[str, str]:
+    return {"executable_folder": manifest.folder, "data_folder": m.DATA, "result_folder": m.RESULT}
+
+
+def _folders(manifest: m.Manifest, setting: Setting) -> dict[str, str]:
+    """The same on the machine itself."""
+    code = f"{setting.work}/job" if manifest.folder == m.JOB else setting.brought(BROUGHT)
+    own = [mount.source for mount in setting.mounts]
+    data = own[0] if manifest.source in ONE_FOLDER and len(own) == 1 else "data"
+    return {
+        "executable_folder": code,
+        "data_folder": f"{setting.directory}/{data}",
+        "result_folder": f"{setting.work}/result",
+    }
+
+
+def _mounts(manifest: m.Manifest, setting: Setting, stages: str, home: str) -> list[list[Any]]:
+    """Only what is the session's own: its code, its data, its home and what runs its stages."""
+    code = f"{setting.work}/job" if manifest.folder == m.JOB else setting.brought(BROUGHT)
+    found: list[list[Any]] = [[code, manifest.folder, not manifest.writable]]
+    alone = manifest.source in ONE_FOLDER and len(setting.mounts) == 1
+    for mount in setting.mounts:
+        target = mount.target if mount.target.startswith("/") else f"{m.JOB}/{mount.target}"
+        target = m.DATA if alone or mount.source == "data/data" else target
+        found.append([f"{setting.directory}/{mount.source}", target, mount.read_only])
+    return [*found, [stages, INSIDE, True], [home, HOME, False]]
+
+
+def _job(
+    executable: Executable,
+    manifest: m.Manifest,
+    values: Mapping[str, Any],
+    folders: Mapping[str, str],
+    setting: Setting,
+) -> dict[str, Any]:
+    """What an app finds in `job.json`."""
+    return {
+        "job_id": setting.session,
+        "user_id": setting.person,
+        "maintainer": str(executable.fields["pinned"].get("maintainer") or manifest.name),
+        "hpc": setting.platform,
+        "param": dict(values),
+        "env": dict(manifest.environment),
+        **folders,
+    }
+
+
+def _environment(
+    executable: Executable,
+    manifest: m.Manifest,
+    values: Mapping[str, Any],
+    folders: Mapping[str, str],
+    setting: Setting,
+) -> dict[str, str]:
+    """The same as variables; a name that no variable can have is in the file alone."""
+    job = _job(executable, manifest, values, folders, setting)
+    found = dict(manifest.environment)
+    found |= {name: value for name, value in job.items() if isinstance(value, str)}
+    for prefix, held in (("param_", values), ("env_", manifest.environment)):
+        found |= {f"{prefix}{name}": _text(value) for name, value in held.items() if f"{prefix}{name}".isidentifier()}
+    return {name: value for name, value in found.items() if name.isascii()}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+APP = App()

@@ -1,0 +1,191 @@
+"""Runs the stages of an app as part of a job: in one container, or of several tasks each in its own.
+
+Travels with the job: Python alone. Only the folders of the plan are seen from inside; the plan itself is not, so that
+what one stage does can't change what the next is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from typing import Any
+
+from sublet.kinds.inside import container_runner as containers
+from sublet.kinds.inside.container_images import NoImage, have_image, own_name, say
+from sublet.kinds.inside.container_tools import Image, Plan, inner_mounts
+
+PLAN, IMAGE = ".sublet/app.json", ".sublet/image.json"
+PROGRAM = ".sublet/program.pyz"
+HOST = "exec"  # the way without any container
+# What tells a task which one it is, and how it finds the others.
+RANKS = ("PMI_", "PMI2_", "PMIX_", "OMPI_COMM_WORLD_", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS")
+
+
+def make_folders(plan: Plan) -> None:
+    """Folders of the session's own: its results, a home, and a copy of the code where that is a result too."""
+    for folder in (plan["work"], plan["home"]):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    code = plan["copied"] or plan["code"]
+    if plan["copied"] and not os.path.exists(code):
+        shutil.copytree(plan["code"], code, symlinks=True)
+        for _, target, _ in inner_mounts(plan):
+            if target.startswith(f"{plan['start']}/"):
+                os.makedirs(code + target[len(plan["start"]) :], exist_ok=True)  # a place to mount on
+    for name, text in plan["files"].items():
+        path = os.path.join(code, name)
+        if name not in plan["kept"] or not os.path.lexists(path):
+            if os.path.lexists(path):
+                os.unlink(path)
+            containers.write_private(path, text)
+
+
+def launcher(plan: Plan) -> list[str]:
+    """What starts a command once for each task; nothing where we do that ourselves."""
+    tasks, nodes = plan["tasks"], os.environ.get("SUBLET_NODES", "1")
+    if "SLURM_JOB_ID" in os.environ and (srun := shutil.which("srun")):
+        said = subprocess.run([srun, "--mpi=list"], capture_output=True, text=True, check=False)
+        mpi = ["--mpi=pmi2"] if "pmi2" in said.stdout + said.stderr else []
+        argv = [srun, f"--ntasks={tasks}", f"--nodes={nodes}", "--unbuffered", "--cpu-bind=none", *mpi]
+        return [*argv, "--kill-on-bad-exit=1"]
+    if mpirun := shutil.which("mpirun"):
+        return [mpirun, "-n", str(tasks)]
+    return []
+
+
+def started(plan: Plan, program: list[str]) -> list[subprocess.Popen[bytes]]:
+    """The processes of all tasks, or of what starts them."""
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    nothing = subprocess.DEVNULL
+    if words := launcher(plan):
+        return [subprocess.Popen([*words, *program], stdin=nothing, env=environment)]
+    say(f"there is no srun or mpirun here: {plan['tasks']} tasks are started, each for itself")
+    tasks = [{**environment, "SUBLET_TASK": str(number)} for number in range(plan["tasks"])]
+    return [subprocess.Popen(program, stdin=nothing, env=task) for task in tasks]
+
+
+def run_tasks(plan: Plan, image: Image) -> int:
+    """The execution stage, once for each task: the first failure is the code, and ends the others."""
+    containers.write_private(IMAGE, json.dumps(vars(image)))
+    processes = started(plan, [sys.executable, PROGRAM, "task"])
+    code = 0
+    try:
+        for process in processes:
+            code = code or process.wait()
+            if code:
+                stop_all(processes)
+    except containers.Stopped:
+        stop_all(processes)
+        code = 128 + signal.SIGTERM
+    for process in processes:
+        process.wait()
+    return code if code >= 0 else 128 - code
+
+
+def stop_all(processes: list[subprocess.Popen[bytes]]) -> None:
+    """Ask those that still run to stop; each of them stops its container."""
+    for process in processes:
+        if process.poll() is None:
+            process.terminate()
+
+
+def run_stages(plan: Plan, image: Image, names: list[str]) -> int:
+    """Stages in one container, or in none."""
+    plan = {**plan, "command": [*plan["command"], *names]}
+    if plan["tool"] != HOST:
+        return containers.run(plan, image)
+    environment = {**os.environ, **plan["environment"]}
+    process = subprocess.Popen([*plan["entrypoint"], *plan["command"]], env=environment, stdin=subprocess.DEVNULL)
+    try:
+        code = process.wait()
+    except containers.Stopped:
+        process.terminate()
+        code = process.wait()
+    return code if code >= 0 else 128 - code
+
+
+def run(plan: Plan, image: Image) -> int:
+    """All stages in their order, until one fails."""
+    names = list(plan["stages"])
+    if plan["tasks"] < 2 or not plan["each"]:
+        return run_stages(plan, image, names)
+    for name in names:
+        code = run_tasks(plan, image) if name in plan["each"] else run_stages(plan, image, [name])
+        if code:
+            return code
+    return 0
+
+
+def task_plan(plan: Plan) -> dict[str, Any]:
+    """The plan of one task: which it is, and a container and private files of its own."""
+    ranks = ("SUBLET_TASK", "SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+    rank = next((os.environ[name] for name in ranks if os.environ.get(name, "").isdigit()), "0")
+    passed = {name: value for name, value in os.environ.items() if name.startswith(RANKS)}
+    told = {"SUBLET_TASK": rank, "SUBLET_TASKS": str(plan["tasks"])}
+    environment = {"SLURM_PROCID": rank, "SLURM_NTASKS": str(plan["tasks"]), **plan["environment"], **passed, **told}
+    own = {"name": f"{plan['name']}-{rank}", "private": f"{plan['private']}-{rank}"} if plan["tool"] != HOST else {}
+    return {**plan, **own, "environment": environment}
+
+
+def task() -> int:
+    """One task of the execution stage; the image is there already."""
+    plan = task_plan(loaded(PLAN))
+    signal.signal(signal.SIGTERM, containers.on_term)
+    image = Image(**{**loaded(IMAGE), "temporary": False})
+    try:
+        return run_stages(plan, image, list(plan["each"]))
+    except containers.Stopped:
+        return 128 + signal.SIGTERM
+    finally:
+        if plan["tool"] != HOST:
+            clean_task(plan)
+
+
+def clean_task(plan: Plan) -> None:
+    """Leave neither container nor private files behind; the image is the others' too."""
+    if plan["tool"] in ("podman", "docker"):
+        containers.remove(plan["paths"][plan["tool"]], plan["name"])
+    shutil.rmtree(plan["private"], ignore_errors=True)
+
+
+def loaded(path: str) -> dict[str, Any]:
+    """A file of the runner's own."""
+    with open(path, encoding="utf-8") as file:
+        found: dict[str, Any] = json.load(file)
+    return found
+
+
+def failed_stage(plan: Plan) -> str:
+    """Which stage failed, as far as it was left by one of the names that there are."""
+    said = containers.read(f"{plan['home']}/.stage")
+    return said if said in plan["stages"] else ""
+
+
+def main() -> int:
+    """Run the app that `.sublet/app.json` describes, or one task of it."""
+    if sys.argv[1:] == ["task"]:
+        return task()
+    plan = loaded(PLAN)
+    image = Image(own_name(plan["name"]), temporary=True)  # what may be half there if it is stopped early
+    signal.signal(signal.SIGTERM, containers.on_term)
+    try:
+        make_folders(plan)
+        image = have_image(plan) if plan["tool"] != HOST else image
+        code = run(plan, image)
+        if code and (stage := failed_stage(plan)):
+            containers.write_private(plan["detail"], json.dumps(f"the stage {stage} failed"))
+        return code
+    except containers.Stopped:
+        return 128 + signal.SIGTERM
+    except NoImage as why:
+        return containers.not_run(plan, "staging-failed", str(why))
+    except OSError as why:
+        say(f"the app could not be started: {why}")
+        return containers.not_run(plan, "not-started", str(why))
+    finally:
+        if plan["tool"] != HOST:
+            containers.clean(plan, image)
+        shutil.rmtree(plan["home"], ignore_errors=True)

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Runs the stages that its words name, one after the other, where the app's code is; POSIX sh alone, as images have it.
+# The first that fails ends it, with its own exit code; which one that was is left in the home directory.
+
+here=${0%/*}
+HOME=$SUBLET_HOME_FOLDER
+export HOME
+cd "$executable_folder" || exit 70
+shell=sh
+command -v bash >/dev/null 2>&1 && shell=bash
+
+termed= child=
+trap 'termed=1; [ -n "$child" ] && kill -s TERM "$child" 2>/dev/null' TERM
+for stage; do
+    "$shell" "$here/$stage" &
+    child=$!
+    wait "$child"
+    code=$?
+    [ -n "$termed" ] && { wait "$child"; exit 143; }
+    if [ "$code" -ne 0 ]; then
+        printf '%s\n' "$stage" >"$HOME/.stage"
+        printf 'sublet: the stage %s failed with exit code %s\n' "$stage" "$code" >&2
+        exit "$code"
+    fi
+done

@@ -1,0 +1,143 @@
+"""Apps are really run in containers: their stages, their folders, and nothing of anybody else's."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.core import manifest as m
+from sublet.core.job import Mount
+from sublet.core.request import Executable
+from sublet.core.tree import TreeFile
+from sublet.kinds.app import APP, BROUGHT
+from sublet.movers.app import unpack
+from tests.real import images
+from tests.real.programs import Place
+
+TOOLS = {"podman": ("podman",), "charliecloud": ("ch-run",)}
+CODE = [TreeFile("main.sh", b"cat job.json; cat $data_folder/rain.txt\n"), TreeFile("entry.sh", b"cat params.json\n")]
+SCRIPT = """\
+echo "$param_label $param_years $PWD $SUBLET_TASK"
+sh main.sh > $result_folder/out.$SUBLET_TASK
+cat "$HOME/made-by-pre"
+ls / /job /sublet
+"""
+
+
+@pytest.fixture(params=list(TOOLS))
+def tools(request: pytest.FixtureRequest) -> dict[str, str]:
+    found = {part: path for part in TOOLS[request.param] if (path := shutil.which(part))}
+    if not found or not images.made_busybox():
+        pytest.skip(f"{request.param} or busybox-static is not installed")
+    return found
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> m.Image:
+    path = tmp_path_factory.mktemp("images") / "docker.tar"
+    digest = images.docker_archive(path)
+    return m.Image("busybox", f"docker-archive:{path}", digest)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    directory = tmp_path / f"app-{os.getpid()}-{time.monotonic_ns()}"
+    directory.mkdir()
+    made = Place(directory)
+    for folder in (f"data/{BROUGHT}", "data/rain"):
+        (directory / folder).mkdir(parents=True)
+    unpack(CODE, directory / "data" / BROUGHT)
+    (directory / "data" / "rain" / "rain.txt").write_text("much\n")
+    return made
+
+
+def app(image: m.Image, *stages: m.Stage, **changes: Any) -> Executable:
+    fields = changes.pop("fields", {})
+    label = m.Parameter("label", {"type": "string", "default": ""})
+    years = m.Parameter("years", {"type": "integer", "default": 0})
+    manifest = m.Manifest("flood", "manifest.json", stages, image=image, parameters=(label, years), writable=True)
+    manifest = replace(manifest, resources={"tasks": m.Bounds(1, 4, 1)}, **changes)
+    return Executable("app", fields={"pinned": {"tree": "0" * 64, "manifest": m.to_json(manifest)}, **fields})
+
+
+def run(place: Place, tools: dict[str, str], executable: Executable, **environment: str) -> tuple[int, str, str]:
+    mounts = (Mount("data/rain", "/job/data/rain"),)
+    told = {"session": "s1", "person": "ada@x", "platform": "here", "mounts": mounts}
+    return place.run(place.program(APP, executable, tools, **told), **environment)
+
+
+def test_stages_run_in_order_with_values_as_data_and_see_only_their_own(
+    place: Place, tools: dict[str, str], image: m.Image
+) -> None:
+    another = place.directory.parent / "another-persons-session"
+    another.mkdir()
+    (another / "secret").write_text("hidden")
+    pre = m.Stage("pre", script='echo "$job_id by $user_id" > "$HOME/made-by-pre"')
+    look = f"{SCRIPT}cat {another}/secret {place.directory}/work/.sublet/app.json\nenv\n"
+    post = m.Stage("post", ("sh", "-c", "echo last"))
+    label = {"parameters": {"label": "a; $(id) 'b'"}}
+    stages = (pre, m.Stage("execution", script=look), post)
+    code, out, err = run(place, tools, app(image, *stages, fields=label), OUTSIDE_SECRET="1")
+    assert code == 0, err
+    lines = out.splitlines()
+    assert lines[0] == "a; $(id) 'b' 0 /job/executable "
+    assert "s1 by ada@x" in lines
+    assert lines[-1] == "last"
+    assert "hidden" not in out
+    assert "OUTSIDE_SECRET" not in out
+    told, rain = parts(place)
+    assert told["param"] == {"label": "a; $(id) 'b'", "years": 0}
+    assert rain == "much"
+    kept = {path.name for path in place.directory.iterdir()}
+    assert kept <= {"work", "data"}
+
+
+def parts(place: Place) -> tuple[dict[str, Any], str]:
+    told, _, rain = (place.work / "result" / "out.").read_text().rpartition("}")
+    return json.loads(told + "}"), rain.strip()
+
+
+def test_a_stage_that_fails_ends_it_and_is_named(place: Place, tools: dict[str, str], image: m.Image) -> None:
+    stages = (m.Stage("pre", script="exit 3"), m.Stage("execution", script="echo never"))
+    code, out, err = run(place, tools, app(image, *stages))
+    assert (code, out) == (3, "")
+    assert "the stage pre failed with exit code 3" in err
+    assert json.loads((place.directory / "detail").read_text()) == "the stage pre failed"
+
+
+def test_several_tasks_run_the_execution_stage_side_by_side_and_the_others_once(
+    place: Place, tools: dict[str, str], image: m.Image
+) -> None:
+    stages = (
+        m.Stage("pre", script="echo once > $result_folder/pre"),
+        m.Stage("execution", script='echo "$SUBLET_TASK of $SUBLET_TASKS" > $result_folder/$SUBLET_TASK', each=True),
+        m.Stage("post", script="cat $result_folder/*"),
+    )
+    code, out, err = run(place, tools, app(image, *stages, fields={"tasks": 2}))
+    assert (code, out) == (0, "0 of 2\n1 of 2\nonce\n"), err
+    bad = m.Stage("execution", script="exit $SUBLET_TASK", each=True)
+    assert run(place, tools, app(image, bad, fields={"tasks": 2}))[0] == 1
+
+
+def test_the_simple_convention_keeps_what_is_written_where_it_starts(
+    place: Place, tools: dict[str, str], image: m.Image
+) -> None:
+    stage = m.Stage("execution", script="pwd; sh entry.sh; echo kept > new.txt; cat data/rain.txt")
+    simple = app(image, stage, source="entry.sh", folder=m.JOB, fields={"parameters": {"years": 4}})
+    code, out, err = run(place, tools, simple)
+    assert (code, out) == (0, '/job\n{"label": "", "years": 4}much\n'), err
+    assert (place.work / "job" / "new.txt").read_text() == "kept\n"
+
+
+def test_without_an_image_it_runs_on_the_machine_itself(place: Place) -> None:
+    stage = m.Stage("execution", script='echo "$param_years" > "$result_folder/x"; cat "$data_folder/rain.txt"')
+    code, out, err = run(place, {}, app(m.Image(), stage, fields={"parameters": {"years": 7}}))
+    assert (code, out) == (0, "much\n"), err
+    assert (place.work / "result" / "x").read_text() == "7\n"
