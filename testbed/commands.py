@@ -116,7 +116,8 @@ def do_exec(options: argparse.Namespace) -> None:
     """Become a command on a machine."""
     argv = options.command[1:] if options.command[:1] == ["--"] else options.command
     user, _, machine = options.where.rpartition("@")
-    words = entering(Plan.load(options.name), machine, argv or ["bash", "-l"], user)
+    how = "--session-command" if os.isatty(0) else "-c"
+    words = entering(Plan.load(options.name), machine, argv or ["bash", "-l"], user, how)
     os.execvpe(words[0], words, clean_environment())
 
 

@@ -52,15 +52,16 @@ def first_process(plan: Plan, machine: str) -> int | None:
     return pid if same else None
 
 
-def entering(plan: Plan, machine: str, argv: list[str], user: str = "") -> list[str]:
-    """The command that runs another one on a machine, as root or with a person's login shell."""
+def entering(plan: Plan, machine: str, argv: list[str], user: str = "", how: str = "-c") -> list[str]:
+    """The command that runs another one on a machine, as root or with a person's login shell; who sits at a terminal
+    keeps it with `--session-command`.
+    """
     if machine not in plan.machines:
         raise SiteError(f"{plan.name} has no machine {machine}; it has {', '.join(plan.machines)}")
     pid = first_process(plan, machine)
     if pid is None:
         raise SiteError(f"{machine} is off; `testbed/site boot {plan.name} {machine}` switches it on")
-    how = "--session-command" if os.isatty(0) else "-c"  # who sits at a terminal keeps it
-    command = ["runuser", "-l", user, how, shlex.join(argv)] if user else argv
+    command = ["/usr/sbin/runuser", "-l", user, how, shlex.join(argv)] if user else argv
     return ["nsenter", "-t", str(pid), "-m", "-u", "-i", "-n", "-p", "-r", "-w", *command]
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from testbed.machines import clean_environment
 
 from sublet.client import Client
 from tests.real.researchers import answer_prompts
 from tests.real.terminal import Terminal
-from tests.sites import COMMAND, Site, run, running
+from tests.sites import Site, running
 
 SITE = ("--base", "box", "--ap", "--nat", "--nodes", "4")  # nodes connect outward through NAT, and nobody inward
 
@@ -39,14 +39,18 @@ class Person:
         """A file below their SUBLET_HOME, as this machine sees it."""
         return self.file(self.home, *parts)
 
-    def words(self, *argv: str) -> list[str]:
+    def words(self, *argv: str, how: str = "-c") -> list[str]:
         """The command, on this machine, that runs another one as them on `ap`."""
-        home = f"SUBLET_HOME=/home/{self.user}/{self.home}"
-        return [*COMMAND, "exec", self.site.name, f"{self.user}@ap", "env", home, *argv]
+        return self.site.entering(f"{self.user}@ap", *self.with_home(*argv), how=how)
+
+    def with_home(self, *argv: str) -> list[str]:
+        """A command that knows which Sublet is theirs."""
+        return ["env", f"SUBLET_HOME=/home/{self.user}/{self.home}", *argv]
 
     def does(self, *argv: str, **more: str) -> subprocess.CompletedProcess[str]:
         """Run a program, with these variables set."""
-        return run(self.words(*(f"{name}={value}" for name, value in more.items()), *argv))
+        given = (f"{name}={value}" for name, value in more.items())
+        return self.site.does(f"{self.user}@ap", *self.with_home(*given, *argv))
 
     def did(self, *argv: str, **more: str) -> str:
         """What a program prints that has to succeed."""
@@ -64,7 +68,7 @@ class Person:
 
     def terminal(self, *words: str) -> Terminal:
         """A command line of Sublet in a terminal."""
-        return Terminal(self.words("sublet", *words), os.environ)
+        return Terminal(self.words("sublet", *words, how="--session-command"), clean_environment())
 
     def adds_system(self) -> None:
         """Make the site one of their systems."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sublet.client import Client
 from sublet.errors import SubletError
+from tests.databases import put_database
 
 PATIENCE = 30.0
 
@@ -37,6 +38,7 @@ class Serving:
 
     def start(self, **more: str) -> Client:
         """Start it, wait until it answers, and give a client."""
+        put_database(self.home / "sublet.db")
         log = self.log_file.open("ab")
         words = [sys.executable, "-m", "sublet.cli", "serve", *self.options]
         self.process = subprocess.Popen(words, env={**self.environment, **more}, stdout=log, stderr=log)

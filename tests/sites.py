@@ -12,11 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
 from testbed import people
+from testbed.machines import clean_environment, entering
+from testbed.plan import Plan, SiteError
 
 COMMAND = [sys.executable, str(Path(__file__).resolve().parent.parent / "testbed" / "site")]
 CANNOT = 77
@@ -30,6 +33,11 @@ class Site:
 
     name: str
     facts: dict[str, Any]  # what `testbed/site status --json` says
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What it was started as."""
+        return Plan.load(self.name)
 
     @property
     def host(self) -> str:
@@ -56,9 +64,22 @@ class Site:
             time.sleep(0.1)
         return self.code()
 
+    def entering(self, where: str, *argv: str, how: str = "-c") -> list[str]:
+        """What `testbed/site exec` becomes: the words that run a command on a machine."""
+        user, _, machine = where.rpartition("@")
+        return entering(self.plan, machine, list(argv), user, how)
+
+    def does(self, where: str, *argv: str) -> subprocess.CompletedProcess[str]:
+        """Run a command on a machine."""
+        try:
+            words = self.entering(where, *argv)
+        except SiteError as error:  # the machine is off
+            return subprocess.CompletedProcess(argv, 1, "", f"error: {error}\n")
+        return run(words, clean_environment())
+
     def on(self, where: str, *argv: str, check: bool = True) -> str:
         """What a command prints on a machine; where is `ctl` (as root) or `researcher@login`."""
-        done = control("exec", self.name, where, *argv)
+        done = self.does(where, *argv)
         if check and done.returncode:
             raise AssertionError(f"{where}: {' '.join(argv)}: {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout

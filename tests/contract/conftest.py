@@ -9,6 +9,7 @@ import pytest
 
 from sublet.store import Store
 from sublet.store.tables import metadata
+from tests.databases import put_database
 from tests.postgres import Postgres, running_postgres
 
 
@@ -27,6 +28,7 @@ def postgres() -> Iterator[Postgres]:
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a database that is up to date and empty."""
     if request.param == "sqlite":
+        put_database(tmp_path / "sublet.db")
         return f"sqlite:///{tmp_path}/sublet.db"
     server: Postgres = request.getfixturevalue("postgres")
     server.sql(f"TRUNCATE {', '.join(metadata.tables)} RESTART IDENTITY", "migrated")  # quicker than a new one

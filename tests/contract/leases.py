@@ -23,6 +23,7 @@ from sublet.service.service import Service
 from sublet.settings import Settings
 from sublet.store.tx import Tx
 from tests.contract.services import ME
+from tests.databases import put_database
 
 CLUSTER = {"cluster": {"kind": "memory", "terms": "predicted", "nodes": 8, "waits": ["0s", "0s", "1s"], "takes": "1h"}}
 TWO = Details(nodes=2, cores=4, lifetime=timedelta(hours=2))
@@ -75,6 +76,7 @@ class PlayedService(Service):
 async def leasing(home: Path, **settings: Any) -> AsyncIterator[PlayedService]:
     """A service whose pilots are played."""
     settings.setdefault("platforms", CLUSTER)
+    put_database(home / "sublet.db")
     async with PlayedService.open(Settings.load(home, **settings)) as service:
         assert isinstance(service, PlayedService)
         service.kinds = {**service.kinds, "pilot": PlayedPilot()}

@@ -15,6 +15,7 @@ from sublet.service.desk import Person
 from sublet.service.rules import Changed
 from sublet.service.service import Service
 from sublet.settings import Settings
+from tests.databases import put_database
 
 ME = Person("me")
 OTHER = Person("other")
@@ -25,6 +26,7 @@ OPERATOR = Person("op@example.org", operator=True)
 async def serving(home: Path, *, loop: bool = True, **settings: Any) -> AsyncIterator[Service]:
     """A service whose one platform plays, unless the settings say otherwise."""
     settings.setdefault("platforms", {"trial": {"kind": "memory"}})
+    put_database(home / "sublet.db")
     async with Service.open(Settings.load(home, **settings), loop=loop) as service:
         yield service
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.guides import matches, parts, run_guide
-from tests.sites import COMMAND, Site
+from tests.sites import Site
 
 ROOT = Path(__file__).parents[2]
 ON_A_SITE = {"slurm"}  # guides that need a cluster
@@ -73,7 +73,7 @@ class Beside:
         }
         there = f"cd /home/researcher/guide\n{command}"
         given = [f"{name}={value}" for name, value in values.items()]
-        return [*COMMAND, "exec", self.site.name, "researcher@ap", "env", *given, "bash", "-c", there]
+        return self.site.entering("researcher@ap", "env", *given, "bash", "-c", there)
 
     def leaves(self) -> None:
         """Stop what was started there."""
