@@ -1,7 +1,7 @@
 """A pytest plugin that tells what tests cost: `scripts/test -p tests.costs`.
 
-Seconds of waiting depend on what else the machine does; seconds of work hardly do. As root with cgroups of version 1 all
-that a worker starts is counted, daemons of sites too; elsewhere only children that were waited for.
+Seconds of waiting depend on what else the machine does; seconds of work hardly do. As root with cgroups of version 1
+all that a worker starts is counted, daemons of sites too; elsewhere only children that were waited for.
 """
 
 from __future__ import annotations
