@@ -17,6 +17,7 @@ from sublet.api import (
     dags,
     described,
     events,
+    groups,
     health,
     hooks,
     invitations,
@@ -24,8 +25,10 @@ from sublet.api import (
     logs,
     offersets,
     platforms,
+    profiles,
     results,
     sessions,
+    signing_in,
     systems,
     templates,
     tokens,
@@ -48,6 +51,7 @@ Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise
 NOUNS = (
     *(offersets, sessions, logs, results, events, platforms, systems, calendar),
     *(annexes, templates, jobs, dags, access_point, invitations, tokens, hooks, health),
+    *(signing_in, profiles, groups),
 )
 
 

@@ -27,9 +27,9 @@ WHEN = {
     412: "The file is another than it was.",
     413: "The document has more than 1 MiB.",
     415: "The document is neither JSON nor YAML.",
-    429: "Too many tokens that are not good came from there; `Retry-After` says how long to wait.",
+    429: "Too many tries that were not good came from there; `Retry-After` says how long to wait.",
     502: "Who is on the other side did not answer as it should.",
-    503: "A platform can't be reached at the moment.",
+    503: "A platform, or a mail server, can't be reached at the moment.",
 }
 LOCATION = {"Location": {"required": True, "schema": {"type": "string", "format": "uri"}}}
 BYTES: Schema = {"type": "string"}
@@ -169,7 +169,7 @@ SECURITY = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A token, as `sublet token` prints it."},
     "basic": {"type": "http", "scheme": "basic", "description": "Any name, with a token as the password."},
 }
-OPEN = frozenset({"/health", "/metrics"})  # these need no token
+OPEN = frozenset({"/health", "/metrics", "/v1/sign-in", "/v1/sign-in/code"})  # these need no token
 
 
 def openapi(app: FastAPI) -> dict[str, Any]:

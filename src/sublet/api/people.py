@@ -54,13 +54,15 @@ async def person_of(request: Request) -> Person:
         return owner
     secret = secret_of(request.headers)
     remembered: Remembered = request.app.state.remembered
-    person = remembered.get(secret)
+    service = service_of(request)
+    person = remembered.get(secret, service.standings)
     if person is None and secret:
-        person = await service_of(request).bearer(secret)
-        remembered.put(secret, person)
+        standings = service.standings
+        person = await service.bearer(secret)
+        remembered.put(secret, person, standings)
     if person is None:
         if secret:  # only what is wrong is counted: a good token is never locked out by a neighbour's bad ones
-            service_of(request).throttle.spend("token", neighbours(host_of(request)))
+            service.throttle.spend("token", neighbours(host_of(request)))
         raise NotSignedIn
     check_scope(request, person)
     return person
@@ -76,19 +78,19 @@ class Remembered:
 
     def __init__(self) -> None:
         """Nothing yet."""
-        self._people: dict[str, tuple[Person, float]] = {}
+        self._people: dict[str, tuple[Person, int, float]] = {}
 
-    def get(self, secret: str) -> Person | None:
-        """The person, if that was looked up just now."""
-        person, until = self._people.get(secret, (None, 0.0))
-        return person if monotonic() < until else None
+    def get(self, secret: str, standings: int) -> Person | None:
+        """The person, if that was looked up just now, and nobody's part has changed since."""
+        person, before, until = self._people.get(secret, (None, 0, 0.0))
+        return person if before == standings and monotonic() < until else None
 
-    def put(self, secret: str, person: Person | None) -> None:
-        """What was looked up; that there is no such token is not remembered."""
+    def put(self, secret: str, person: Person | None, standings: int) -> None:
+        """What was looked up, as of then; that there is no such token is not remembered."""
         if len(self._people) >= MOST_REMEMBERED:
             self._people.clear()
         if person is not None:
-            self._people[secret] = (person, monotonic() + MOMENT)
+            self._people[secret] = (person, standings, monotonic() + MOMENT)
 
     def clear(self) -> None:
         """Forget all of it: a token was revoked."""

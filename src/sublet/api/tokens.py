@@ -20,8 +20,11 @@ router = APIRouter(prefix="/v1", tags=["People"])
 async def whoami(request: Request) -> Response:
     """Who the service takes the caller for."""
     person = await person_of(request)
+    role = "operator" if person.operator else "reviewer" if person.reviewer else "person"
     mode = service_of(request).mode
-    return json_response(WhoView(person=person.name, mode=mode, operator=person.operator, scope=person.scope))
+    return json_response(
+        WhoView(person=person.name, mode=mode, operator=person.operator, role=role, scope=person.scope)
+    )
 
 
 MAKE = described.problems(400, 401, 403, 404, 409)
@@ -35,17 +38,17 @@ async def make(request: Request, ask: TokenAsk) -> Response:
     if ask.session:
         if ask.person or ask.expires or ask.scope:
             raise BadRequest(detail="a session's token is for its owner, as long as the session: say nothing else.")
-        return json_response(_view(*await service.make_session_token(person, ask.session, host=host)), 201)
+        return json_response(token_view(*await service.make_session_token(person, ask.session, host=host)), 201)
     lasts = parse_duration(ask.expires) if ask.expires else None
     made = await service.make_token(person, ask.note, lasts, ask.person or None, scope=ask.scope, host=host)
-    return json_response(_view(*made), 201)
+    return json_response(token_view(*made), 201)
 
 
 @router.get("/tokens", response_model=TokenList, responses=described.problems(401))
 async def tokens(request: Request) -> Response:
     """The asker's tokens, without their texts."""
     found = await service_of(request).tokens(await person_of(request))
-    return json_response(TokenList(items=tuple(_view(token) for token in found)))
+    return json_response(TokenList(items=tuple(token_view(token) for token in found)))
 
 
 @router.delete("/tokens/{id}", status_code=204, responses=described.problems(401, 404))
@@ -56,7 +59,8 @@ async def revoke(request: Request, id: str) -> Response:
     return Response(status_code=204)
 
 
-def _view(token: Token, secret: str = "") -> TokenView:
+def token_view(token: Token, secret: str = "") -> TokenView:
+    """A token, as it is shown."""
     return TokenView(
         id=token.id,
         person=token.person,

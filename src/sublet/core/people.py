@@ -11,7 +11,7 @@ from sublet.errors import BadAddress, BadIdentity, BadName
 
 LONGEST_ADDRESS = 254  # of RFC 5321
 LONGEST_VALUE = 500
-LOCAL = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
+LOCAL = re.compile(r"[a-z0-9!#$%&'*+=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+=?^_`{|}~-]+)*")
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 KINDS = re.compile(r"email|oidc|uid|htcondor|system:[A-Za-z][A-Za-z0-9._-]*")
 GROUP = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,99}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sublet.core.session import Phase
-from sublet.errors import NotAllowedNow, NotFound, PlatformUnreachable
+from sublet.errors import NotAllowedNow, NotFound, NotYours, PlatformUnreachable
+from sublet.service.desk import Person
 from sublet.service.pausing import Pausing
 
 
@@ -15,6 +16,8 @@ class Connect(Pausing):
         session = await self.store.read(lambda tx: tx.sessions.get(id))
         if session is None:
             raise NotFound(noun="session", name=id)
+        if await self.as_now(Person(session.person)) is None:
+            raise NotYours("Whose session this is may not come in any more.", hint="An operator has blocked them.")
         if session.phase not in (Phase.AVAILABLE, Phase.RUNNING):
             raise NotAllowedNow(phase=session.phase, wanted="connected to", session=id[:8])
         states = await self._platform(session).ask([session.job])

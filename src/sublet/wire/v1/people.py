@@ -51,4 +51,115 @@ class WhoView:
     person: str
     mode: str  # personal or gateway
     operator: bool = False  # may see and do what concerns everyone
+    role: str = "person"  # person, reviewer or operator
     scope: tuple[str, ...] = ()  # what the token that was shown is for; empty: all
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignInAsk:
+    """Asks for a code to sign in with, by mail."""
+
+    address: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignInView:
+    """What is answered to whoever asks for a code, whether they may sign in or not."""
+
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeAsk:
+    """Signs in with a code; `client` is what the token is listed as."""
+
+    address: str
+    code: str
+    client: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentityView:
+    """One of the names that a person has somewhere."""
+
+    kind: str  # email, oidc, uid, htcondor, or system:NAME for their user name there
+    value: str
+    created: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentityAsk:
+    """Names a person somewhere."""
+
+    kind: str
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonView:
+    """Someone who is known to a gateway."""
+
+    name: str  # the address by which they first came
+    role: str  # person, reviewer or operator
+    created: datetime
+    seen: datetime | None = None  # when they last signed in
+    blocked: bool = False
+    why: str = ""  # they are blocked
+    by: str = ""  # the operator who added them; empty: they came by themselves
+    identities: tuple[IdentityView, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonList:
+    """Those who are known, by name."""
+
+    items: tuple[PersonView, ...]
+    next: str | None = None  # what to send as `after` for more
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonAsk:
+    """Makes someone known."""
+
+    address: str
+    role: str = "person"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleAsk:
+    """Gives someone another part."""
+
+    role: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockAsk:
+    """Lets someone in no more."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupView:
+    """People under one name."""
+
+    name: str
+    note: str = ""
+    created: datetime
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupList:
+    """The groups that there are."""
+
+    items: tuple[GroupView, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupAsk:
+    """Makes a group."""
+
+    name: str
+    note: str = ""
