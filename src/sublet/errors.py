@@ -308,13 +308,6 @@ class NotAllowed(SubletError):
     status = 403
 
 
-class NoRules(SubletError):
-    """This is one person's own service: it has no access rules, and keeps nobody's requests for access."""
-
-    hint = 'They are for a gateway: `mode = "gateway"` in sublet.toml.'
-    status = 409
-
-
 class AlreadyAllowed(SubletError):
     """You may use the {noun} {name} already: {why}."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from sublet.core.access import Amounts
 from sublet.core.session import OfferSet, Phase
-from sublet.errors import AlreadyAllowed, AlreadyDecided, BadRequest, NoRules, NotAllowed, NotFound, OperatorsOnly
+from sublet.errors import AlreadyAllowed, AlreadyDecided, BadRequest, NotAGateway, NotAllowed, NotFound, OperatorsOnly
 from sublet.service.audit import Sought
 from sublet.service.desk import Person
 from sublet.service.service import Service
@@ -197,5 +197,5 @@ async def test_rules_are_an_operators_and_say_what_was_overlooked(tmp_path: Path
     async with serving(tmp_path / "own") as service:
         assert await service.refused(EVE, "system", "trial") is None
         assert all(standing.decision.allowed for standing in await service.standing(ME))
-        with pytest.raises(NoRules):
+        with pytest.raises(NotAGateway):
             await allow(service)

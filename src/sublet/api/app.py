@@ -10,8 +10,10 @@ from fastapi import FastAPI
 from starlette.routing import Mount
 
 from sublet.api import (
+    access,
     access_point,
     annexes,
+    audit,
     broker,
     calendar,
     dags,
@@ -27,6 +29,7 @@ from sublet.api import (
     platforms,
     profiles,
     results,
+    rules,
     sessions,
     signing_in,
     systems,
@@ -52,6 +55,7 @@ NOUNS = (
     *(offersets, sessions, logs, results, events, platforms, systems, calendar),
     *(annexes, templates, jobs, dags, access_point, invitations, tokens, hooks, health),
     *(signing_in, profiles, groups),
+    *(access, rules, audit),
 )
 
 

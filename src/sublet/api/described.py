@@ -157,6 +157,15 @@ LOGS = _raw(
 FILE = _raw("application/octet-stream", "The file.", 401, 403, 404, 409, 412, 503)
 FILE["responses"][206] = {"description": "The rest of it.", "content": {"application/octet-stream": {"schema": BYTES}}}
 ARCHIVE = _raw("application/gzip", "All files.", 401, 403, 404, 409, 503)
+EXPORT: Route = {
+    "responses": {
+        200: {
+            "description": "The file.",
+            "content": {"application/jsonl": {"schema": BYTES}, "text/csv": {"schema": BYTES}},
+        },
+        **problems(400, 401, 403),
+    }
+}
 METRICS = _raw("text/plain", "The metrics.")
 EVENTS: Route = {
     "responses": {

@@ -44,6 +44,11 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "dag": ("dags", "Submit DAGs of HTCondor jobs for an annex."),
         "pilot": ("pilots", "Let a site fetch requests for leases, and answer them itself."),
     },
+    "Gateway": {
+        "access": ("access", "Show what you may use and why not; ask to be let in."),
+        "rule": ("rules", "Say who may use what, and how much of it."),
+        "audit": ("audit", "Show who did what."),
+    },
     "Service": {
         "up": ("service", "Start your own service in the background."),
         "down": ("service", "Stop your own service."),

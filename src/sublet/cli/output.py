@@ -67,7 +67,7 @@ class Output:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Rows under their headings, in aligned columns; a column that is empty throughout is left out."""
-    body = [[str(cell) for cell in row] for row in rows]
+    body = [[tame(str(cell)) for cell in row] for row in rows]
     kept = [column for column in range(len(head)) if any(row[column] for row in body)]
     last = kept[-1] if kept else 0  # an empty cell at the end of a line needs no sign
     cells = [[row[column] or ("" if column == last else "-") for column in kept] for row in body]
@@ -76,8 +76,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
+def tame(text: str) -> str:
+    """Text on one line that can't do anything to a terminal, whoever wrote it."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
 def pairs(items: Iterable[tuple[str, str]]) -> list[str]:
     """Names and values, one below the other; what is empty is left out."""
-    kept = [(name, value) for name, value in items if value]
+    kept = [(name, tame(value)) for name, value in items if value]
     width = max((len(name) for name, _ in kept), default=0)
     return [f"{name.ljust(width)}  {value}" for name, value in kept]

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from sublet.core.access import NO_LIMITS, Amounts, Decision, Limits, Use, amounts_of
-from sublet.core.amounts import duration_text, memory_text
+from sublet.core.amounts import (
+    MOST_COUNT,
+    duration_text,
+    memory_text,
+    parse_count,
+    parse_duration,
+    parse_memory,
+    shown,
+)
 from sublet.core.offer import Answer, Reason
 from sublet.core.request import Range, Request
+from sublet.errors import BadAmount
 
 NOT_ALLOWED = "urn:not-allowed"
 TOO_MUCH = "urn:resource-limit"
@@ -23,6 +32,8 @@ FIELDS = {
     "hours": "duration",
 }
 COUNTED = {"cores": "core", "gpus": "GPU", "nodes": "node", "hours": "core-hour", "hours_month": "core-hour"}
+HOURS = ("hours", "hours_month")
+FAR = timedelta(days=36_500)
 ROUNDING = 1e-6  # of core-hours: a sum of many is not exact
 
 
@@ -145,3 +156,29 @@ def within(limits: Limits, noun: str, platform: str, answer: Answer) -> Answer:
     kept = tuple(offer for offer, over in judged if not over)
     why_none = () if kept or not judged else tuple(replace(one, platform=platform) for one in judged[0][1])
     return Answer(kept, (*answer.reasons, *why_none))
+
+
+def parse_amount(name: str, text: str) -> Any:
+    """An amount of this name as a person writes it: `64`, `128GiB`, `12h`, `1000`."""
+    if name == "memory":
+        return parse_memory(text)
+    if name == "time":
+        return parse_duration(text)
+    if name not in HOURS:
+        return parse_count(text, f"a number of {name}", 0)
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < MOST_COUNT * 1000:
+        raise BadAmount(text=shown(text), what="a number of core-hours", example="a number such as 1000 or 0.5")
+    return number
+
+
+def parse_expires(text: str, now: datetime) -> datetime:
+    """The end of a day in UTC, as in `2027-06-30`; or so long from now, as in `90d`."""
+    try:
+        day = date.fromisoformat(text.strip())
+    except ValueError:
+        return now + parse_duration(text, FAR)
+    return datetime.combine(day, time(23, 59, 59), UTC)

@@ -10,12 +10,13 @@ from uuid import uuid4
 
 from sublet.core.access import NO_LIMITS, NOUNS, AccessRequest, AccessRule, Limits
 from sublet.core.access_words import limits_text, why
+from sublet.core.people import Role
 from sublet.errors import (
     AlreadyAllowed,
     AlreadyDecided,
     Ambiguous,
     BadRequest,
-    NoRules,
+    NotAGateway,
     NotFound,
     SubletError,
     TooManyOpen,
@@ -46,20 +47,21 @@ class Access(AuditLog):
     async def ask_access(self, person: Person, noun: str, name: str, reason: str, host: str = "") -> Asked:
         """Ask to be let in; asking twice is asking once."""
         if self.settings.mode == "personal":
-            raise NoRules
+            raise NotAGateway
         said = reason.strip()
         if not said or len(said) > LONGEST_WHY:
             raise BadRequest(detail=f"say why, in up to {LONGEST_WHY} characters", hint="--why 'for the flood model'")
         request, new = await self.store.write(lambda tx: self._ask(tx, person, noun, name, said, host))
         if not new:
             return Asked(request, ("You have asked for this already; an operator has not decided yet.",))
-        operators = await self.store.read(lambda tx: tx.access_requests.operators())
+        operators = await self.store.read(lambda tx: tx.people.list(Role.OPERATOR))
         text = (
             f"{request.person} asks to use the {request.noun} {request.name}:\n\n{_quoted(said)}\n\n"
             f"Decide there, after signing in: {self._link(request)}\n"
             f"or with: sublet access grant {request.id[:8]}\n"
         )
-        told = await self._tell(operators, f"{request.person} asks for access to {request.name}", text)
+        names = [known.name for known in operators if known.blocked is None]
+        told = await self._tell(names, f"{request.person} asks for access to {request.name}", text)
         return Asked(request, () if told else (UNTOLD,))
 
     def _ask(self, tx: Tx, person: Person, noun: str, name: str, said: str, host: str) -> tuple[AccessRequest, bool]:
@@ -108,7 +110,7 @@ class Access(AuditLog):
         host: str = "",
     ) -> Asked:
         """Let someone in: a rule for them is made, which counts at once."""
-        self._operators(person)
+        self.operated(person)
         if expires and expires <= self.now():
             raise BadRequest(detail=f"the access would have expired on {expires:%Y-%m-%d}", hint="Name a later day.")
         granted = await self.store.write(lambda tx: self._grant(tx, name, person, limits, expires, answer, host))
@@ -140,7 +142,7 @@ class Access(AuditLog):
 
     async def refuse_access(self, name: str, person: Person, answer: str = "", host: str = "") -> Asked:
         """Let someone know that they are not let in."""
-        self._operators(person)
+        self.operated(person)
         refused = await self.store.write(lambda tx: self._refuse(tx, name, person, answer, host))
         return await self._answered(refused, f"You may not use the {refused.noun} {refused.name}.")
 
@@ -166,9 +168,7 @@ class Access(AuditLog):
 
     async def _tell(self, people: Sequence[str], subject: str, text: str) -> bool:
         """Send the same to each; whether somebody was reached."""
-        from sublet.service.mail import Mail  # loads a mail client, which a personal service never needs
-
-        mail = Mail(self.settings.mail)
+        mail = self.mail
         if not mail.possible:
             return False
         sent = await asyncio.gather(*(mail.send(to, subject, text) for to in people), return_exceptions=True)

@@ -33,7 +33,7 @@ Thing = tuple[str, str]  # a noun, and a name
 
 def decided(tx: Tx, person: str, thing: Thing, now: datetime) -> Decision:
     """Whether a person may use something, by the rules as they are in this transaction."""
-    return decide(tx.rules.list(thing[0]), person, tx.rules.groups_of(person), *thing, now)
+    return decide(tx.rules.list(thing[0]), person, frozenset(tx.groups.of(person)), *thing, now)
 
 
 def used(tx: Tx, person: str, thing: Thing, now: datetime) -> Use:

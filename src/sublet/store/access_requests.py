@@ -9,7 +9,7 @@ from sqlalchemy import func, insert, select, update
 from sublet.core.access import AccessRequest
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, micros_or_none, moment_or_none, plain
-from sublet.store.tables import access_requests, people
+from sublet.store.tables import access_requests
 
 A = access_requests.c
 REQUEST = select(A.id, A.person, A.noun, A.name, A.why, A.created, A.state, A.decided, A.by, A.answer, A.rule)
@@ -19,7 +19,6 @@ OPEN = REQUEST.where(
     A.person == given("of_person"), A.noun == given("of_noun"), A.name == given("of_name"), A.state == "open"
 )
 COUNT = select(func.count()).where(A.person == given("of_person"), A.state == "open")
-OPERATORS = select(people.c.name).where(people.c.role == "operator", people.c.blocked.is_(None)).order_by(people.c.name)
 ADD = insert(access_requests)
 DECIDE = (
     update(access_requests)
@@ -97,10 +96,6 @@ class AccessRequests:
             "new_rule": rule,
         }
         return self._sql.change(DECIDE, decided) > 0
-
-    def operators(self) -> tuple[str, ...]:
-        """Those who can decide, by name."""
-        return tuple(row[0] for row in self._sql.rows(OPERATORS, {}))
 
 
 def _request(row: Row) -> AccessRequest:

@@ -8,7 +8,7 @@ from sqlalchemy import delete, insert, select
 from sublet.core.access import AccessRule, Limits
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, dump, given, micros_or_none, moment_or_none, plain
-from sublet.store.tables import groups, members, rules, versions
+from sublet.store.tables import rules, versions
 
 R = rules.c
 LIMITS = TypeAdapter(Limits)
@@ -19,9 +19,7 @@ GET = RULE.where(R.id == given("rule_id"))
 BY_PREFIX = ALL.where(R.id >= given("low"), R.id < given("high")).limit(2)
 ADD = insert(rules)
 REMOVE = delete(rules).where(R.id == given("rule_id"))
-GROUP = select(groups.c.name).where(groups.c.name == given("group_name"))
 APPS = select(versions.c.app).where(versions.c.state == "approved").distinct().order_by(versions.c.app)
-GROUPS = select(members.c.group).where(members.c.person == given("of_person"))
 
 
 class Rules:
@@ -66,14 +64,6 @@ class Rules:
     def remove(self, id: str) -> bool:
         """Let it count no more; whether there was one."""
         return self._sql.change(REMOVE, {"rule_id": id}) > 0
-
-    def groups_of(self, person: str) -> frozenset[str]:
-        """The groups that a person is in."""
-        return frozenset(row[0] for row in self._sql.rows(GROUPS, {"of_person": plain(person)}))
-
-    def has_group(self, name: str) -> bool:
-        """Whether there is such a group."""
-        return self._sql.row(GROUP, {"group_name": plain(name)}) is not None
 
     def apps(self) -> tuple[str, ...]:
         """The names of the apps that can be run."""

@@ -4,6 +4,21 @@ Plain dataclasses, because the command line must not wait for pydantic. In JSON 
 a duration is ISO 8601 (`PT1H30M`), and memory, sizes and storage are bytes.
 """
 
+from sublet.wire.v1.access import (
+    AccessAnswer,
+    AccessAsk,
+    AccessAsked,
+    AccessList,
+    AccessRequestList,
+    AccessRequestView,
+    AccessView,
+    LimitsView,
+    RuleAsk,
+    RuleChange,
+    RuleList,
+    RuleView,
+    RunningView,
+)
 from sublet.wire.v1.access_point import AccessPointView, SetUpAsk
 from sublet.wire.v1.annexes import (
     AnnexHistory,
@@ -23,6 +38,7 @@ from sublet.wire.v1.annexes import (
     TemplateList,
     TemplateView,
 )
+from sublet.wire.v1.audit import AuditPage, AuditView
 from sublet.wire.v1.events import EventPage, EventView
 from sublet.wire.v1.health import HealthView
 from sublet.wire.v1.hooks import HookAsk, HookList, HookTestView, HookView, ToldView
@@ -66,11 +82,20 @@ from sublet.wire.v1.sessions import ConnectorView, EndView, SessionPage, Session
 from sublet.wire.v1.systems import DifferenceView, LiveNodeView, LiveQueueView, ProbeView, RecordView, TrackView
 
 __all__ = [
+    "AccessAnswer",
+    "AccessAsk",
+    "AccessAsked",
+    "AccessList",
     "AccessPointView",
+    "AccessRequestList",
+    "AccessRequestView",
+    "AccessView",
     "AgainAsk",
     "AnnexHistory",
     "AnnexList",
     "AnnexView",
+    "AuditPage",
+    "AuditView",
     "BlockAsk",
     "BusyView",
     "CalendarView",
@@ -108,6 +133,7 @@ __all__ = [
     "LaneView",
     "LeaseAsk",
     "LeaseView",
+    "LimitsView",
     "LiveNodeView",
     "LiveQueueView",
     "MarkAsk",
@@ -131,6 +157,11 @@ __all__ = [
     "ResultList",
     "RoleAsk",
     "RowView",
+    "RuleAsk",
+    "RuleChange",
+    "RuleList",
+    "RuleView",
+    "RunningView",
     "SessionPage",
     "SessionView",
     "SetUpAsk",

@@ -1,0 +1,85 @@
+"""The audit log: who did what on a gateway."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from sublet.cli.command import command
+from sublet.cli.output import Output, table
+from sublet.client.calls import audit as calls
+from sublet.core.amounts import parse_duration
+from sublet.errors import BadAmount
+from sublet.wire.reader import instant_text
+from sublet.wire.v1.audit import AuditView
+
+MOST = 1000  # of one page
+
+
+@command("audit", "sublet audit --action rule. --since 2026-11-01", "sublet audit --csv > audit.csv")
+@click.option("--person", metavar="NAME", help="Who did it.")
+@click.option("--action", metavar="WORD", help="What was done, or the beginning of it: rule., sign-in.refused.")
+@click.option("--noun", metavar="NOUN", help="What kind of thing it was done to: rule, account, app.")
+@click.option("--name", metavar="NAME", help="Which thing.")
+@click.option("--since", metavar="WHEN", help="From a day or an instant on (UTC), or so long ago: 7d.")
+@click.option("--until", metavar="WHEN", help="Before a day or an instant (UTC).")
+@click.option("--csv", "as_csv", is_flag=True, help="Print all of it as CSV; --json prints a line of JSON for each.")
+def audit(
+    out: Output,
+    person: str | None,
+    action: str | None,
+    noun: str | None,
+    name: str | None,
+    since: str | None,
+    until: str | None,
+    as_csv: bool,
+) -> None:
+    """Show who did what, oldest first: an operator sees all of it, others what they did themselves."""
+    sought = {"person": person, "action": action, "noun": noun, "name": name}
+    times = {"since": _instant(since), "until": _instant(until)}
+    if out.json or as_csv:
+        for piece in out.link().stream(calls.export("csv" if as_csv else "jsonl", **sought, **times)):
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+        return
+    link, after, found = out.link(), 0, list[AuditView]()
+    while True:
+        page = link.do(calls.audit(after, MOST, **sought, **times))
+        found += page.items
+        if page.next is None:
+            break
+        after = page.next
+    rows = [_row(one) for one in found]
+    out.show(
+        found,
+        lambda: table(("TIME", "PERSON", "ACTION", "WHAT", "FROM", "DETAIL"), rows) if rows else [],
+        lambda: (str(one.id) for one in found),
+    )
+
+
+def _row(view: AuditView) -> tuple[str, ...]:
+    detail = ", ".join(f"{key}: {_short(value)}" for key, value in view.detail.items())
+    what = f"{view.noun} {view.name}".strip()
+    return f"{view.time:%Y-%m-%d %H:%M:%S}", view.person, view.action, what, view.host, detail
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if text.isprintable() else json.dumps(text)
+
+
+def _instant(text: str | None) -> str | None:
+    """An instant as the service takes it."""
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            found = datetime.now(UTC) - parse_duration(text, timedelta(days=36_500))
+        except BadAmount:
+            raise BadAmount(text=text, what="a day or a time", example="2026-11-01, 2026-11-01T12:00Z or 7d") from None
+    return instant_text(found if found.tzinfo else found.replace(tzinfo=UTC))

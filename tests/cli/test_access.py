@@ -1,0 +1,93 @@
+"""`sublet rule`, `access` and `audit`, typed by a gateway's operator against the real service."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from inline_snapshot import snapshot
+
+from sublet.cli.output import table
+from tests.cli.conftest import Type, Typed
+
+SETTINGS = """\
+mode = "gateway"
+[platforms.trial]
+kind = "memory"
+"""
+
+
+@pytest.fixture
+def gateway(type_in: Type, tmp_path: Path) -> Iterator[Type]:
+    (tmp_path / "home").mkdir(mode=0o700)
+    (tmp_path / "home" / "sublet.toml").write_text(SETTINGS)
+    yield type_in
+    type_in("down")
+
+
+def tidy(typed: Typed) -> str:
+    """What was printed, the same on every day."""
+    text = re.sub(r"\b[0-9a-f]{8}\b", "ID", typed.out + typed.err)
+    return re.sub(r"today \d\d:\d\d|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "WHEN", text)
+
+
+def test_an_operator_makes_rules_tries_them_and_reads_what_was_done(gateway: Type, tmp_path: Path) -> None:
+    assert "There are no rules, so nobody can use anything." in gateway("rule", "list").err
+    added = gateway(
+        *("rule", "add", "allow", "*@Illinois.edu", "--system", "trial", "--cores", "64"),
+        *("--hours-month", "9", "--expires", "2099-06-30"),
+    )
+    assert tidy(added) == snapshot("""\
+Rule ID is added: allow *@illinois.edu on system trial.
+""")
+    gateway("rule", "add", "deny", "eve@illinois.edu", "--system", "*", "--note", "=left in May")
+    capped = gateway("rule", "add", "deny", "*", "--system", "trial", "--cores", "32", "--quiet").out.strip()
+    assert tidy(gateway("rule", "list")) == snapshot("""\
+ID        EFFECT  WHO               WHAT          LIMITS                          EXPIRES     NOTE
+ID  allow   *@illinois.edu    system trial  64 cores, 9 core-hours a month  2099-06-30
+ID  deny    eve@illinois.edu  system *      -                               -           =left in May
+ID  deny    *                 system trial  32 cores                        -
+""")
+    assert tidy(gateway("rule", "test", "anna@illinois.edu")) == snapshot("""\
+NOUN    NAME   MAY  LIMITS                          LEFT          WHY
+system  trial  yes  32 cores, 9 core-hours a month  9 core-hours  rule ID allows *@illinois.edu
+""")
+    assert "rule ID denies it (=left in May)" in tidy(gateway("rule", "test", "eve@illinois.edu"))
+    assert "no rule allows it; sublet access ask trial --why REASON" in gateway("access").out
+    assert "who     *\nsystem  trial\nlimits  32 cores\n" in gateway("rule", "show", capped[:8]).out
+    wrong = gateway("rule", "add", "allow", "anna@illinois.edu")
+    assert (wrong.code, "one of --system, --account, --pledge and --app" in wrong.err) == (2, True)
+    pledge = gateway("rule", "add", "allow", "*", "--pledge", "night")
+    assert "has no effect until" in pledge.err
+
+    asked = gateway("access", "ask", "trial", "--why", "for\n\x1b[2Jthe course")
+    assert asked.code == 0
+    assert "Nobody could be told by mail" in asked.err
+    assert "\x1b" not in gateway("access", "list").out
+    assert "asked for" in gateway("access").out
+    request = gateway("access", "list", "--quiet").out.strip()
+    granted = gateway("access", "grant", request[:8], "--cores", "4", "--expires", "30d", "--answer", "welcome")
+    assert "may use the system trial now, by rule" in granted.out
+    assert gateway("access", "--quiet").out == "trial\n"
+    assert gateway("access", "refuse", request).code == 1
+    assert "granted" in gateway("access", "list", "--all").out
+    assert gateway("access", "list").err == "Nobody waits for access.\n"
+    assert gateway("rule", "remove", capped[:8]).out.startswith(f"Rule {capped[:8]} is removed")
+
+    actions = ["rule.add"] * 4 + ["access.ask", "access.grant", "rule.remove"]
+    lines = gateway("audit", "--json").out.splitlines()
+    assert [json.loads(line)["action"] for line in lines] == actions
+    found = list(csv.DictReader(gateway("audit", "--csv").out.splitlines()))
+    assert [row["action"] for row in found] == actions
+    assert json.loads(found[0]["detail"])["who"] == "*@illinois.edu"
+    assert gateway("audit", "--action", "rule.rem", "--since", "1h").out.count("\n") == 2
+    assert gateway("audit", "--until", "2020-01-01").out == ""
+    assert gateway("audit", "--since", "soon").code == 2
+
+
+def test_what_someone_else_wrote_can_do_nothing_to_a_terminal() -> None:
+    assert table(("WHY",), [("a\x1b[2Jb\nc",)]) == ["WHY", "a [2Jb c"]
