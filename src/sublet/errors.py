@@ -94,6 +94,14 @@ class TooMany(SubletError):
     status = 429
 
 
+class FactorNeeded(SubletError):
+    """This needs a code of your second factor."""
+
+    hint = "Type the code that your authenticator shows, or one of your recovery codes."
+    status = 403
+    exit_code = 4
+
+
 class NotConfirmed(SubletError):
     """{provider} did not confirm who you are: {why}"""
 

@@ -241,6 +241,11 @@ class SigningSettings(BaseModel):
         description='Patterns of addresses, as in `["*@illinois.edu"]`; whom an operator added can sign in too. '
         "Empty: anybody can.",
     )
+    second_factor: tuple[Literal["operator", "reviewer"], ...] = Field(
+        default=(),
+        description="Parts that count only for who has a second factor (`sublet person totp on`); others are asked for "
+        "theirs if they have one.",
+    )
     lasts: Duration = Field(
         default=timedelta(days=30), ge=timedelta(minutes=1), description="How long the token of `sublet login` counts."
     )

@@ -188,8 +188,9 @@ def role_of(word: str) -> Role:
 
 
 def _found(tx: Tx, name: str) -> Profile | None:
-    address = check_address(name)
-    known = tx.people.get(address) or tx.people.find("email", address)
+    if known := tx.people.get(name):
+        return _profile(tx, known)
+    known = tx.people.find("email", check_address(name))
     return _profile(tx, known) if known else None
 
 

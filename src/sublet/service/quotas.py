@@ -24,7 +24,7 @@ from sublet.core.request import Request
 from sublet.core.session import Session
 from sublet.errors import NotAllowed
 from sublet.service.desk import Person
-from sublet.service.signing_in import SigningIn
+from sublet.service.oidc import Oidc
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 
@@ -41,7 +41,7 @@ def used(tx: Tx, person: str, thing: Thing, now: datetime) -> Use:
     return tx.uses.of(person, *thing, month_of(now))
 
 
-class Quotas(SigningIn):
+class Quotas(Oidc):
     """Who may use what and how much, held on the server at every door."""
 
     async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
@@ -132,7 +133,7 @@ class Tokens(Connect):
 
     async def holder(self, token: Token) -> Person | None:
         """Whose token it is, with the part that they have now, and what it is for; None: they may not come in."""
-        return await self.as_now(
+        person = await self.as_now(
             Person(
                 token.person,
                 token.operator,
@@ -142,6 +143,7 @@ class Tokens(Connect):
                 until=token.expires,
             )
         )
+        return replace(person, operator=False, reviewer=False) if person and token.session else person
 
 
 MORE = "Sign in, or use a token without a scope: `sublet token make` by whoever holds that."

@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select, update
 from sublet.core.people import Identity, Known, Role
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, moment_or_none, plain
-from sublet.store.tables import identities, members, people, tokens
+from sublet.store.tables import factors, identities, members, people, tokens
 
 P, I = people.c, identities.c  # noqa: E741 - as the tables begin
 COLUMNS = (P.name, P.role, P.created, P.seen, P.blocked, P.by)
@@ -19,7 +19,13 @@ FIND = select(*COLUMNS).where(I.kind == given("k"), I.value == given("v"), P.nam
 SET_ROLE = update(people).where(P.name == given("of")).values(role=given("r"))
 SET_SEEN = update(people).where(P.name == given("of")).values(seen=given("s"))
 SET_BLOCKED = update(people).where(P.name == given("of")).values(blocked=given("b"))
-OWNED = ((identities, I.person), (members, members.c.person), (tokens, tokens.c.person), (people, P.name))
+OWNED = (
+    (factors, factors.c.person),
+    (identities, I.person),
+    (members, members.c.person),
+    (tokens, tokens.c.person),
+    (people, P.name),
+)
 REMOVE = tuple(delete(table).where(column == given("of")) for table, column in OWNED)
 ADD_IDENTITY = insert(identities)
 IDENTITIES = select(I.kind, I.value, I.person, I.created).where(I.person == given("of")).order_by(I.kind, I.value)
@@ -36,7 +42,7 @@ class People:
     def add(self, known: Known) -> None:
         """Know someone, by the address that is their name."""
         row = {"name": plain(known.name), "role": known.role.value, "created": micros(known.created)}
-        self._sql.change(ADD, row | {"seen": None, "blocked": None, "totp": None, "by": plain(known.by)})
+        self._sql.change(ADD, row | {"seen": None, "blocked": None, "by": plain(known.by)})
         self.add_identity(Identity("email", known.name, known.name, known.created))
 
     def get(self, name: str) -> Known | None:

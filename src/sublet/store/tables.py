@@ -219,7 +219,6 @@ people = Table(
     Column("created", BigInteger, nullable=False),
     Column("seen", BigInteger),
     Column("blocked", Text),  # why they may not come in; NULL: they may
-    Column("totp", Text),  # the secret of their second factor, encrypted
     Column("by", Text, nullable=False),  # the operator who added them; empty: they came by themselves
 )
 
@@ -231,6 +230,19 @@ identities = Table(
     Column("person", Text, ForeignKey("people.name"), nullable=False),
     Column("created", BigInteger, nullable=False),
     Index(None, "person"),
+)
+
+factors = Table(
+    "factors",
+    metadata,
+    Column("person", Text, ForeignKey("people.name"), primary_key=True),
+    Column("secret", Text, nullable=False),  # of their authenticator, sealed
+    Column("created", BigInteger, nullable=False),
+    Column("confirmed", BigInteger),  # when it was first shown to work; NULL: it counts for nothing yet
+    Column("step", BigInteger, nullable=False),  # the newest whose code was used
+    Column("tries", BigInteger, nullable=False),  # that were wrong, since
+    Column("tried", BigInteger, nullable=False),
+    Column("recovery", Text, nullable=False),  # hashes of the codes that are left, as words
 )
 
 groups = Table(

@@ -10,6 +10,7 @@ from sublet.store.bookings import Books, Memory
 from sublet.store.codes import Codes
 from sublet.store.dependencies import Dependencies
 from sublet.store.events import Events
+from sublet.store.factors import Factors
 from sublet.store.groups import Groups
 from sublet.store.hooks import Hooks
 from sublet.store.leases import Leases
@@ -39,6 +40,7 @@ class Tx:
         self.codes = Codes(sql)
         self.dependencies = Dependencies(sql)
         self.events = Events(sql)
+        self.factors = Factors(sql)
         self.groups = Groups(sql)
         self.hooks = Hooks(sql)
         self.leases = Leases(sql)

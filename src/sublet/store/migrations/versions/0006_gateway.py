@@ -25,6 +25,7 @@ TABLES = (
     "codes",
     "members",
     "groups",
+    "factors",
     "identities",
     "people",
 )
@@ -39,7 +40,6 @@ def upgrade() -> None:
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.Column("seen", sa.BigInteger()),
         sa.Column("blocked", sa.Text()),
-        sa.Column("totp", sa.Text()),
         sa.Column("by", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("name", name="people_pkey"),
     )
@@ -53,6 +53,19 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["person"], ["people.name"], name="identities_person_fkey"),
     )
     op.create_index("identities_person", "identities", ["person"])
+    op.create_table(
+        "factors",
+        sa.Column("person", sa.Text(), nullable=False),
+        sa.Column("secret", sa.Text(), nullable=False),
+        sa.Column("created", sa.BigInteger(), nullable=False),
+        sa.Column("confirmed", sa.BigInteger()),
+        sa.Column("step", sa.BigInteger(), nullable=False),
+        sa.Column("tries", sa.BigInteger(), nullable=False),
+        sa.Column("tried", sa.BigInteger(), nullable=False),
+        sa.Column("recovery", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("person", name="factors_pkey"),
+        sa.ForeignKeyConstraint(["person"], ["people.name"], name="factors_person_fkey"),
+    )
     op.create_table(
         "groups",
         sa.Column("name", sa.Text(), nullable=False),

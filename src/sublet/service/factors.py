@@ -1,0 +1,222 @@
+"""A second factor: the codes of an authenticator (TOTP), asked for after every other way to sign in."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import math
+import secrets
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+from sublet.errors import AlreadyThere, FactorNeeded, NotFound, OperatorsOnly, TooMany, WrongCode
+from sublet.service.desk import Person
+from sublet.service.signing_in import SigningIn
+from sublet.service.throttle import neighbours
+from sublet.service.tokens import PREFIX, Token
+from sublet.store.audit import Entry
+from sublet.store.factors import Factor
+from sublet.store.tx import Tx
+
+HALF = "half-"  # the use of a token for which the second factor is still missing begins so
+HALF_LASTS = timedelta(minutes=5)
+PURPOSE = "totp:{}"
+STEP = 30  # seconds for which one code is shown
+TRIES, WITHIN = 5, timedelta(minutes=10)
+RECOVERIES = 8
+ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # without letters that look like others
+ISSUER = "Sublet"
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolment:
+    """What an authenticator is told: the secret itself, and the address that has it."""
+
+    secret: str
+    uri: str
+
+
+class Factors(SigningIn):
+    """Whoever has a second factor is let in half, until they show a code of it."""
+
+    async def factor(self, person: Person) -> Factor | None:
+        """Someone's own second factor, if it counts."""
+        self.gateway()
+        found = await self.store.read(lambda tx: tx.factors.get(person.name))
+        return found if found and found.confirmed else None
+
+    async def begin_factor(self, person: Person) -> Enrolment:
+        """A new secret for an authenticator; it counts once a code of it is shown."""
+        import pyotp
+
+        self.gateway()
+        secret = pyotp.random_base32()
+        sealed = await asyncio.to_thread(self.vault.seal, PURPOSE.format(person.name), secret)
+        now = self.now()
+
+        def work(tx: Tx) -> None:
+            if tx.people.get(person.name) is None:
+                raise NotFound(noun="person", name=person.name, hint="Only who signs in has a second factor.")
+            if tx.factors.on(person.name):
+                raise AlreadyThere(
+                    noun="second factor of", name=person.name, hint="Turn it off first, with a code of it."
+                )
+            tx.factors.put(person.name, sealed, now)
+
+        await self.store.write(work)
+        where = self.settings.url.partition("://")[2].partition("/")[0] or ISSUER
+        return Enrolment(secret, pyotp.TOTP(secret).provisioning_uri(person.name, issuer_name=f"{ISSUER} {where}"))
+
+    async def confirm_factor(self, person: Person, code: str, host: str = "") -> tuple[str, ...]:
+        """Let it count from now on; the codes by which one comes in without it, each once, are shown this once."""
+        await self._check_factor(person.name, code, host, recoverable=False, confirmed=False)
+        codes = tuple(_recovery() for _ in range(RECOVERIES))
+        hashes = tuple(self._recovery_hash(person.name, one) for one in codes)
+        now = self.now()
+
+        def work(tx: Tx) -> None:
+            tx.factors.confirm(person.name, hashes, now)
+            tx.audit.add(Entry(now, person.name, "factor.on", "person", person.name, {}, host))
+
+        await self.store.write(work)
+        self.standings += 1
+        return codes
+
+    async def remove_factor(self, person: Person, code: str = "", name: str = "", host: str = "") -> None:
+        """Come in without it from now on: with a code of it, or as an operator for someone who has lost theirs."""
+        self.gateway()
+        whose = name or person.name
+        if whose != person.name and not person.operator:
+            raise OperatorsOnly
+        if whose == person.name:
+            await self._show_factor(person, code, host)
+        now = self.now()
+
+        def work(tx: Tx) -> None:
+            if not tx.factors.remove(whose):
+                raise NotFound(noun="second factor of", name=whose, hint="`sublet person totp on` makes one.")
+            tx.audit.add(Entry(now, person.name, "factor.off", "person", whose, {}, host))
+
+        await self.store.write(work)
+        self.standings += 1
+
+    def let_in(self, tx: Tx, name: str, now: datetime, host: str, note: str, use: str, way: str) -> tuple[Token, str]:
+        """Half of a token where a second factor is needed; it is good for nothing but to be made whole."""
+        if way in WHOLE or not tx.factors.on(name):
+            return super().let_in(tx, name, now, host, note, use, way)
+        token = Token(str(uuid4()), name, note, now, now + HALF_LASTS, use=f"{HALF}{use}")
+        secret = PREFIX + secrets.token_urlsafe(32)
+        tx.tokens.add(token, secret)
+        return token, secret
+
+    async def second(self, half: str, code: str, host: str = "") -> tuple[Token, str]:
+        """A whole token for a half one and a code of the second factor, or one of the recovery codes."""
+        self.gateway()
+        self.throttle.spend("code", neighbours(host))
+        now = self.now()
+        token = await self.store.read(lambda tx: tx.tokens.check(half, now))
+        if token is None or not token.use.startswith(HALF):
+            raise WrongCode(hint="Begin to sign in again.")
+        await self._check_factor(token.person, code, host)
+        use = token.use.removeprefix(HALF)
+
+        def work(tx: Tx) -> tuple[Token, str] | None:
+            known = tx.people.get(token.person)
+            if known is None or known.blocked is not None or not tx.tokens.revoke(token.id):
+                return None
+            return self.let_in(tx, token.person, now, host, token.name, use, "second")
+
+        whole = await self.store.write(work)
+        if whole is None:
+            raise WrongCode(hint="Begin to sign in again.")
+        return whole
+
+    async def holder(self, token: Token) -> Person | None:
+        """Half a token is nobody's."""
+        return None if token.use.startswith(HALF) else await super().holder(token)
+
+    async def as_now(self, person: Person) -> Person | None:
+        """Someone with the part that they have now; a part that needs a second factor counts only with one."""
+        now = await super().as_now(person)
+        if now is None or self.settings.mode == "personal" or not (now.operator or now.reviewer):
+            return now
+        demanded = {"operator": now.operator, "reviewer": now.reviewer}
+        if not any(demanded[part] for part in self.settings.signing.second_factor):
+            return now
+        known, on = await self.store.read(lambda tx: (tx.people.get(now.name), tx.factors.on(now.name)))
+        return now if on or known is None else replace(now, operator=False, reviewer=False)
+
+    async def reseal(self) -> dict[str, int]:
+        """The secrets of second factors, after what others store."""
+        done = await super().reseal()
+        old = await self.store.read(lambda tx: tx.factors.secrets())
+        new = {
+            name: await asyncio.to_thread(self.vault.reseal, PURPOSE.format(name), sealed)
+            for name, sealed in old.items()
+        }
+        sealed = await self.store.write(lambda tx: sum(tx.factors.seal(name, old[name], new[name]) for name in new))
+        return done | {"second factor": sealed}
+
+    async def _show_factor(self, person: Person, code: str, host: str) -> None:
+        """Whoever has a second factor proves it before they change it."""
+        if not code:
+            raise FactorNeeded
+        await self._check_factor(person.name, code, host)
+
+    async def _check_factor(
+        self, name: str, code: str, host: str, *, recoverable: bool = True, confirmed: bool = True
+    ) -> None:
+        """Use a code up, or WrongCode; tries are counted in the database before they are looked at."""
+        typed = "".join(letter for letter in code.lower() if letter not in " -\t")
+        factor = await self.store.read(lambda tx: tx.factors.get(name))
+        if factor is None or (factor.confirmed is None) == confirmed:
+            raise WrongCode(hint="There is no second factor: begin anew.")
+        secret = await asyncio.to_thread(self.vault.open, PURPOSE.format(name), factor.secret)
+        now = self.now()
+
+        def work(tx: Tx) -> bool | None:
+            if not tx.factors.try_once(name, TRIES, WITHIN, now):
+                return None
+            step = _step(secret, typed, now)
+            right = step is not None and tx.factors.use(name, step)
+            if not right and recoverable:
+                current = tx.factors.get(name) or factor
+                right = tx.factors.recover(current, self._recovery_hash(name, typed))
+            if not right:
+                detail = {"way": "second factor", "why": "wrong code"}
+                tx.audit.add(Entry(now, name, "sign-in.refused", "person", name, detail, host))
+            return right
+
+        right = await self.store.write(work)
+        if right is None:
+            raise TooMany(seconds=math.ceil(WITHIN.total_seconds()))
+        if not right:
+            raise WrongCode(hint="Each code counts once: wait for the next one.")
+
+    def _recovery_hash(self, name: str, code: str) -> str:
+        key = self.secret("recovery code").encode()
+        return hmac.new(key, f"{name} {code}".encode(), hashlib.sha256).hexdigest()
+
+
+WHOLE = frozenset({"link", "second"})  # ways in after which nothing more is asked
+
+
+def _step(secret: str, typed: str, now: datetime) -> int | None:
+    """The step that a code is of: the present one, or one beside it."""
+    import pyotp
+
+    present = int(now.timestamp()) // STEP
+    otp = pyotp.TOTP(secret, interval=STEP)
+    shown = typed.encode(errors="replace")
+    found = [step for step in (present - 1, present, present + 1) if hmac.compare_digest(_code(otp, step), shown)]
+    return found[0] if found else None
+
+
+def _code(otp: object, step: int) -> bytes:
+    return str(otp.generate_otp(step)).encode()  # type: ignore[attr-defined]
+
+
+def _recovery() -> str:
+    return "".join(secrets.choice(ALPHABET) for _ in range(10))
