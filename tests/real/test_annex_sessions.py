@@ -16,6 +16,13 @@ from tests.real import images
 from tests.real.notebooks import bring_papermill, write_notebook
 
 WHERE = "annex-work"
+DIRECT = """\
+executable = /bin/true
+transfer_executable = False
+request_memory = 16M
+request_disk = 1M
+queue
+"""
 
 
 @pytest.fixture(scope="module")
@@ -204,6 +211,28 @@ def test_a_busy_annex_is_offered_when_what_runs_ends(person: Person, annex: str)
     wait = (offer.view.start - busy.refresh().view.started).total_seconds()
     assert 350 < wait < 370
     busy.cancel()
+
+
+def test_an_annex_that_is_closed_to_jobs_is_booked(person: Person, annex: str) -> None:
+    (offer,) = person.client().ask(run=["true"], platform=annex, time="1m", memory="64MiB")
+    assert offer.view.terms.kind == "predicted"
+    assert "at booked times" in person.typed("annex", "close", "work", "--to-jobs")
+    ((node,),) = (platform.nodes for platform in person.client().platforms() if platform.name == annex)
+    whole = run(person, run=["sh", "-c", "echo whole; sleep 2"], cores=node.cores, time="1m")
+    assert (whole.view.terms.kind, whole.view.nodes) == ("booked", (node.name,))
+    later = run(person, run=["echo", "later"], cores=node.cores, time="1m")
+    assert later.view.start >= whole.view.until
+    whole.wait(90)
+    assert (whole.phase, "".join(whole.logs())) == ("COMPLETED", "whole\n"), whole.view.end
+    person.file("direct.sub").write_text(DIRECT)
+    person.typed("job", "submit", f"/home/{person.user}/direct.sub", "--annex", "work")
+    later.wait(120)  # what ran before it ended early, and it named no time of its own
+    assert (later.phase, "".join(later.logs())) == ("COMPLETED", "later\n"), later.view.end
+    (direct,) = json.loads(person.typed("job", "list", "--json"))["items"]
+    assert direct["state"] == "idle"
+    assert "closed to jobs" in person.typed("job", "explain", direct["id"])
+    person.typed("annex", "close", "work")
+    person.site.wait(lambda: json.loads(person.typed("job", "list", "--json"))["items"] == [], 60)
 
 
 def test_when_the_annex_ends_its_sessions_say_so_and_their_results_stay(person: Person, annex: str) -> None:

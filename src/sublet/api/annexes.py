@@ -19,6 +19,7 @@ from sublet.wire.views import (
     AnnexHistory,
     AnnexList,
     AnnexView,
+    CloseAsk,
     GuestAsk,
     LeaseAsk,
     LeaseView,
@@ -101,10 +102,11 @@ async def open_(request: Request, name: Name) -> Response:
 
 
 @router.post("/{name}/close", response_model=AnnexView, responses=CHANGE)
-async def close(request: Request, name: Name) -> Response:
-    """Let it run only the jobs that name it."""
-    person = await person_of(request)
-    return await _view(request, await service_of(request).open_annex(name, person, wide=False), person)
+async def close(request: Request, name: Name, ask: CloseAsk | None = None) -> Response:
+    """Let it run only the jobs that name it; or no jobs at all, but sessions, whose times are then booked."""
+    person, sessions = await person_of(request), bool(ask and ask.to_jobs)
+    annex = await service_of(request).open_annex(name, person, wide=False, sessions=sessions)
+    return await _view(request, annex, person)
 
 
 @router.post("/{name}/share", response_model=AnnexView, responses=CHANGE)

@@ -65,10 +65,16 @@ def open_(out: Output, name: str) -> None:
 
 @command("close", "sublet annex close example")
 @click.argument("name")
-def close(out: Output, name: str) -> None:
-    """Let an annex run only those of your jobs that name it."""
-    view = out.link().do(annexes.close(name))
-    out.show(view, lambda: [f"{view.name} runs only your jobs that name it."], lambda: [view.name])
+@click.option("--to-jobs", is_flag=True, help="Also to jobs that name it: sessions alone run there, at booked times.")
+def close(out: Output, name: str, to_jobs: bool) -> None:
+    """Let an annex run only those of your jobs that name it.
+
+    With --to-jobs nobody submits HTCondor jobs to it. Its time is then Sublet's to give: offers of it are booked, as
+    those of this machine are. Jobs that run there go on.
+    """
+    view = out.link().do(annexes.close(name, to_jobs))
+    words = "sessions, at booked times" if view.sessions else "your jobs that name it"
+    out.show(view, lambda: [f"{view.name} runs only {words}."], lambda: [view.name])
 
 
 @command("share", "sublet annex share example bob")

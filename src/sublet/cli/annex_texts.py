@@ -102,7 +102,8 @@ def _jobs(annex: AnnexView) -> str:
 
 
 def _open(annex: AnnexView) -> str:
-    return ", ".join([*(["all your jobs"] if annex.open else []), *annex.guests])
+    whom = ["all your jobs"] if annex.open else ["sessions only"] if annex.sessions else []
+    return ", ".join([*whom, *annex.guests])
 
 
 def described(annex: AnnexView, now: datetime) -> Iterator[str]:
@@ -121,6 +122,7 @@ def described(annex: AnnexView, now: datetime) -> Iterator[str]:
 
 def _whom(annex: AnnexView) -> str:
     jobs = "all your jobs" if annex.open else "your jobs that name it"
+    jobs = "sessions only, at booked times" if annex.sessions else jobs
     guests = f", and contained jobs of {', '.join(annex.guests)}" if annex.guests else ""
     return f"for {jobs}{guests}"
 

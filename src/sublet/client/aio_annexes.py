@@ -52,9 +52,9 @@ class AsyncAnnex(AnnexFacts):
         """Let it run all its owner's jobs."""
         return await self._see(annexes.open_(self.name))
 
-    async def close(self) -> AsyncAnnex:
-        """Let it run only the jobs that name it."""
-        return await self._see(annexes.close(self.name))
+    async def close(self, to_jobs: bool = False) -> AsyncAnnex:
+        """Let it run only the jobs that name it; or none, but sessions, at booked times."""
+        return await self._see(annexes.close(self.name, to_jobs))
 
     async def share(self, guest: str) -> AsyncAnnex:
         """Let someone run contained jobs on it, as its owner's account."""

@@ -53,9 +53,9 @@ class Annex(AnnexFacts):
         """Let it run all its owner's jobs."""
         return self._see(annexes.open_(self.name))
 
-    def close(self) -> Annex:
-        """Let it run only the jobs that name it."""
-        return self._see(annexes.close(self.name))
+    def close(self, to_jobs: bool = False) -> Annex:
+        """Let it run only the jobs that name it; or none, but sessions, at booked times."""
+        return self._see(annexes.close(self.name, to_jobs))
 
     def share(self, guest: str) -> Annex:
         """Let someone run contained jobs on it, as its owner's account."""

@@ -19,11 +19,13 @@ SLOT_ANNEX = "SubletAnnex"  # in a slot: the annex's id
 SLOT_LEASE = "SubletLease"  # in a slot: the lease's id
 SLOT_NODE = "SubletNode"  # in a slot: the node's number in its lease
 SLOT_OPEN = "SubletOpen"  # in a slot: whether it takes its owner's jobs that named no annex
+SLOT_SESSIONS = "SubletSessions"  # in a slot: whether it takes sessions alone, and no jobs submitted otherwise
 SLOT_END = "SubletEnd"  # in a slot: when its node ends, in seconds since the epoch
 SLOT_TOOLS = "SubletTools"  # in a slot: what kinds can use there, as `sh=/bin/sh python3=/usr/bin/python3`
 JOB_TARGET = "SubletTarget"  # in a job: the annex's id that it is to run on
 JOB_SUPPLIER = "SubletSupplier"  # in a job: whose slots it may run on
 JOB_SESSION = "SubletSession"  # in a job: the session that it is
+JOB_BOOKED = "SubletBooked"  # in a job: that its session has its time booked
 JOB_TIME = "SubletTime"  # in a job: how many seconds it may run; it starts on no node that ends before
 JOB_GUEST = "SubletGuest"  # in a job: for whom it runs, when that is not the annex's owner
 TARGETED = (
@@ -71,6 +73,7 @@ class Annex:
     created: datetime
     open: bool = False  # to all of its owner's jobs
     guests: tuple[str, ...] = ()  # who may run contained sessions on it, as the owner's account
+    sessions: bool = False  # for sessions alone, whose times are booked: no job is submitted to it otherwise
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,11 @@ def explain(job: QueuedJob, looked: Looked, now: datetime) -> Explained:
             ("It names an annex that is not yours, or is no more.",),
             f"`sublet job move {job.id} --annex NAME` names another; `sublet annex status` lists yours.",
         )
+    if looked.annex and looked.annex.annex.sessions:
+        return Explained(
+            ("Its annex is closed to jobs: sessions alone run there.",),
+            f"`sublet annex close {looked.annex.annex.name}` lets it run jobs that name it again.",
+        )
     if looked.annex is None:
         names = ", ".join(looked.open_annexes)
         return Explained((f"It names no annex, and waits for room on what is open to all your jobs: {names}.",))

@@ -12,7 +12,18 @@ from functools import cache
 from importlib.resources import files
 from ipaddress import ip_address
 
-from sublet.core.annex import JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_TOOLS
+from sublet.core.annex import (
+    JOB_SESSION,
+    JOB_TARGET,
+    JOB_TIME,
+    SLOT_ANNEX,
+    SLOT_END,
+    SLOT_LEASE,
+    SLOT_NODE,
+    SLOT_OPEN,
+    SLOT_SESSIONS,
+    SLOT_TOOLS,
+)
 from sublet.kinds.pilot import assigned, script
 from sublet.pilots.configuration import STRICT, attribute, places, written
 from sublet.pilots.own import Contact
@@ -20,7 +31,7 @@ from sublet.pilots.own import Contact
 OLDEST = 23  # HTCondor's version from which on a node attaches directly to an access point
 SHORTEST = 10  # seconds that a job which says nothing of its length is given at least
 SHORTEST_MARGIN = timedelta(seconds=12)  # the session's own end is near, and HTCondor needs a moment
-ADVERTISED = (SLOT_ANNEX, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_END, SLOT_TOOLS)
+ADVERTISED = (SLOT_ANNEX, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_SESSIONS, SLOT_END, SLOT_TOOLS)
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,7 @@ class Plan:
     idle: timedelta
     lifetime: timedelta
     to: Contact
+    sessions: bool = False  # for sessions alone, not for jobs
 
     @property
     def name(self) -> str:
@@ -123,7 +135,8 @@ def _changing(plan: Plan, tokens: Mapping[str, str], stamp: str) -> dict[str, by
 
 def changeable(plan: Plan) -> str:
     """The part of its configuration that may change while it runs."""
-    return written({SLOT_OPEN: str(plan.open), "STARTD_NOCLAIM_SHUTDOWN": str(seconds(plan.idle))})
+    whom = {SLOT_OPEN: str(plan.open), SLOT_SESSIONS: str(plan.sessions)}
+    return written({**whom, "STARTD_NOCLAIM_SHUTDOWN": str(seconds(plan.idle))})
 
 
 def configuration(plan: Plan) -> str:
@@ -141,6 +154,7 @@ def values_of(plan: Plan) -> dict[str, str]:
     owner = owner_of(plan.lease, plan.number)
     chosen = f"TARGET.{JOB_TARGET} =?= MY.{SLOT_ANNEX}"
     opened = f"(MY.{SLOT_OPEN} && TARGET.{JOB_TARGET} =?= undefined)"
+    let_in = f"(MY.{SLOT_SESSIONS} =!= True || TARGET.{JOB_SESSION} =!= undefined)"
     return {
         **places(""),
         **STRICT,
@@ -186,7 +200,7 @@ def values_of(plan: Plan) -> dict[str, str]:
         "STARTD_ATTRS": f"$(STARTD_ATTRS) {' '.join(ADVERTISED)}",
         "MASTER_ATTRS": f"$(MASTER_ATTRS) {' '.join(ADVERTISED)}",
         "ENOUGH": f"time() + (TARGET.{JOB_TIME} ?: TARGET.AllowedExecuteDuration ?: {SHORTEST}) <= MY.{SLOT_END}",
-        "START": f"({chosen} || {opened}) && $(ENOUGH)",
+        "START": f"({chosen} || {opened}) && {let_in} && $(ENOUGH)",
         "MASTER.DAEMON_SHUTDOWN_FAST": f"time() > $({SLOT_END})",
     }
 

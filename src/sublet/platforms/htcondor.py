@@ -24,7 +24,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, PrivateAttr
 
 from sublet.core.job import Job, JobState, State
-from sublet.core.offer import Answer
+from sublet.core.offer import Answer, Reason
 from sublet.core.request import Request
 from sublet.core.session import STOPPED, End, EndKind
 from sublet.core.together import together
@@ -50,7 +50,10 @@ class HTCondor(Platform):
     """A pool of HTCondor, or one annex of it."""
 
     kind: ClassVar[str] = "htcondor"
-    terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
+    terms: Literal["booked", "predicted"] = Field(  # type: ignore[misc]  # elsewhere fixed, here a setting
+        default="predicted",
+        description="`predicted`: others submit jobs there too. `booked`: it is for Sublet's sessions alone.",
+    )
     fetches: ClassVar[bool] = False
     configuration: str = Field(
         default="", description="The configuration file that HTCondor's tools read; empty: this machine's own."
@@ -110,7 +113,16 @@ class HTCondor(Platform):
     async def survey(self) -> Survey:
         """The slots that report now."""
         view = await self._look()
-        return offering.survey_of(view, self.title or self.name)
+        survey = offering.survey_of(view, self.title or self.name)
+        return replace(survey, taken=offering.taken(view)) if self.terms == "booked" else survey
+
+    def unfit(self, request: Request) -> Sequence[Reason]:
+        """Several nodes for one session, and whatever someone would connect to."""
+        return [*offering.unfit(request, self._seen)]
+
+    @property
+    def _seen(self) -> offering.Seen:
+        return offering.Seen(self.name, self.title, self.parts, self.coming)
 
     @property
     def _called(self) -> str:
@@ -127,9 +139,7 @@ class HTCondor(Platform):
         """When a slot is free for it, by what runs and waits there; or why not."""
         self._viewed = float("-inf")
         view = await self._look()
-        return offering.answer(
-            view, request, ways[0], now, offering.Seen(self.name, self.title, self.parts, self.coming)
-        )
+        return offering.answer(view, request, ways[0], now, self._seen)
 
     # Jobs
 
@@ -178,7 +188,8 @@ class HTCondor(Platform):
     def _lay_out(self, job: Job, session: Submitted) -> None:
         left = job.until - datetime.now(UTC)
         guest = job.person if self.hosts(job.person) else ""
-        place = Place(str(session.root), self.annex, self.supplier, self.grace, self.lease, guest)
+        node = job.nodes[0] if job.nodes else ""
+        place = Place(str(session.root), self.annex, self.supplier, self.grace, self.lease, guest, node=node)
         try:
             files = dict(files_of(job, session.key, left, self.grace))
             brought, size = session.lay_out(job, files)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import cache
 from importlib.resources import files
 
-from sublet.core.annex import IN_TIME, JOB_GUEST, JOB_SESSION, JOB_SUPPLIER, JOB_TARGET, JOB_TIME, TARGETED
+from sublet.core.annex import IN_TIME, JOB_BOOKED, JOB_GUEST, JOB_SESSION, JOB_SUPPLIER, JOB_TARGET, JOB_TIME, TARGETED
 from sublet.core.job import Job
 from sublet.pilots.configuration import literal, quoted_string
 from sublet.platforms.shell import function, life, variable, word
@@ -32,6 +32,7 @@ class Place:
     lease: timedelta | None = None  # how long they outlive a lost connection to their node; None: as configured
     guest: str = ""  # for whom they run, when that is not the annex's owner
     size: int = 0  # bytes that travel to the node
+    node: str = ""  # the one node that is booked for them; empty: any
 
 
 @cache
@@ -96,6 +97,12 @@ def _placed(value: str, here: str) -> str:
     return '"$dir"'.join(word(piece) if piece else "" for piece in value.split(here)) or "''"
 
 
+def _on(node: str) -> str:
+    """That a slot, whatever its number, is of this node."""
+    tail = f"@{node}"
+    return f"(substr(TARGET.Name, -{len(tail.encode())}) =?= {quoted_string(tail)})"
+
+
 def description(job: Job, key: str, place: Place, time: timedelta, brought: tuple[str, ...]) -> str:
     """What condor_submit reads. `brought` are the parts of the session's directory that travel to the node."""
     root = literal(place.directory)
@@ -120,7 +127,7 @@ def description(job: Job, key: str, place: Place, time: timedelta, brought: tupl
         "want_graceful_removal": "true",
         "job_max_vacate_time": str(round(place.grace.total_seconds()) + SETTLED),
         "notification": "never",
-        "requirements": " && ".join((TARGETED, IN_TIME, ONCE)),
+        "requirements": " && ".join((TARGETED, IN_TIME, ONCE, *([_on(place.node)] if place.node else ()))),
         # What a stopped job had written lies in the spool until it was collected.
         "leave_in_queue": "JobStatus == 3 && NumJobStarts > 0",
         "batch_name": literal(_line(job.name) or key),
@@ -133,6 +140,8 @@ def description(job: Job, key: str, place: Place, time: timedelta, brought: tupl
     told |= {JOB_TIME: str(seconds_of(time)), "WantIOProxy": "true"}
     if place.annex:
         told |= {JOB_TARGET: quoted_string(place.annex), JOB_SUPPLIER: quoted_string(place.supplier)}
+    if place.node:
+        told[JOB_BOOKED] = "true"
     if place.guest:
         told[JOB_GUEST] = quoted_string(_line(place.guest))
     lines = [f"{name} = {value}" for name, value in values.items()]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sublet.core.amounts import duration_iso, duration_text
-from sublet.core.annex import JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END, SLOT_TOOLS
+from sublet.core.annex import JOB_BOOKED, JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END, SLOT_SESSIONS, SLOT_TOOLS
 from sublet.core.calendar import Calendar
 from sublet.core.calendar import Slot as Found
 from sublet.core.limits import LIMIT, check_limits
@@ -26,15 +26,25 @@ MIB = 1 << 20
 FRESH = timedelta(seconds=5)  # how long a survey is good for: nodes come and go
 SILENT = timedelta(minutes=1)  # a slot that was not heard for so long is not counted on
 HORIZON = timedelta(days=400)
+HEARS = timedelta(seconds=15)  # in which a node has heard that it is for sessions alone
 FOR_EVER = timedelta(days=3650)  # for slots that don't say when they end
 WAITING = 200  # jobs of those that wait that are counted, at most
 UNREACHED = "what listens on a node can't be reached from here"
 BASIC = {"sh": "/bin/sh"}  # what every node has
 SLOT = (
     *("Name", "SlotType", "TotalSlotCpus", "TotalSlotMemory", "TotalSlotGPUs", "Cpus", "Memory", "GPUs"),
-    *("LastHeardFrom", SLOT_END, SLOT_TOOLS),
+    *("LastHeardFrom", SLOT_END, SLOT_SESSIONS, SLOT_TOOLS),
 )
-JOB = ("JobStatus", "RequestCpus", "RequestMemory", "RequestGPUs", "RemoteHost", "JobCurrentStartDate", JOB_TIME)
+JOB = (
+    "JobStatus",
+    "RequestCpus",
+    "RequestMemory",
+    "RequestGPUs",
+    "RemoteHost",
+    "JobCurrentStartDate",
+    JOB_TIME,
+    JOB_BOOKED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +149,7 @@ def answer(view: View, request: Request, way: str, now: datetime, seen: Seen) ->
         hint = f"sublet annex add {seen.title}" if seen.title else ""
         return _no(Reason("urn:not-supported", "platform", why, nearest=hint), seen)
     calendar = Calendar([place.node for place in there])
-    reasons = [*_unfit(request, there, now, seen)] or check_limits(
+    reasons = [*unfit(request, seen), *_too_long(request, there, now, seen)] or check_limits(
         request, calendar, platform=seen.called, pool="", metrics=(), longest=None
     )
     if reasons:
@@ -161,7 +171,7 @@ def _no(reason: Reason, seen: Seen) -> Answer:
     return Answer(reasons=(replace(reason, platform=seen.platform),))
 
 
-def _unfit(request: Request, there: Sequence[Place], now: datetime, seen: Seen) -> Iterator[Reason]:
+def unfit(request: Request, seen: Seen) -> Iterator[Reason]:
     """What no calendar has to be opened for."""
     executable = request.executable
     ports = ((executable.fields.get("network") or {}) if executable else {}).get("ports") or ()
@@ -170,6 +180,9 @@ def _unfit(request: Request, there: Sequence[Place], now: datetime, seen: Seen) 
     if (count := request.compute.nodes.min) > 1:
         why = f"{seen.called} runs each session on one node, and {count} were asked for."
         yield Reason(LIMIT, "compute.nodes.min", why, str(count), "1", "1")
+
+
+def _too_long(request: Request, there: Sequence[Place], now: datetime, seen: Seen) -> Iterator[Reason]:
     left = max(place.end for place in there) - now
     if request.duration > left:
         long, most = duration_text(request.duration), duration_text(_minutes(left))
@@ -188,6 +201,31 @@ def _too_late(request: Request, there: Sequence[Place], now: datetime, seen: See
     asked = " in the windows that were asked for" if request.windows or request.recurring else ""
     why = f"{seen.called} is busy, and ends at {end:%Y-%m-%d %H:%M} UTC: {long} is not free before that{asked}."
     return Reason("urn:window-passed", "schedule", why, nearest="a shorter time")
+
+
+def taken(view: View) -> tuple[Take, ...]:
+    """What of the nodes can't be booked: their ends, what runs there unbooked, and what has not heard that it is."""
+    there, now = places(view), view.as_of
+    told = {_node_of(str(ad.get("Name", ""))) for ad in view.slots if ad.get(SLOT_SESSIONS) is True}
+    ends = {place.node.name: place.end for place in there}
+    found = [
+        Take(place.node.name, place.end, place.end + HORIZON, place.node.cores, place.node.memory, place.node.gpus)
+        for place in there
+    ]
+    found += [
+        Take(node.name, now, now + HEARS, node.cores, node.memory, node.gpus)
+        for node in (place.node for place in there)
+        if node.name not in told
+    ]
+    for ad in view.jobs:
+        node, shape = _node_of(str(ad.get("RemoteHost") or "")), _shape(ad)
+        if ad.get(JOB_BOOKED) is True or ad.get("JobStatus") == IDLE or node not in ends:
+            continue
+        until = min(ends[node], _until(ad, now) or ends[node])
+        since = min(_moment(_whole(ad, "JobCurrentStartDate", round(now.timestamp()))), until)
+        if since < until:
+            found.append(Take(node, since, until, shape.cores, shape.memory, shape.gpus))
+    return tuple(found)
 
 
 def fill(calendar: Calendar, there: Sequence[Place], view: View, now: datetime) -> None:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sublet.core.amounts import parse_duration, parse_memory
 from sublet.core.job import Job, JobState
-from sublet.core.offer import Answer, Node, Quote
+from sublet.core.offer import Answer, Node, Quote, Reason, Take
 from sublet.core.probe import Live
 from sublet.core.request import Request
 from sublet.errors import BadAmount, PlatformRefused
@@ -55,6 +55,7 @@ class Survey:
     metrics: tuple[Quote, ...] = ()  # what it performs, as IVOA metrics
     notes: tuple[str, ...] = ()  # in words: "memory is limited by cgroup v1"
     contained_only: bool = False
+    taken: tuple[Take, ...] = ()  # of a platform that is booked: what others have of its nodes, and what is no more
     good_for: timedelta = timedelta(minutes=1)
 
 
@@ -113,6 +114,10 @@ class Platform(BaseModel):
     def hosts(self, person: str) -> bool:
         """Whether this person is there at its owner's invitation: contained, and without the owner's files."""
         return False
+
+    def unfit(self, request: Request) -> Sequence[Reason]:
+        """What it could never run, whatever its calendar says; who answers with offers says so there too."""
+        return ()
 
     @property
     def chains(self) -> bool:

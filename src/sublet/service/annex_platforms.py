@@ -69,6 +69,13 @@ class AnnexPlatforms(LeaseWatch):
         annexes = await self.store.read(lambda tx: {one.id for one in tx.annexes.list() if person.name in one.guests})
         return {name for name, values in self._annexes.items() if values.get("annex") in annexes}
 
+    async def open_annex(self, name: str, person: Person, *, wide: bool, sessions: bool = False) -> Annex:
+        """The same; whether its times are booked is so for the next one who asks."""
+        annex = await super().open_annex(name, person, wide=wide, sessions=sessions)
+        self._annexes_seen = None
+        await self.refresh()
+        return annex
+
     async def unshare(self, name: str, guest: str, person: Person) -> Annex:
         """Let someone run nothing there any more: what they have there is cancelled."""
         annex = await super().unshare(name, guest, person)
@@ -145,6 +152,7 @@ def platform_of(annex: Annex, point: AccessPoint, programs: Path) -> dict[str, A
         "person": annex.person,
         "supplier": point.contact.owner,
         "lease": f"{round(point.lease.total_seconds())}s",
+        "terms": "booked" if annex.sessions else "predicted",
     }
 
 

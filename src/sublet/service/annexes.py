@@ -52,9 +52,9 @@ class Annexes(Templates):
 
         return await self._change(name, person, renamed)
 
-    async def open_annex(self, name: str, person: Person, *, wide: bool) -> Annex:
-        """Let it run all its owner's jobs, or only those that name it."""
-        return await self._change(name, person, lambda tx, annex: replace(annex, open=wide))
+    async def open_annex(self, name: str, person: Person, *, wide: bool, sessions: bool = False) -> Annex:
+        """Let it run all its owner's jobs, or only those that name it, or none: sessions alone, at booked times."""
+        return await self._change(name, person, lambda tx, annex: replace(annex, open=wide, sessions=sessions))
 
     async def share(self, name: str, guest: str, person: Person) -> Annex:
         """Let someone run contained sessions on it, as its owner's account."""

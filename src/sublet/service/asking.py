@@ -153,7 +153,11 @@ class Asking(Desk):
             return [], [UNINVITED]
         reasons += refused
         for name, most in limits.items():
-            found = self._unnamed(name, request) or await self._candidate(name, executable, prepare, person)
+            found = (
+                self._unnamed(name, request)
+                or self._unfit(name, request)
+                or await self._candidate(name, executable, prepare, person)
+            )
             if isinstance(found, Candidate):
                 candidates.append(replace(found, limits=most))
             else:
@@ -187,6 +191,11 @@ class Asking(Desk):
                 else:
                     limits[name] = found
         return limits, refused
+
+    def _unfit(self, name: str, request: Request) -> Reason | None:
+        """What a platform could never run, whatever is booked there."""
+        found = next(iter(self.platforms_by_name[name].unfit(request)), None)
+        return replace(found, platform=name) if found else None
 
     def _unnamed(self, name: str, request: Request) -> Reason | None:
         """Why a queue, a quality of service or a project can't be named here; None if it can, or none is."""

@@ -91,8 +91,8 @@ class Desk:
             return old
         platform = self.platforms_by_name[name]
         new = await platform.survey()
-        if platform.terms == "booked" and (not old or (old.nodes, old.pools) != (new.nodes, new.pools)):
-            await self.store.write(lambda tx: tx.books.define(name, new.nodes, new.pools))
+        if platform.terms == "booked" and (not old or _has(old) != _has(new)):
+            await self.store.write(lambda tx: tx.books.define(name, new.nodes, new.pools, new.taken))
         self.surveys[name] = new
         return new
 
@@ -227,3 +227,8 @@ class Desk:
                 pass
             part.unlink()
             return file.read_bytes()
+
+
+def _has(survey: Survey) -> tuple[object, ...]:
+    """What of a survey its calendar knows."""
+    return survey.nodes, survey.pools, survey.taken

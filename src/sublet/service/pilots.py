@@ -250,6 +250,7 @@ def plan_of(place: Place, number: int, point: AccessPoint) -> Plan:
         lease=place.lease.id,
         number=number,
         open=place.annex.open,
+        sessions=place.annex.sessions,
         idle=details.idle or timedelta(minutes=5),
         lifetime=details.lifetime or place.session.offer.duration,
         to=point.contact,

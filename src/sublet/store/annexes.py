@@ -14,6 +14,7 @@ from sublet.store.tables import annexes
 A = annexes.c
 COLUMNS = (A.id, A.person, A.name, A.created, A.open, A.guests)
 ADD = insert(annexes)
+CLOSED = 2  # in `open`: to jobs, also those that name it
 GET = select(*COLUMNS).where(A.id == given("of_id"))
 NAMED = select(*COLUMNS).where(A.person == given("of_person"), A.name == given("of_name"))
 LIST = select(*COLUMNS).where(A.person == given("of_person")).order_by(A.name)
@@ -38,7 +39,7 @@ class Annexes:
                 "person": plain(annex.person),
                 "name": annex.name,
                 "created": micros(annex.created),
-                "open": int(annex.open),
+                "open": _openness(annex),
                 "guests": json.dumps(annex.guests),
             },
         )
@@ -59,14 +60,18 @@ class Annexes:
     def change(self, annex: Annex) -> None:
         """Its name, whether it is open, and its guests."""
         guests = json.dumps(annex.guests)
-        self._sql.change(SET, {"of_id": annex.id, "n": annex.name, "o": int(annex.open), "g": guests})
+        self._sql.change(SET, {"of_id": annex.id, "n": annex.name, "o": _openness(annex), "g": guests})
 
     def remove(self, id: str) -> None:
         """Forget one that has no leases."""
         self._sql.change(REMOVE, {"of_id": id})
 
 
+def _openness(annex: Annex) -> int:
+    return CLOSED if annex.sessions else int(annex.open)
+
+
 def _annex(row: Row | None) -> Annex | None:
     if row is None:
         return None
-    return Annex(row[0], row[1], row[2], moment(row[3]), bool(row[4]), tuple(json.loads(row[5])))
+    return Annex(row[0], row[1], row[2], moment(row[3]), row[4] == 1, tuple(json.loads(row[5])), row[4] == CLOSED)

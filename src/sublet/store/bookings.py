@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -19,6 +19,7 @@ from sublet.store.sql import Sql, given
 from sublet.store.tables import bookings, calendars
 
 KEPT = 512  # versions for which a released key is remembered, so that others can catch up without reading all
+OTHERS = "others"  # under this key: what can't be booked
 SWEEP = 128  # versions between two sweeps of what was released before that
 
 _platform = calendars.c.platform == given("platform")
@@ -81,8 +82,18 @@ class Books:
         self._seen: set[str] = set()
         self._undo: list[Callable[[], object]] = []
 
-    def define(self, platform: str, nodes: Iterable[Node], pools: Mapping[str, int]) -> None:
-        """Say what a platform has; what is booked stays booked, also on nodes that are gone."""
+    def define(
+        self, platform: str, nodes: Iterable[Node], pools: Mapping[str, int], taken: Sequence[Take] = ()
+    ) -> None:
+        """Say what a platform has, and what can't be booked; what is booked stays, also on nodes that are gone."""
+        self._describe(platform, nodes, pools)
+        held = self._held(platform)
+        if held.calendar.takes(OTHERS) != tuple(taken):
+            self._changing(held, OTHERS)
+            held.calendar.release(OTHERS)
+            held.calendar.put(OTHERS, taken)
+
+    def _describe(self, platform: str, nodes: Iterable[Node], pools: Mapping[str, int]) -> None:
         described = {
             "nodes": json.dumps([[node.name, node.cores, node.memory, node.gpus] for node in nodes]),
             "pools": json.dumps(dict(pools), sort_keys=True),

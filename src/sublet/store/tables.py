@@ -169,7 +169,7 @@ annexes = Table(
     Column("person", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("created", BigInteger, nullable=False),
-    Column("open", BigInteger, nullable=False),  # 1: to all of its owner's jobs
+    Column("open", BigInteger, nullable=False),  # 1: to all of its owner's jobs; 2: to none, but to sessions
     Column("guests", Text, nullable=False),
     UniqueConstraint("person", "name"),
 )

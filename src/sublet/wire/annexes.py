@@ -71,6 +71,7 @@ def annex_view(state: AnnexState) -> AnnexView:
         person=annex.person,
         created=annex.created,
         open=annex.open,
+        sessions=annex.sessions,
         guests=annex.guests,
         leases=tuple(lease_view(annex, one) for one in state.leases),
         jobs=JobsView(idle=jobs.idle, running=jobs.running, held=jobs.held) if jobs else None,

@@ -67,9 +67,9 @@ def open_(name: str) -> Call[AnnexView]:
     return _change(name, "open")
 
 
-def close(name: str) -> Call[AnnexView]:
-    """Let it run only the jobs that name it."""
-    return _change(name, "close")
+def close(name: str, to_jobs: bool = False) -> Call[AnnexView]:
+    """Let it run only the jobs that name it; or none, but sessions, at booked times."""
+    return _change(name, "close", **({"to_jobs": True} if to_jobs else {}))
 
 
 def share(name: str, guest: str) -> Call[AnnexView]:

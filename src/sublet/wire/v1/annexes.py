@@ -131,6 +131,7 @@ class AnnexView:
     person: str
     created: datetime
     open: bool = False
+    sessions: bool = False  # no job is submitted to it: sessions alone, at booked times
     guests: tuple[str, ...] = ()
     leases: tuple[LeaseView, ...] = ()
     jobs: JobsView | None = None  # null: the access point did not say
@@ -171,6 +172,13 @@ class GuestAsk:
     """Names a guest."""
 
     guest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloseAsk:
+    """How far an annex is closed."""
+
+    to_jobs: bool = False  # also to jobs that name it: sessions alone run there
 
 
 @dataclass(frozen=True, kw_only=True)
