@@ -215,6 +215,10 @@ class AppSettings(BaseModel):
     largest_fetch: int = Field(default=256 << 20, ge=1 << 20, description="The most bytes that are fetched to see it.")
     most_files: int = Field(default=5000, ge=1, description="The most files that an app has.")
     patience: Duration = Field(default=timedelta(minutes=2), description="How long git may take over one thing.")
+    others: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="Account → kinds of executable that may run under it beside apps, as in `docker-container`.",
+    )
     own_review: bool = Field(default=False, description="Whether a reviewer may approve what they proposed themselves.")
 
 

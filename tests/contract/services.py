@@ -56,10 +56,10 @@ async def reach(service: Service, id: str, wanted: Callable[[Session], bool], pe
             await service.wait_for_news(0.05)
 
 
-async def over(service: Service, id: str) -> Session:
+async def over(service: Service, id: str, person: Person = ME) -> Session:
     """Wait until a session is over."""
     async with asyncio.timeout(20):
-        while (session := await service.session(id, ME)).phase not in OVER:
+        while (session := await service.session(id, person)).phase not in OVER:
             await service.wait_for_news(0.05)
         return session
 

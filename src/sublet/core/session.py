@@ -73,6 +73,7 @@ class EndKind(StrEnum):
     WINDOW_PASSED = "window-passed"  # it could not start in time
     DISK_FULL = "disk-full"
     DEPENDENCY_FAILED = "dependency-failed"  # a session that it waited for did not complete
+    NOT_APPROVED = "not-approved"  # the code that it was to run is not approved any more, or is not what was approved
     UNKNOWN = "unknown"  # there is no record of how it ended
 
 

@@ -1,9 +1,129 @@
-"""Apps: reviewed code, pinned."""
+"""Running apps: a request is pinned to an approved version, which is looked at again before its code is started."""
 
 from __future__ import annotations
 
-from sublet.service.usage import Usage
+import asyncio
+from dataclasses import replace
+from datetime import datetime
+
+from sublet.core.app import Version, VersionState, read_ref
+from sublet.core.app_request import fitted
+from sublet.core.manifest import Manifest, from_json
+from sublet.core.offer import Reason
+from sublet.core.request import Executable, Request
+from sublet.core.session import Session
+from sublet.errors import AppRefused, BadName
+from sublet.kinds.app import name_of
+from sublet.service.desk import Person
+from sublet.service.proposing import read_archive
+from sublet.service.reviewing import Reviewing, revoked_words
+from sublet.store.tx import Tx
+
+KIND = "app"
+CHANGED = "its code on this machine is not what was approved"
 
 
-class Apps(Usage):
-    """Apps: reviewed code, pinned."""
+class Apps(Reviewing):
+    """Apps, as they are run."""
+
+    async def resolved(self, person: Person, request: Request) -> Request | Reason:
+        """A request for an app, pinned to the version that it means; other requests as they are."""
+        executable = request.executable
+        if executable is None or executable.kind != KIND:
+            return request
+        if "pinned" in executable.fields and self.settings.mode == "personal":
+            return request  # by this service itself, for code of its owner's
+        found = await self._approved(executable)
+        if isinstance(found, Reason):
+            return found
+        if reason := await self.refused(person, KIND, found.app):
+            return reason
+        fields = {**executable.fields, "app": found.app, "pinned": found.pinned}
+        named = replace(executable, name=executable.name or found.app, fields=fields)
+        return fitted(replace(request, executable=named), found.as_manifest())
+
+    async def _approved(self, executable: Executable) -> Version | Reason:
+        """The approved version that an executable names: by number, else the newest."""
+        said, wanted = name_of(executable), executable.fields.get("version")
+        try:
+            name, number = read_ref(said)
+        except BadName as error:
+            return Reason("urn:invalid-value", "executable.app", error.message, said, nearest=error.advice)
+        if wanted not in (None, ""):
+            if not str(wanted).isdecimal() or len(str(wanted)) > 9:
+                return Reason("urn:invalid-value", "executable.version", "A version is a number.", str(wanted))
+            number = int(str(wanted))
+        found = await self.store.read(lambda tx: tx.apps.versions(name))
+        approved = [one for one in found if one.state is VersionState.APPROVED]
+        for one in approved:
+            if number in (None, one.number):
+                return one
+        return _no_version(name, number, [one for one in found if one.number == number], approved)
+
+    def barred(self, platform: str, executable: Executable) -> Reason | None:
+        """Why this may not run there: under an account only apps may, and apps only where they are known to run."""
+        if executable.kind == KIND:
+            manifest = _manifest(executable)
+            systems = manifest.systems if manifest else ()
+            if systems and platform not in systems and self.settings.mode == "gateway":
+                known = ", ".join(systems)
+                told = f"{name_of(executable)} runs on {known}, not on {platform}."
+                return Reason("urn:not-supported", "platform", told, platform, known, systems[0], platform)
+            return None
+        others = self.settings.apps.others.get(platform, ())
+        if self.settings.mode == "personal" or self.noun_of(platform) != "account" or executable.kind in others:
+            return None
+        told = f"Under the account {platform} only apps that were reviewed can be run."
+        nearest = "an app: sublet app list; or propose yours: sublet app propose REPOSITORY"
+        return Reason("urn:not-allowed", "executable.kind", told, executable.kind, KIND, nearest, platform)
+
+    def admit(self, tx: Tx, session: Session, now: datetime) -> None:
+        """Let a session be accepted only while its version is approved."""
+        super().admit(tx, session, now)
+        if session.app and self.settings.mode == "gateway":
+            version = tx.apps.version(session.app)
+            if version is None or version.state is not VersionState.APPROVED:
+                raise AppRefused(version=version.name if version else "It", why=_why(version))
+
+    async def unapproved(self, session: Session, request: Request) -> str:
+        """Why the code of a session may not be started after all; empty if it may."""
+        executable = request.executable
+        if executable is None or executable.kind != KIND or self.settings.mode == "personal":
+            return ""
+        version = await self.store.read(lambda tx: tx.apps.version(session.app))
+        if version is None or version.state is not VersionState.APPROVED:
+            return _why(version)
+        if executable.fields.get("pinned") != version.pinned or not version.digest:
+            return "what it was to run is not what was approved."
+        code = await asyncio.to_thread(read_archive, self.archives, version.tree)
+        return "" if code is not None else f"{version.name}: {CHANGED}."
+
+    async def word_on(self, session: Session) -> str:
+        """What there is to say of the app that a session runs, while it runs."""
+        if not session.app or self.settings.mode == "personal":
+            return ""
+        version = await self.store.read(lambda tx: tx.apps.version(session.app))
+        revoked = version is not None and version.state is VersionState.REVOKED
+        return revoked_words(version.name, version.why) if version and revoked else ""
+
+
+def _manifest(executable: Executable) -> Manifest | None:
+    pinned = executable.fields.get("pinned")
+    return from_json(pinned["manifest"]) if pinned else None
+
+
+def _why(version: Version | None) -> str:
+    if version is None:
+        return "its version is not known here any more."
+    return f"it was {version.state}{f': {version.why}' if version.why else ''}."
+
+
+def _no_version(name: str, number: int | None, named: list[Version], approved: list[Version]) -> Reason:
+    """Why there is nothing to run under this name and number."""
+    there = ", ".join(f"{name}@{one.number}" for one in approved)
+    if not approved:
+        told = f"There is no app {name[:80]} that can be run here."
+        return Reason("urn:unknown-app", "executable.app", told, name[:80], nearest="sublet app list")
+    state = f" is {named[0].state}" if named and named[0].state is VersionState.REVOKED else " can't be run"
+    told = f"{name}@{number}{state}; these can be: {there}."
+    return Reason("urn:not-allowed", "executable.version", told, str(number), there, there.split(", ")[0])

@@ -36,6 +36,12 @@ LEASED = Reason(
 )
 
 
+PINNED = Reason(
+    "urn:invalid-value",
+    "executable.pinned",
+    "Which code an app runs is not for who asks to say.",
+    nearest="its name, and a version that was approved",
+)
 UNINVITED = Reason(
     "urn:not-allowed",
     "platform",
@@ -77,7 +83,9 @@ class Asking(Desk):
         document = parse_document(body, content_type)
         asked = await self.understand(document, person, body.decode("utf-8-sig"), content_type)
         executable = asked.request.executable
-        return replace(asked, reasons=(*asked.reasons, LEASED)) if executable and executable.kind == "pilot" else asked
+        forbidden = [LEASED] if executable and executable.kind == "pilot" else []
+        forbidden += [PINNED] if executable and "pinned" in executable.fields else []
+        return replace(asked, reasons=(*asked.reasons, *forbidden))
 
     async def understand(self, document: Mapping[str, Any], person: Person, text: str, content_type: str) -> Asked:
         """A document as the operator's rules leave it, read; `text` is what is kept of it."""
@@ -90,6 +98,9 @@ class Asking(Desk):
     async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
         """Offers, each held until the set expires; or a NO with every reason."""
         asked = await self._after(person, asked)
+        if not asked.reasons:
+            pinned = await self.resolved(person, asked.request)
+            asked = replace(asked, reasons=(pinned,)) if isinstance(pinned, Reason) else replace(asked, request=pinned)
         candidates, reasons = await self._candidates(asked, person)
         shared = await self._shared(asked.request, candidates)
         found = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
@@ -211,6 +222,8 @@ class Asking(Desk):
     async def _candidate(
         self, name: str, executable: Executable, prepare: timedelta, person: Person
     ) -> Candidate | Reason:
+        if barred := self.barred(name, executable):
+            return barred
         try:
             survey = await self.survey(name)
         except (PlatformUnreachable, LoginNeeded) as error:
@@ -349,6 +362,7 @@ class Asking(Desk):
             created=now,
             modified=now,
             expires=expires,
+            app=str(executable.fields.get("pinned", {}).get("version", "")),
         )
 
 

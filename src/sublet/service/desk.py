@@ -115,6 +115,26 @@ class Desk:
         """The most that an offer of a platform may have for this person; or why there can be none."""
         return NO_LIMITS
 
+    async def resolved(self, person: Person, request: Request) -> Request | Reason:
+        """A request that names an app, pinned to exactly one version of it; whoever keeps the apps knows."""
+        return request
+
+    def barred(self, platform: str, executable: Executable) -> Reason | None:
+        """Why this executable may not run on this platform, whoever asks; whoever keeps the apps knows."""
+        return None
+
+    async def unapproved(self, session: Session, request: Request) -> str:
+        """Why the code of a session may not be started after all; whoever keeps the apps knows."""
+        return ""
+
+    async def word_on(self, session: Session) -> str:
+        """What there is to say of the code that a session runs; whoever keeps the apps knows."""
+        return ""
+
+    async def sweep_apps(self, now: datetime) -> list[str]:
+        """Remove code that nobody needs any more; whoever keeps the apps knows."""
+        return []
+
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
         """Let a session be accepted, or raise NotAllowed; whoever keeps the access rules knows."""
 

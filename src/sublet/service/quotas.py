@@ -116,7 +116,7 @@ def _bounds(tx: Tx, person: str, things: Sequence[Thing], request: Request, now:
 
 def _app_of(request: Request) -> list[Thing]:
     executable = request.executable
-    name = executable.fields.get("name") if executable and executable.kind == "app" else None
+    name = executable.fields.get("app") if executable and executable.kind == "app" else None
     return [("app", name)] if isinstance(name, str) and name else []
 
 

@@ -80,6 +80,8 @@ async def preparing(desk: Desk, session: Session) -> Step:
 
 async def _staged(desk: Desk, request: Request, platform: Platform, place: Path, session: Session) -> Step | None:
     """Bring what it needs; a step only if that can't be done."""
+    if why := await desk.unapproved(session, request):
+        return failed(desk, EndKind.NOT_APPROVED, why)
     try:
         guest = platform.hosts(session.person)
         await stage(desk, request, platform, session.offer.way, place, session.id, guest=guest)
@@ -94,6 +96,8 @@ async def _staged(desk: Desk, request: Request, platform: Platform, place: Path,
 
 async def _submitted(desk: Desk, session: Session, platform: Platform, request: Request, place: Path | None) -> Step:
     """Hand it to the platform, once: its id is the key."""
+    if why := await desk.unapproved(session, request):  # it may have been revoked while its data was brought
+        return failed(desk, EndKind.NOT_APPROVED, why)
     now = desk.now()
     try:
         way = await _way(desk, session, request.executable)
@@ -204,7 +208,7 @@ async def running(desk: Desk, session: Session) -> Step:
     if session.until and session.offer.terms.kind == "booked":
         await platform.extend(session.job, session.until)  # after `extend`; else it changes nothing
     warned = bool(session.until and now >= session.until - _warning(desk, session))
-    words = f"ends soon, at {session.until:%H:%M:%S} UTC" if warned else state.condition
+    words = f"ends soon, at {session.until:%H:%M:%S} UTC" if warned else state.condition or await desk.word_on(session)
     if warned and state.condition.startswith(PAUSED):
         words = f"{paused(STOPPED)}; {words}"
     event = "session.warned" if warned and session.condition != words else ""

@@ -12,6 +12,7 @@ from sublet.service.desk import Desk, log
 OFTEN = timedelta(hours=1)  # how often each platform is swept
 AGAIN = timedelta(minutes=2)  # after a try that found no open login
 PAUSE = 5.0  # seconds between two looks whether one is due
+APPS = "apps/"  # no platform is called so
 SETTLED = timedelta(hours=1)  # something younger may belong to what is being done just now
 
 
@@ -63,7 +64,20 @@ class Sweeper:
             for name in list(self._desk.platforms_by_name):
                 if due.get(name, 0) <= clock():
                     due[name] = clock() + (await self._sweep(name)).total_seconds()
+            if due.get(APPS, 0) <= clock():
+                due[APPS] = clock() + OFTEN.total_seconds()
+                await self._sweep_apps()
             await asyncio.sleep(self._pause)
+
+    async def _sweep_apps(self) -> None:
+        """Remove the code of apps that no version needs."""
+        try:
+            gone = await self._desk.sweep_apps(self._desk.now())
+        except (SubletError, OSError) as error:
+            log.warning("sweep.failed", platform="", why=str(error))
+        else:
+            if gone:
+                log.info("apps.swept", trees=gone)
 
     async def _sweep(self, name: str) -> timedelta:
         """Sweep one; when it is to be swept again."""

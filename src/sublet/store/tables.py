@@ -390,6 +390,7 @@ versions = Table(
     Column("manifest_hash", Text, nullable=False),
     Column("image", Text, nullable=False),
     Column("digest", Text, nullable=False),
+    Column("about", Text, nullable=False),  # author, time and subject of its commit, and what was found in it
     Column("state", Text, nullable=False),  # proposed, approved, refused or revoked
     Column("proposed", BigInteger, nullable=False),
     Column("proposed_by", Text, nullable=False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sublet.store.access_requests import AccessRequests
 from sublet.store.accounts import Accounts
 from sublet.store.annexes import Annexes
+from sublet.store.apps import Apps
 from sublet.store.audit import Audit
 from sublet.store.bookings import Books, Memory
 from sublet.store.codes import Codes
@@ -35,6 +36,7 @@ class Tx:
         self.access_requests = AccessRequests(sql)
         self.accounts = Accounts(sql)
         self.annexes = Annexes(sql)
+        self.apps = Apps(sql)
         self.audit = Audit(sql)
         self.books = Books(sql, memory, locking)
         self.codes = Codes(sql)

@@ -19,6 +19,10 @@ SENTENCES: dict[EndKind, tuple[str, str]] = {  # what happened; the details come
     EndKind.WINDOW_PASSED: ("It could not start before its time was over", ""),
     EndKind.DISK_FULL: ("The disk was full", ""),
     EndKind.DEPENDENCY_FAILED: ("What it waited for did not complete", ""),
+    EndKind.NOT_APPROVED: (
+        "The code that it was to run may not be started",
+        "`sublet app list` shows what can be run.",
+    ),
     EndKind.UNKNOWN: ("There is no record of how it ended", ""),
 }
 

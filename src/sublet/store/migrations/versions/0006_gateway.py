@@ -201,6 +201,7 @@ def upgrade() -> None:
         sa.Column("manifest_hash", sa.Text(), nullable=False),
         sa.Column("image", sa.Text(), nullable=False),
         sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("about", sa.Text(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("proposed", sa.BigInteger(), nullable=False),
         sa.Column("proposed_by", sa.Text(), nullable=False),

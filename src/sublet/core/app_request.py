@@ -1,0 +1,53 @@
+"""A request for an app, fitted to what its manifest says it can use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from sublet.core.app_resources import sized, wrong
+from sublet.core.manifest import Manifest
+from sublet.core.offer import Reason
+from sublet.core.request import Compute, Range, Request
+
+FREE = Compute()
+USUAL = Request(None).duration
+
+
+def fitted(request: Request, manifest: Manifest) -> Request | Reason:
+    """The request with the app's own resources, and those that were asked for where the app can use them."""
+    wanted = _wanted(request, manifest)
+    if reasons := wrong(manifest, wanted):
+        return reasons[0]
+    size = sized(manifest, wanted)
+    compute = replace(
+        request.compute,
+        nodes=Range(size.nodes, size.nodes),
+        cores=Range(size.cores, size.cores),
+        memory=Range(size.memory, size.memory),
+        gpus=Range(size.gpus, size.gpus),
+    )
+    executable = request.executable
+    if executable and size.tasks > 1:
+        executable = replace(executable, fields={**executable.fields, "tasks": size.tasks})
+    return replace(request, executable=executable, compute=compute, duration=size.time)
+
+
+def _wanted(request: Request, manifest: Manifest) -> dict[str, int]:
+    """What was asked for, by the manifest's names, as far as it isn't what any request has by itself."""
+    executable = request.executable
+    tasks = executable.fields.get("tasks") if executable else None
+    cores = "tasks" if "tasks" in manifest.resources and "cores" not in manifest.resources else "cores"
+    asked = {
+        "nodes": (request.compute.nodes.min, FREE.nodes.min),
+        cores: (request.compute.cores.min, FREE.cores.min),
+        "memory": (request.compute.memory.min, FREE.memory.min),
+        "gpus": (request.compute.gpus.min, FREE.gpus.min),
+        "time": (_seconds(request.duration), _seconds(USUAL)),
+    }
+    found = {name: value for name, (value, usual) in asked.items() if value != usual}
+    return found | ({"tasks": tasks} if type(tasks) is int else {})
+
+
+def _seconds(duration: timedelta) -> int:
+    return round(duration.total_seconds())

@@ -1,0 +1,134 @@
+"""Reviewing apps: exactly what was looked at is approved, and what was approved can be taken back."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from sublet.core.app import Version, VersionState
+from sublet.core.session import ACTIVE, Phase, Session
+from sublet.errors import BadRequest, NotAsReviewed, NotDecidable, NotFound, OwnProposal, ReviewersOnly
+from sublet.service.desk import Person, log
+from sublet.service.proposing import Proposing, decides, detail_of, read_archive
+from sublet.store.audit import Entry
+from sublet.store.tx import Tx
+
+LONGEST_WHY = 2000
+P = VersionState
+
+
+@dataclass(frozen=True, slots=True)
+class Revoked:
+    """A version that can't be run any more, and the sessions that were told."""
+
+    version: Version
+    sessions: tuple[str, ...]
+
+
+class Reviewing(Proposing):
+    """Decide on versions."""
+
+    async def approve(self, ref: str, person: Person, tree: str, why: str = "", host: str = "") -> Version:
+        """Let a version be run, if it is still what the reviewer saw."""
+        version = await self._deciding(ref, person, why)
+        if version.proposed_by == person.name and not self._own_review(person):
+            raise OwnProposal(version=version.name)
+        if tree.lower() != version.tree:
+            raise NotAsReviewed(version=version.name, tree=version.tree)
+        if not version.digest:
+            told = "it is not known which image it runs in"
+            raise NotDecidable(version=version.name, state=version.state, wanted="approved", why=told)
+        if await asyncio.to_thread(read_archive, self.archives, version.tree) is None:
+            told = "its code is no longer kept, or is not what was proposed"
+            raise NotDecidable(version=version.name, state=version.state, wanted="approved", why=told)
+        return await self._decided(version, P.APPROVED, (P.PROPOSED,), person, why, host)
+
+    def _own_review(self, person: Person) -> bool:
+        return self.settings.apps.own_review or self.settings.mode == "personal"
+
+    async def refuse(self, ref: str, person: Person, why: str, host: str = "") -> Version:
+        """Let a version never be run; its proposer is told why."""
+        version = await self._deciding(ref, person, why, needed=True)
+        return await self._decided(version, P.REFUSED, (P.PROPOSED,), person, why, host)
+
+    async def revoke(self, ref: str, person: Person, why: str, *, cancel: bool = False, host: str = "") -> Revoked:
+        """Let a version be run no longer; its sessions are told, and ended if that is wanted."""
+        version = await self._deciding(ref, person, why, needed=True, state=P.APPROVED)
+        sessions = await self.store.write(lambda tx: self._revoke(tx, version, person, why, cancel, host))
+        log.info("app.revoked", app=version.name, person=person.name, sessions=len(sessions))
+        await self.tell()
+        await self._tell_proposer(version, P.REVOKED, person, why)
+        return Revoked(await self.version_of(version.name, person), sessions)
+
+    async def _deciding(
+        self, ref: str, person: Person, why: str, *, needed: bool = False, state: VersionState | None = None
+    ) -> Version:
+        """The version that someone decides on, if they may."""
+        if not decides(person):
+            raise ReviewersOnly
+        if (needed and not why.strip()) or len(why) > LONGEST_WHY:
+            raise BadRequest(detail=f"say why, in up to {LONGEST_WHY} characters", hint="--why 'it reads /etc'")
+        if state and "@" not in ref:
+            current = (await self.app(ref, person)).current
+            if current is None:
+                raise NotFound(noun="approved version of", name=ref, hint=f"`sublet app show {ref}` lists them.")
+            return current
+        return await self.version_of(ref, person)
+
+    async def _decided(
+        self, version: Version, to: VersionState, when: tuple[VersionState, ...], person: Person, why: str, host: str
+    ) -> Version:
+        await self.store.write(lambda tx: self._decide(tx, version, to, when, person, why, host))
+        log.info(f"app.{to}", app=version.name, person=person.name, tree=version.tree)
+        await self._tell_proposer(version, to, person, why)
+        return await self.version_of(version.name, person)
+
+    def _decide(
+        self,
+        tx: Tx,
+        version: Version,
+        to: VersionState,
+        when: tuple[VersionState, ...],
+        person: Person,
+        why: str,
+        host: str,
+    ) -> None:
+        now = self.now()
+        if not tx.apps.decide(version.id, to, when, now=now, by=person.name, why=why.strip()):
+            found = tx.apps.version(version.id)
+            told = f"only what is {' or '.join(when)} can be"
+            raise NotDecidable(version=version.name, state=found.state if found else "gone", wanted=to, why=told)
+        detail = {**detail_of(version), **({"why": why.strip()} if why.strip() else {})}
+        tx.audit.add(Entry(now, person.name, f"app.{VERBS[to]}", "app", version.name, detail, host))
+
+    def _revoke(self, tx: Tx, version: Version, person: Person, why: str, cancel: bool, host: str) -> tuple[str, ...]:
+        self._decide(tx, version, P.REVOKED, (P.APPROVED,), person, why, host)
+        told = []
+        for id in tx.apps.sessions([version.id]):
+            session = tx.sessions.get(id)
+            if session and session.phase in ACTIVE:
+                self._take_back(tx, session, version, person, why, cancel)
+                told.append(id)
+        return tuple(told)
+
+    def _take_back(self, tx: Tx, session: Session, version: Version, person: Person, why: str, cancel: bool) -> None:
+        """What happens to a session whose code may be run no longer."""
+        now, words = self.now(), revoked_words(version.name, why)
+        tx.events.add(now, session.id, session.person, "session.app-revoked", words, session.phase)
+        if cancel and session.phase is not Phase.RELEASING:
+            self._cancel(tx, session.id, person)
+        else:
+            tx.sessions.change(session.id, now=now, condition=words)
+
+    async def _tell_proposer(self, version: Version, to: VersionState, person: Person, why: str) -> None:
+        said = f"\n\n{why.strip()}" if why.strip() else ""
+        text = f"{version.name} was {to} by {person.name}.{said}\n\n{self.app_link(version)}\n"
+        await self._tell([version.proposed_by], f"{version.name} was {to}", text)
+
+
+VERBS = {P.APPROVED: "approve", P.REFUSED: "refuse", P.REVOKED: "revoke"}
+
+
+def revoked_words(name: str, why: str) -> str:
+    """The condition of a session whose app was revoked."""
+    return f"its app {name} was revoked: {why.strip()}"

@@ -1,0 +1,356 @@
+"""Apps: proposed from a real git server, decided on by people, and looked at again before they are run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sublet.core.app import VersionState
+from sublet.core.session import EndKind, OfferSet, Phase
+from sublet.errors import (
+    AppRefused,
+    AppTaken,
+    BadManifest,
+    NotAsReviewed,
+    NotDecidable,
+    NotFound,
+    NotYours,
+    OwnProposal,
+    ReviewersOnly,
+)
+from sublet.service.desk import Person
+from sublet.service.service import Service
+from tests.contract.services import OPERATOR, allow, in_phase, over, reach, serving
+from tests.git_server import GitServer, Repository, git_server, program
+
+pytestmark = pytest.mark.anyio
+
+ANN = Person("ann@example.org")
+BOB = Person("bob@example.org")
+REVIEWER = Person("rae@example.org", reviewer=True)
+DIGEST = "sha256:" + "a" * 64
+MANIFEST = f"""
+name: Hello_World
+image:
+  location: docker://ghcr.io/ann/hello
+  digest: {DIGEST}
+stages:
+  execution: sh hello.sh
+resources:
+  cores: {{min: 1, max: 4, default: 2}}
+  time: {{min: 1m, max: 1h, default: 10m}}
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
+    """One for all of these tests."""
+    with git_server(tmp_path_factory.mktemp("git")) as running:
+        yield running
+
+
+@pytest.fixture
+def repository(server: GitServer) -> Repository:
+    """A repository with an app in it."""
+    made = server.repository(f"ann/{len(server.asked)}")
+    made.commit({"sublet.yaml": MANIFEST, "hello.sh": program("echo hello\n")}, "Begin")
+    return made
+
+
+@pytest.fixture
+async def service(server: GitServer, tmp_path: Path) -> AsyncIterator[Service]:
+    """A gateway that trusts that server."""
+    apps = {"private": [f"{server.url}/*"]}
+    maintainers = {"python": {"image": "docker://ghcr.io/sublet/python", "digest": DIGEST, "hpc": ["trial"]}}
+    async with serving(tmp_path / "home", mode="gateway", apps=apps, maintainers=maintainers) as running:
+        yield running
+
+
+async def approved(service: Service, repository: Repository, name: str = "hello") -> str:
+    """Propose and approve it; the tree."""
+    version = await service.propose(ANN, repository.url, name=name)
+    return (await service.approve(version.name, REVIEWER, version.tree)).tree
+
+
+async def audited(service: Service, action: str) -> list[dict[str, object]]:
+    """What the audit log has of an action."""
+    return [dict(entry.detail) for entry in await service.store.read(lambda tx: tx.audit.list(action=action))]
+
+
+async def test_a_proposal_pins_all_that_will_run(service: Service, repository: Repository) -> None:
+    version = await service.propose(ANN, repository.url, host="192.0.2.1")
+    assert (version.name, version.state, version.branch) == ("hello_world@1", VersionState.PROPOSED, "main")
+    assert (version.commit, version.author) == (repository.tip(), "Ann Author <ann@example.org>")
+    assert (version.image, version.digest) == ("docker://ghcr.io/ann/hello", DIGEST)
+    archive = service.archives / f"{version.tree}.tar"
+    assert [oct(path.stat().st_mode)[-3:] for path in (archive, archive.parent)] == ["600", "700"]
+    assert (await audited(service, "app.propose"))[0]["tree"] == version.tree
+    assert await service.propose(ANN, repository.url) == version  # asking again is the same
+    seen = await service.review(version.name, REVIEWER)
+    assert [file.path for file in seen.files] == ["hello.sh", "sublet.yaml"]
+    assert seen.base is None
+
+
+async def test_exactly_what_was_seen_is_approved(service: Service, repository: Repository) -> None:
+    version = await service.propose(ANN, repository.url, name="hello")
+    for person in (ANN, BOB):
+        with pytest.raises(ReviewersOnly):
+            await service.approve("hello@1", person, version.tree)
+    with pytest.raises(NotAsReviewed):
+        await service.approve("hello@1", REVIEWER, "0" * 64)
+    done = await service.approve("hello@1", REVIEWER, version.tree, "fine")
+    assert (done.state, done.decided_by, done.why) == (VersionState.APPROVED, REVIEWER.name, "fine")
+    with pytest.raises(NotDecidable, match="can't be approved"):
+        await service.approve("hello@1", REVIEWER, version.tree)
+    entry = (await audited(service, "app.approve"))[0]
+    assert (entry["commit"], entry["digest"], entry["why"]) == (version.commit, DIGEST, "fine")
+
+
+async def test_a_reviewer_does_not_approve_their_own(server: GitServer, repository: Repository, tmp_path: Path) -> None:
+    apps: dict[str, object] = {"private": [f"{server.url}/*"]}
+    async with serving(tmp_path / "one", mode="gateway", apps=apps, loop=False) as service:
+        version = await service.propose(REVIEWER, repository.url, name="own")
+        with pytest.raises(OwnProposal):
+            await service.approve("own@1", REVIEWER, version.tree)
+        operators = await service.propose(OPERATOR, repository.url, name="theirs")
+        with pytest.raises(OwnProposal):
+            await service.approve("theirs@1", OPERATOR, operators.tree)
+    async with serving(tmp_path / "two", mode="gateway", apps={**apps, "own_review": True}, loop=False) as service:
+        version = await service.propose(REVIEWER, repository.url, name="own")
+        assert (await service.approve("own@1", REVIEWER, version.tree)).state is VersionState.APPROVED
+
+
+async def test_an_update_is_reviewed_by_what_is_new(service: Service, repository: Repository) -> None:
+    await approved(service, repository)
+    changed = MANIFEST.replace("max: 4", "max: 8")
+    repository.commit({"sublet.yaml": changed, "hello.sh": "echo <b>bye</b>\n", "new.bin": b"\0"}, "Change")
+    with pytest.raises(AppTaken):
+        await service.propose(BOB, repository.url, name="hello")
+    second = await service.propose(ANN, repository.url, name="hello")
+    assert second.number == 2
+    assert any("new.bin" in finding and "binary" in finding for finding in second.findings)
+    seen = await service.review("hello@2", REVIEWER)
+    assert seen.base is not None
+    assert seen.base.number == 1
+    told = {change.path: change for change in seen.changes}
+    assert {path: change.how for path, change in told.items()} == {
+        "hello.sh": "changed",
+        "new.bin": "added",
+        "sublet.yaml": "changed",
+    }
+    assert "-(may be executed)" in told["hello.sh"].diff
+    assert "+echo <b>bye</b>" in told["hello.sh"].diff
+    assert '+      "max": 8,' in seen.manifest_diff
+    current = (await service.app("hello", REVIEWER)).current
+    assert current is not None
+    assert current.number == 1  # until the new one is approved
+    await service.refuse("hello@2", REVIEWER, "It shouts.")
+    with pytest.raises(NotDecidable):
+        await service.approve("hello@2", REVIEWER, second.tree)
+    assert (await service.version_of("hello@2", ANN)).why == "It shouts."
+
+
+async def test_people_see_what_they_may_run(service: Service, repository: Repository) -> None:
+    await service.propose(ANN, repository.url, name="hello")
+    assert [one.app.name for one in await service.apps(ANN)] == ["hello"]
+    assert [one.app.name for one in await service.apps(REVIEWER)] == ["hello"]
+    assert await service.apps(BOB) == []
+    with pytest.raises(NotFound):
+        await service.review("hello@1", BOB)
+    await allow(service, BOB.name, noun="app", name="hello")
+    assert await service.apps(BOB) == []  # nothing of it is approved yet
+    version = await service.version_of("hello@1", REVIEWER)
+    await service.approve("hello@1", REVIEWER, version.tree)
+    assert [one.app.name for one in await service.apps(BOB)] == ["hello"]
+    repository.commit({"sublet.yaml": MANIFEST, "hello.sh": "echo 2\n"})
+    await service.propose(ANN, repository.url, name="hello")
+    assert [one.number for one in (await service.app("hello", BOB)).versions] == [1]
+    with pytest.raises((NotYours, NotFound)):
+        await service.review("hello@2", BOB)
+
+
+async def test_what_happens_upstream_changes_nothing_but_is_told(service: Service, repository: Repository) -> None:
+    tree = await approved(service, repository)
+    assert (await service.check_upstream("hello", REVIEWER)).words == "it is where it was"
+    repository.commit({"sublet.yaml": MANIFEST, "hello.sh": "rm -rf ~\n"}, "Moved on")
+    assert (await service.check_upstream("hello", REVIEWER)).words == "it has moved on"
+    repository.commit({"sublet.yaml": MANIFEST, "hello.sh": "rm -rf /\n"}, "Forced", orphan=True)
+    assert "rewritten" in (await service.check_upstream("hello", REVIEWER)).words
+    seen = await service.review("hello@1", REVIEWER)
+    assert seen.version.tree == tree
+    assert {file.path: file.content for file in seen.files}["hello.sh"] == b"echo hello\n"
+
+
+async def test_a_moved_tag_is_told_too(service: Service, repository: Repository) -> None:
+    repository.tag("v1", repository.tip())
+    version = await service.propose(ANN, repository.url, branch="v1", name="tagged")
+    assert version.branch == "tags/v1"
+    repository.tag("v1", repository.commit({"sublet.yaml": MANIFEST, "hello.sh": "x"}, orphan=True, branch="other"))
+    assert "rewritten" in (await service.check_upstream("tagged@1", REVIEWER)).words
+
+
+async def test_an_image_that_is_not_pinned_keeps_an_app_from_being_approved(
+    service: Service, server: GitServer
+) -> None:
+    simple = server.repository("ann/simple")
+    simple.commit({"entry.sh": program("#!/bin/sh\n"), "params.json": '{"a": 1}'})
+    bare = await service.propose(ANN, simple.url, name="bare")
+    assert any("no image" in finding for finding in bare.findings)
+    with pytest.raises(NotDecidable, match="which image"):
+        await service.approve("bare@1", REVIEWER, bare.tree)
+    generic = await service.propose(ANN, simple.url, name="generic", maintainer="python")
+    assert (generic.image, generic.digest) == ("docker://ghcr.io/sublet/python", DIGEST)
+    assert generic.as_manifest().systems == ("trial",)
+    await service.approve("generic@1", REVIEWER, generic.tree)
+    with pytest.raises(NotFound, match="maintainer"):
+        await service.propose(ANN, simple.url, maintainer="nobody")
+    broken = server.repository("ann/broken")
+    broken.commit({"sublet.yaml": "name: x\nimage: [\n"})
+    with pytest.raises(BadManifest, match=r"sublet\.yaml:"):
+        await service.propose(ANN, broken.url)
+    local = server.repository("ann/local-image")
+    local.commit({"sublet.yaml": MANIFEST.replace("docker://ghcr.io/ann/hello", "/etc/passwd.sif")})
+    with pytest.raises(BadManifest):
+        await service.propose(ANN, local.url)
+
+
+async def test_an_archive_that_was_altered_is_neither_shown_nor_approved(
+    service: Service, repository: Repository
+) -> None:
+    version = await service.propose(ANN, repository.url, name="hello")
+    (service.archives / f"{version.tree}.tar").write_bytes(b"something else")
+    with pytest.raises(NotDecidable, match="not what was proposed"):
+        await service.approve("hello@1", REVIEWER, version.tree)
+    with pytest.raises(NotDecidable, match="not what was proposed"):
+        await service.review("hello@1", REVIEWER)
+
+
+async def test_code_that_nobody_needs_is_removed(service: Service, repository: Repository) -> None:
+    tree = await approved(service, repository)
+    stray = service.archives / f"{'f' * 64}.tar"
+    stray.write_bytes(b"")
+    for file in (stray, service.archives / f"{tree}.tar"):
+        os.utime(file, (0, 0))
+    assert await service.sweep_apps(service.now()) == ["f" * 64]
+    assert (service.archives / f"{tree}.tar").exists()
+
+
+async def ask(service: Service, person: Person = BOB, **short: object) -> OfferSet:
+    """Ask for an app."""
+    asked = await service.read(json.dumps(short).encode(), "application/json", person)
+    return await service.ask(person, asked)
+
+
+async def may_run(service: Service) -> None:
+    """Let Bob run all apps, everywhere."""
+    await allow(service, BOB.name, noun="app", name="*")
+    await allow(service, BOB.name, noun="system", name="*")
+
+
+async def test_a_request_is_pinned_to_the_approved_version(service: Service, repository: Repository) -> None:
+    tree = await approved(service, repository)
+    refused = await ask(service, app="hello")
+    assert (refused.result, refused.reasons[0].kind) == ("NO", "urn:not-allowed")
+    await may_run(service)
+    found = await ask(service, app="hello")
+    assert found.result == "YES", found.reasons
+    assert found.request.executable is not None
+    pinned = found.request.executable.fields["pinned"]
+    version = await service.version_of("hello@1", REVIEWER)
+    assert (pinned, pinned["tree"]) == (version.pinned, tree)
+    assert {one.app for one in found.offers} == {version.id}
+    assert found.offers[0].offer.shape.cores == 2  # the manifest's own
+    assert (await ask(service, app="hello", version=1, cores=4, time="30m")).result == "YES"
+    for wrong, field in (
+        ({"app": "hello", "cores": 5}, "resources.cores"),
+        ({"app": "hello", "time": "2d"}, "resources.time"),
+        ({"app": "hello", "version": 7}, "executable.version"),
+        ({"app": "nothing"}, "executable.app"),
+    ):
+        no = await ask(service, **wrong)
+        assert (no.result, no.reasons[0].field) == ("NO", field), wrong
+
+
+async def test_nobody_brings_what_is_pinned_from_outside(service: Service, repository: Repository) -> None:
+    await approved(service, repository)
+    await may_run(service)
+    version = await service.version_of("hello@1", REVIEWER)
+    document = {"executable": {"kind": "urn:sublet:kind:executable:app", "app": "hello", "pinned": version.pinned}}
+    no = await ask(service, **document)
+    assert (no.result, no.reasons[0].field) == ("NO", "executable.pinned")
+    data = await ask(service, app="hello", data=[f"app:{version.tree}"])
+    assert data.result == "NO"
+
+
+async def test_an_offer_of_a_revoked_version_is_not_accepted(service: Service, repository: Repository) -> None:
+    await approved(service, repository)
+    await may_run(service)
+    found = await ask(service, app="hello")
+    with pytest.raises(ReviewersOnly):
+        await service.revoke("hello", ANN, "no")
+    done = await service.revoke("hello", REVIEWER, "It reads too much.")
+    assert (done.version.state, done.sessions) == (VersionState.REVOKED, ())
+    with pytest.raises(AppRefused, match="It reads too much"):
+        await service.accept(found.offers[0].id, BOB)
+    assert (await ask(service, app="hello")).reasons[0].kind == "urn:unknown-app"
+    assert (await service.apps(BOB)) == []
+
+
+async def test_running_sessions_are_told_and_waiting_ones_end(service: Service, repository: Repository) -> None:
+    await approved(service, repository)
+    await may_run(service)
+    running = await service.accept((await ask(service, app="hello", time="10m")).offers[0].id, BOB)
+    await reach(service, running.id, in_phase(Phase.RUNNING), BOB)
+    later = (service.now() + timedelta(hours=3)).strftime("%Y-%m-%dT%H:%M:%SZ/P1D")
+    waiting = await service.accept((await ask(service, app="hello", time="10m", start=later)).offers[0].id, BOB)
+    done = await service.revoke("hello@1", REVIEWER, "It leaks.")
+    assert set(done.sessions) == {running.id, waiting.id}
+    told = await service.session(running.id, BOB)
+    assert told.condition == "its app hello@1 was revoked: It leaks."
+    assert told.phase is Phase.RUNNING
+    events = await service.store.read(lambda tx: tx.events.after(0, session=running.id))
+    assert "session.app-revoked" in [event.kind for event in events]
+    stored = await service.offerset_of(waiting)
+    assert "revoked: It leaks." in await service.unapproved(waiting, stored.request)
+
+
+async def test_a_revocation_can_end_what_runs(service: Service, repository: Repository) -> None:
+    await approved(service, repository)
+    await may_run(service)
+    running = await service.accept((await ask(service, app="hello", time="10m")).offers[0].id, BOB)
+    await reach(service, running.id, in_phase(Phase.RUNNING), BOB)
+    await service.revoke("hello@1", REVIEWER, "It leaks.", cancel=True)
+    ended = await over(service, running.id, BOB)
+    assert (ended.phase, ended.end and ended.end.by) == (Phase.CANCELLED, REVIEWER.name)
+
+
+async def test_code_that_was_changed_between_accept_and_start_is_not_started(
+    service: Service, repository: Repository
+) -> None:
+    tree = await approved(service, repository)
+    await may_run(service)
+    found = await ask(service, app="hello")
+    (service.archives / f"{tree}.tar").write_bytes(b"#!/bin/sh")
+    session = await service.accept(found.offers[0].id, BOB)
+    ended = await over(service, session.id, BOB)
+    assert ended.end is not None
+    assert (ended.phase, ended.end.kind) == (Phase.FAILED, EndKind.NOT_APPROVED)
+    assert "not what was approved" in ended.end.detail
+
+
+async def test_under_an_account_only_apps_run(service: Service, repository: Repository) -> None:
+    """The account is played: what counts is that the service takes the platform for one."""
+    service._own["account"] = {"trial"}
+    await allow(service, BOB.name, noun="account", name="*")
+    await allow(service, BOB.name, noun="app", name="*")
+    await approved(service, repository)
+    no = await ask(service, image="docker.io/library/alpine", run=["true"])
+    assert (no.result, no.reasons[0].field) == ("NO", "executable.kind")
+    assert "only apps that were reviewed" in no.reasons[0].message
+    assert (await ask(service, app="hello")).result == "YES"
+    service._own["account"] = set()
