@@ -46,6 +46,11 @@ class Home:
         return os.path.join(self.root, "systems")
 
     @property
+    def gateways(self) -> str:
+        """The tokens for gateways that the person signed in to, a file each."""
+        return os.path.join(self.root, "gateways")
+
+    @property
     def log(self) -> str:
         """What the service that started by itself has said."""
         return os.path.join(self.root, "logs", "service.log")

@@ -63,7 +63,7 @@ async def person_of(request: Request) -> Person:
     if person is None:
         if secret:  # only what is wrong is counted: a good token is never locked out by a neighbour's bad ones
             service.throttle.spend("token", neighbours(host_of(request)))
-        raise NotSignedIn
+        raise NotSignedIn(hint=f"sublet login {base_of(request)}" if service.mode == "gateway" else "")
     check_scope(request, person)
     return person
 

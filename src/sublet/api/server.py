@@ -20,12 +20,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sublet.api.app import make_app
 from sublet.api.listening import PilotListener, Server, make_server
 from sublet.api.people import ON_SOCKET
-from sublet.errors import NotHere
+from sublet.api.profiles import person_view
+from sublet.errors import NotAGateway, NotHere
 from sublet.home import Home, sublet_home
 from sublet.logs import start_logs
+from sublet.service.people import add_offline
 from sublet.service.service import Service
 from sublet.serving import ServeOptions, record_serving
 from sublet.settings import Settings
+from sublet.wire.views import PersonView
 
 log = structlog.get_logger()
 
@@ -90,6 +93,16 @@ def load_settings(options: ServeOptions, home: Home) -> Settings:
         mode="gateway" if options.gateway else None,
         platforms=only,
     )
+
+
+def add_person(options: ServeOptions, address: str, role: str) -> PersonView:
+    """Make someone known in a gateway's database, whether its service runs or not."""
+    home = sublet_home()
+    home.make()
+    settings = load_settings(options, home)
+    if settings.mode != "gateway":
+        raise NotAGateway(hint=f'Write mode = "gateway" into {home.settings}, or begin `sublet serve --gateway` first.')
+    return person_view(add_offline(settings, _owner(), address, role))
 
 
 class _ForItsOwner:

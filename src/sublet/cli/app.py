@@ -45,6 +45,11 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "pilot": ("pilots", "Let a site fetch requests for leases, and answer them itself."),
     },
     "Gateway": {
+        "login": ("signing_in", "Sign in to a gateway; commands go there from then on."),
+        "logout": ("signing_in", "Sign out of a gateway."),
+        "whoami": ("signing_in", "Say who you are, and to which service."),
+        "person": ("people", "Add, list, show, block and remove a gateway's people."),
+        "group": ("groups", "Make groups of a gateway's people."),
         "access": ("access", "Show what you may use and why not; ask to be let in."),
         "rule": ("rules", "Say who may use what, and how much of it."),
         "audit": ("audit", "Show who did what."),

@@ -1,4 +1,4 @@
-"""`serve`: the service itself, in the foreground. The only command that loads it."""
+"""`serve`: the service itself, in the foreground. The only file of the command line that loads it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sublet.errors import NotHere
 from sublet.home import sublet_home
 from sublet.serving import ServeOptions
 from sublet.whereabouts import OVERRIDE, objections, probe
+from sublet.wire.v1.people import PersonView
 
 
 @command(
@@ -61,3 +62,10 @@ def serve(
             verbose=out.verbose,
         )
     )
+
+
+def add_directly(config: str | None, address: str, role: str) -> PersonView:
+    """Make someone known in a gateway's database itself: the service need not run."""
+    from sublet.api.server import add_person
+
+    return add_person(ServeOptions(config=os.path.abspath(config) if config else None), address, role)

@@ -38,8 +38,8 @@ def _wishes(function: Callable[..., None]) -> Callable[..., None]:
 @click.pass_context
 def token(ctx: click.Context, /, **wishes: object) -> None:
     """Make a token and print it; it is shown this once."""
-    if not ctx.invoked_subcommand:
-        ctx.invoke(make, **wishes)
+    if not ctx.invoked_subcommand and make.callback:
+        ctx.invoke(make.callback, **wishes)
 
 
 @command("make", "sublet token make --scope read --expires 7d", "sublet token make --session 3f2a91c0")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from sublet.client.gateways import current, token_of
 from sublet.errors import BadRequest
 from sublet.home import Home, sublet_home
 
+OWN = "own"  # in place of a URL: one's own service
 PORTS = {"http": 80, "https": 443}
 
 
@@ -37,20 +39,25 @@ class Address:
 def find_address(
     url: str | None = None, token: str | None = None, socket: str | os.PathLike[str] | None = None
 ) -> Address:
-    """What was given, else what SUBLET_URL and SUBLET_TOKEN say, else the person's own service."""
+    """What was given, else what SUBLET_URL and SUBLET_TOKEN say, else the gateway that the person is signed in to.
+
+    Without any of these, or with the address `own`, it is the person's own service.
+    """
     if socket is not None:
         return Address(socket=os.fspath(socket))
-    url = url or os.environ.get("SUBLET_URL") or ""
+    home = sublet_home()
+    url = url or os.environ.get("SUBLET_URL") or current(home) or OWN
     token = token or os.environ.get("SUBLET_TOKEN") or ""
-    if not url:
-        home = sublet_home()
+    if url == OWN:
         return Address(socket=home.socket, home=home)
     if url.startswith("unix:"):
         return Address(socket=url.removeprefix("unix:").replace("//", "", 1))
-    return _from_url(url, token)
+    found = gateway_at(url)
+    return replace(found, token=token or token_of(home, found.text))
 
 
-def _from_url(url: str, token: str) -> Address:
+def gateway_at(url: str) -> Address:
+    """The service at a URL, as nobody in particular."""
     from urllib.parse import urlsplit  # slow to load, and the personal service never needs it
 
     wrong = BadRequest(f"{url} is not the address of a service.", hint="Write https://HOST or http://HOST:PORT.")
@@ -61,4 +68,4 @@ def _from_url(url: str, token: str) -> Address:
         raise wrong from error
     if not parts.hostname or not port or parts.scheme not in PORTS:
         raise wrong
-    return Address(scheme=parts.scheme, host=parts.hostname, port=port, prefix=parts.path.rstrip("/"), token=token)
+    return Address(scheme=parts.scheme, host=parts.hostname, port=port, prefix=parts.path.rstrip("/"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import Any, TypeVar
@@ -15,7 +16,19 @@ from sublet.client.address import Address, find_address
 from sublet.client.aio_annexes import AsyncAnnex
 from sublet.client.annex_facts import lease_ask
 from sublet.client.call import Answer, Call
-from sublet.client.calls import annexes, events, health, moves, offers, people, platforms, results, sessions
+from sublet.client.calls import (
+    annexes,
+    events,
+    health,
+    moves,
+    offers,
+    people,
+    platforms,
+    profiles,
+    results,
+    sessions,
+    signing_in,
+)
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, Pause, Steps, until_over
@@ -28,7 +41,7 @@ from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
 from sublet.wire.v1.moves import Explanation, PauseView
 from sublet.wire.v1.offers import OfferView
-from sublet.wire.v1.people import WhoView
+from sublet.wire.v1.people import PersonView, TokenView, WhoView
 from sublet.wire.v1.platforms import PlatformView
 from sublet.wire.v1.results import ResultFileView
 from sublet.wire.v1.sessions import SessionView
@@ -105,7 +118,7 @@ class AsyncClient:
         *,
         socket: str | os.PathLike[str] | None = None,
     ) -> None:
-        """A URL with a token, or a Unix socket; else SUBLET_URL and SUBLET_TOKEN; else the personal service."""
+        """A URL with a token, or a Unix socket; else SUBLET_URL; else where `sublet login` led, or one's own."""
         self._link = AsyncLink(find_address(url, token, socket))
 
     async def __aenter__(self) -> AsyncClient:
@@ -172,6 +185,29 @@ class AsyncClient:
     async def platforms(self) -> tuple[PlatformView, ...]:
         """The platforms that the service asks."""
         return (await self.do(platforms.platforms())).items
+
+    async def ask_code(self, address: str) -> None:
+        """Have a gateway send a code to an address, if its owner may sign in."""
+        await self.do(signing_in.ask(address))
+
+    async def sign_in(self, address: str, code: str, client: str = "") -> TokenView:
+        """Sign in to a gateway with that code; later calls show the token that comes of it."""
+        made = await self.do(signing_in.sign_in(address, code, client))
+        self._link.address = replace(self._link.address, token=made.token)
+        return made
+
+    async def sign_out(self) -> None:
+        """Make the token worthless that this client shows."""
+        await self.do(signing_in.sign_out())
+
+    async def people(self, role: str = "") -> AsyncIterator[PersonView]:
+        """A gateway's people, for its operators; `do` with `sublet.client.calls.profiles` changes them."""
+        after: str | None = ""
+        while after is not None:
+            page = await self.do(profiles.people(role, after=after))
+            for one in page.items:
+                yield one
+            after = page.next
 
     async def whoami(self) -> WhoView:
         """Who the service takes the caller for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -11,7 +12,19 @@ from sublet.client.address import find_address
 from sublet.client.annex_facts import lease_ask
 from sublet.client.annexes import Annex
 from sublet.client.call import Call
-from sublet.client.calls import annexes, events, health, moves, offers, people, platforms, results, sessions
+from sublet.client.calls import (
+    annexes,
+    events,
+    health,
+    moves,
+    offers,
+    people,
+    platforms,
+    profiles,
+    results,
+    sessions,
+    signing_in,
+)
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, until_over
@@ -23,7 +36,7 @@ from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
 from sublet.wire.v1.moves import Explanation, PauseView
 from sublet.wire.v1.offers import OfferView
-from sublet.wire.v1.people import WhoView
+from sublet.wire.v1.people import PersonView, TokenView, WhoView
 from sublet.wire.v1.platforms import PlatformView
 from sublet.wire.v1.results import ResultFileView
 from sublet.wire.v1.sessions import SessionView
@@ -41,7 +54,7 @@ class Client:
         *,
         socket: str | os.PathLike[str] | None = None,
     ) -> None:
-        """A URL with a token, or a Unix socket; else SUBLET_URL and SUBLET_TOKEN; else the personal service."""
+        """A URL with a token, or a Unix socket; else SUBLET_URL; else where `sublet login` led, or one's own."""
         self.link = Link(find_address(url, token, socket))
 
     def ask(self, document: Document | None = None, /, **wishes: Any) -> Offers:
@@ -92,6 +105,28 @@ class Client:
     def platforms(self) -> tuple[PlatformView, ...]:
         """The platforms that the service asks."""
         return self.do(platforms.platforms()).items
+
+    def ask_code(self, address: str) -> None:
+        """Have a gateway send a code to an address, if its owner may sign in."""
+        self.do(signing_in.ask(address))
+
+    def sign_in(self, address: str, code: str, client: str = "") -> TokenView:
+        """Sign in to a gateway with that code; later calls show the token that comes of it."""
+        made = self.do(signing_in.sign_in(address, code, client))
+        self.link.address = replace(self.link.address, token=made.token)
+        return made
+
+    def sign_out(self) -> None:
+        """Make the token worthless that this client shows."""
+        self.do(signing_in.sign_out())
+
+    def people(self, role: str = "") -> Iterator[PersonView]:
+        """A gateway's people, for its operators; `do` with `sublet.client.calls.profiles` changes them."""
+        after: str | None = ""
+        while after is not None:
+            page = self.do(profiles.people(role, after=after))
+            yield from page.items
+            after = page.next
 
     def whoami(self) -> WhoView:
         """Who the service takes the caller for."""

@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 
 from sublet.core.people import Identity, Known, Role, check_address, check_identity
 from sublet.errors import AlreadyThere, BadRequest, NotAGateway, NotFound, OperatorsOnly
-from sublet.service.desk import Person
+from sublet.service.desk import Person, utc_now
 from sublet.service.inputs import Inputs
 from sublet.service.mail import Mail
+from sublet.settings import Settings
 from sublet.store.audit import Entry
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 T = TypeVar("T")
@@ -177,6 +179,15 @@ def added(tx: Tx, now: datetime, by: str, address: str, role: str, host: str = "
     tx.people.add(Known(address, part, now, by=by))
     tx.audit.add(Entry(now, by, "person.add", "person", address, {"role": part.value}, host))
     return _profile(tx, Known(address, part, now, by=by))
+
+
+def add_offline(settings: Settings, by: str, address: str, role: str) -> Profile:
+    """Know someone, in the database of a gateway that may run or not: whoever owns it decides."""
+    store = Store.open(settings.database_url)
+    try:
+        return store.write_sync(lambda tx: added(tx, utc_now(), by, address, role))
+    finally:
+        store.close()
 
 
 def role_of(word: str) -> Role:

@@ -1,0 +1,133 @@
+"""Signing in to a gateway: its token is kept in SUBLET_HOME, and later commands show it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from sublet.cli.command import command
+from sublet.cli.output import Output, pairs
+from sublet.client.address import Address, find_address, gateway_at
+from sublet.client.calls import people, profiles, signing_in
+from sublet.client.gateways import forget, keep, token_of
+from sublet.client.link import Link
+from sublet.errors import NotAGateway, NotPrivate, NotSignedIn, SubletError, WrongCode
+from sublet.home import sublet_home
+from sublet.wire.v1.people import PersonView, TokenView
+
+NEAR = ("localhost", "127.0.0.1", "::1")
+TRIES = 5
+
+
+@command(
+    "login",
+    "sublet login https://gateway.example.org",
+    "sublet login https://gateway.example.org --token < token.txt",
+)
+@click.argument("url", required=False)
+@click.option("--address", metavar="ADDRESS", help="Your e-mail address; else it is asked for.")
+@click.option("--token", "by_token", is_flag=True, help="Read a token from standard input, in place of a code.")
+def login(out: Output, url: str | None, address: str | None, by_token: bool) -> None:
+    """Sign in to a gateway: a code comes by mail. Later commands go there, until you sign out.
+
+    Without a URL it is the gateway that you are signed in to, or SUBLET_URL. The token is kept in SUBLET_HOME, readable
+    by you alone. With SUBLET_URL=own a command goes to your own service all the same.
+    """
+    there = _gateway(url)
+    if there.scheme == "http" and there.host not in NEAR:
+        raise NotPrivate("Your code and your token would travel unprotected.", hint=f"Use https://{there.host}.")
+    home = sublet_home()
+    if by_token:
+        secret = sys.stdin.readline().strip()
+    else:
+        address = address or click.prompt("E-mail address", err=True)
+        secret = _by_code(out, Link(there), address).token
+    who = Link(replace(there, token=secret)).do(people.whoami())
+    if who.mode != "gateway":
+        raise NotAGateway
+    keep(home, there.text, secret)
+    said = {"gateway": there.text, "person": who.person, "role": who.role}
+    out.show(said, lambda: [f"You are signed in to {there.text} as {who.person}."], lambda: [who.person])
+    out.note("Commands go there from now on. `sublet logout` ends it.")
+
+
+def _by_code(out: Output, link: Link, address: str) -> TokenView:
+    import socket
+
+    out.note(link.do(signing_in.ask(address)).message)
+    for _ in range(TRIES - 1):
+        try:
+            return link.do(signing_in.sign_in(address, _typed(), f"sublet on {socket.gethostname()}"))
+        except WrongCode as error:
+            if not out.can_ask:
+                raise
+            out.note(error.message)
+    return link.do(signing_in.sign_in(address, _typed(), f"sublet on {socket.gethostname()}"))
+
+
+def _typed() -> str:
+    code: str = click.prompt("Code", err=True)
+    return code
+
+
+@command("logout", "sublet logout")
+@click.argument("url", required=False)
+def logout(out: Output, url: str | None) -> None:
+    """Sign out of a gateway: its token is worthless from then on. Commands go to your own service again."""
+    there, home = _gateway(url), sublet_home()
+    secret = token_of(home, there.text)
+    if not secret:
+        raise NotSignedIn(f"You are not signed in to {there.text}.", hint=f"sublet login {there.text}")
+    left = ""
+    try:
+        Link(replace(there, token=secret)).do(signing_in.sign_out())
+    except NotSignedIn:
+        pass  # it was worthless already
+    except SubletError as error:
+        left = error.message
+    forget(home, there.text)
+    out.show({"gateway": there.text}, lambda: [f"You are signed out of {there.text}."], lambda: [there.text])
+    if left:
+        out.note(f"The gateway could not be told, so the token counts there until it expires: {left}")
+
+
+@command("whoami", "sublet whoami")
+def whoami(out: Output) -> None:
+    """Say who you are, to which service, and what part you have there."""
+    link = out.link()
+    who = link.do(people.whoami())
+    known = _known(link, who.person) if who.mode == "gateway" else None
+    said: dict[str, Any] = {"person": who.person, "service": link.address.text, "mode": who.mode, "role": who.role}
+    identities, groups = (known.identities, known.groups) if known else ((), ())
+    said |= {"scope": who.scope, "identities": identities, "groups": groups}
+    names = [(one.kind, one.value) for one in identities]
+    lines = [
+        ("person", who.person),
+        ("service", f"{link.address.text} ({who.mode})"),
+        ("role", who.role if who.mode == "gateway" else ""),
+        ("groups", ", ".join(groups)),
+        ("token for", ", ".join(who.scope)),
+        *((kind, value) for kind, value in names if value != who.person),
+    ]
+    out.show(said, lambda: pairs(lines), lambda: [who.person])
+
+
+def _known(link: Link, name: str) -> PersonView | None:
+    """What a gateway knows of oneself; nothing of whoever comes by its socket."""
+    try:
+        return link.do(profiles.person(name))
+    except SubletError:
+        return None
+
+
+def _gateway(url: str | None) -> Address:
+    if url:
+        return gateway_at(url if "://" in url else f"https://{url}")
+    found = find_address()
+    if found.socket:
+        raise NotSignedIn("You are signed in to no gateway.", hint="sublet login https://HOST")
+    return replace(found, token=os.environ.get("SUBLET_TOKEN", ""))
