@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 import pytest
 
 from sublet.core.access import Amounts
+from sublet.core.offer import Reason
+from sublet.core.people import Group
+from sublet.core.request import Compute, Executable, Range, Request
 from sublet.core.session import OfferSet, Phase
 from sublet.errors import AlreadyAllowed, AlreadyDecided, BadRequest, NotAGateway, NotAllowed, NotFound, OperatorsOnly
 from sublet.service.audit import Sought
@@ -199,3 +203,35 @@ async def test_rules_are_an_operators_and_say_what_was_overlooked(tmp_path: Path
         assert all(standing.decision.allowed for standing in await service.standing(ME))
         with pytest.raises(NotAGateway):
             await allow(service)
+
+
+async def test_who_joins_or_leaves_a_group_gains_or_loses_its_access_at_once(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
+        now = service.now()
+        await service.store.write(lambda tx: tx.groups.add(Group("lab", now)))
+        assert not (await allow(service, "group:lab")).notes
+        assert (await wish(service)).result == "NO"
+        await service.store.write(lambda tx: tx.groups.join("lab", ANNA.name))
+        offer = (await wish(service)).offers[0]
+        await service.store.write(lambda tx: tx.groups.leave("lab", ANNA.name))
+        with pytest.raises(NotAllowed):
+            await service.accept(offer.id, ANNA)
+
+
+async def test_an_app_has_rules_of_its_own_beside_those_of_where_it_runs(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
+        await allow(service)
+        assert await service.refused(ANNA, "system", "trial") is None
+        refused = await service.refused(ANNA, "app", "summa")
+        assert refused
+        assert refused.nearest == "sublet access ask --app summa --why REASON"
+        await allow(service, noun="app", name="summa", cores=2)
+        assert await service.refused(ANNA, "app", "summa") is None
+        request = Request(Executable("app", fields={"name": "summa"}), Compute(cores=Range(4, 4)))
+        reason = await service.bounds(ANNA, "trial", request)
+        assert isinstance(reason, Reason)
+        assert reason.limit == "2 cores"
+        offered = (await wish(service)).offers[0]
+        app = replace(offered, app="a version that nobody knows")
+        with pytest.raises(NotAllowed, match="the app a version that nobody knows"):
+            await service.store.write(lambda tx: service.admit(tx, app, service.now()))

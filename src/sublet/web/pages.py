@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sublet.api.paths import allow_any_path
 from sublet.errors import NotSignedIn, SubletError
-from sublet.web import annexes, ask, login, offersets, overview, results, sessions, systems
+from sublet.web import access, annexes, ask, audit, login, offersets, overview, results, sessions, systems
 from sublet.web.drawing import page
 from sublet.web.entry import UsedCodes, Visitor
 from sublet.web.reading import visitor
@@ -60,6 +60,12 @@ def mount(app: FastAPI) -> None:
             Route("/annexes", annexes.listing),
             Route("/annexes/{name}", annexes.look),
             Route("/annexes/{name}/{change}", annexes.change, methods=["POST"]),
+            Route("/access", access.look),
+            Route("/access/ask", access.ask, methods=["POST"]),
+            Route("/access/requests/{id}", access.one),
+            Route("/access/requests/{id}/{change}", access.decide, methods=["POST"]),
+            Route("/audit", audit.look),
+            Route("/audit/export", audit.export),
             Route("/systems/{name}", systems.look),
             Route("/systems/{name}/state", systems.state),
             Route("/systems/{name}/{change}", systems.change, methods=["POST"]),

@@ -1,0 +1,123 @@
+"""What a visitor may use and why not, asking to be let in, and the page on which an operator decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from sublet.api.people import host_of, service_of
+from sublet.core.access import AMOUNTS, Limits
+from sublet.core.access_words import how, limits_text, parse_amount, parse_expires, why
+from sublet.errors import SubletError
+from sublet.service.service import Service
+from sublet.web.drawing import page
+from sublet.web.entry import Visitor
+from sublet.web.reading import posted, visitor
+
+HERE = "/web/access"
+SHOWN = 20  # of the visitor's own requests
+LABELS = {
+    "cores": ("Cores", "of one session, over all its nodes"),
+    "memory": ("Memory", "of one session: 64GiB"),
+    "gpus": ("GPUs", "of one session"),
+    "nodes": ("Nodes", "of one session"),
+    "time": ("Time", "of one session: 12h"),
+    "hours": ("Core-hours", "of one session"),
+    "jobs": ("Sessions", "at once"),
+    "hours_month": ("Core-hours", "in a calendar month"),
+}
+TONES = {"open": "open", "granted": "good", "refused": "bad"}
+
+
+async def look(request: Request) -> Response:
+    """What the visitor may use."""
+    return await _page(request, await visitor(request))
+
+
+async def _page(request: Request, who: Visitor, wrong: SubletError | None = None, said: str = "") -> Response:
+    service = service_of(request)
+    service.gateway()
+    standings = await service.standing(who.person)
+    found = await service.access_requests(who.person)
+    waiting = [one for one in found if one.state == "open"] if who.person.operator else []
+    own = [one for one in found if one.person == who.person.name][:SHOWN]
+    return page(
+        request,
+        "access.html",
+        who,
+        wrong.status if wrong else 200,
+        standings=standings,
+        waiting=waiting,
+        own=own,
+        wrong=wrong,
+        said=said,
+        why=why,
+        how=how,
+        limits_text=limits_text,
+        state_tones=TONES,
+    )
+
+
+async def ask(request: Request) -> Response:
+    """Ask to be let in."""
+    who, form = await posted(request)
+    noun, name, reason = (form.get(field, "") for field in ("noun", "name", "why"))
+    try:
+        await service_of(request).ask_access(who.person, noun, name, reason, host_of(request))
+    except SubletError as error:
+        return await _page(request, who, error, reason)
+    return RedirectResponse(HERE, 303)
+
+
+async def one(request: Request) -> Response:
+    """One request; looking at it decides nothing."""
+    return await _one(request, await visitor(request), {})
+
+
+async def _one(request: Request, who: Visitor, form: dict[str, str], wrong: SubletError | None = None) -> Response:
+    service = service_of(request)
+    found = await service.access_request(request.path_params["id"], who.person)
+    standings = await service.standing(who.person, found.person) if who.person.operator else ()
+    stands = next((s for s in standings if (s.decision.noun, s.decision.name) == (found.noun, found.name)), None)
+    return page(
+        request,
+        "access_request.html",
+        who,
+        wrong.status if wrong else 200,
+        found=found,
+        stands=stands,
+        wrong=wrong,
+        form=form,
+        labels=LABELS,
+        why=why,
+        limits_text=limits_text,
+        state_tones=TONES,
+    )
+
+
+async def decide(request: Request) -> Response:
+    """Grant or refuse a request; only a form of ours does that."""
+    if request.path_params["change"] not in ("grant", "refuse"):
+        raise HTTPException(404)
+    who, form = await posted(request)
+    id, host = request.path_params["id"], host_of(request)
+    try:
+        service, answer = service_of(request), form.get("answer", "").strip()
+        if request.path_params["change"] == "grant":
+            await service.grant_access(id, who.person, **_granted(service, form), answer=answer, host=host)
+        else:
+            await service.refuse_access(id, who.person, answer, host)
+    except SubletError as error:
+        return await _one(request, who, form, error)
+    return RedirectResponse(f"{HERE}/requests/{id}", 303)
+
+
+def _granted(service: Service, form: dict[str, str]) -> dict[str, Any]:
+    """The limits and the last day that a form names."""
+    typed = {name: text for name in AMOUNTS if (text := form.get(name, "").strip())}
+    limits = Limits(**{name: parse_amount(name, text) for name, text in typed.items()})
+    until = form.get("expires", "").strip()
+    return {"limits": limits, "expires": parse_expires(until, service.now()) if until else None}

@@ -1,0 +1,75 @@
+"""The audit log as a page, and as a file to be saved."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from sublet.api.audit import TYPES
+from sublet.api.people import service_of
+from sublet.errors import OperatorsOnly
+from sublet.service.audit import Sought
+from sublet.web.drawing import page
+from sublet.web.entry import Visitor
+from sublet.web.reading import visitor
+
+MOST = 200  # on one page
+FIELDS = {"person": "Who", "action": "Did", "noun": "To what", "name": "Called"}
+DAYS = {"since": "From", "until": "To"}
+
+
+async def look(request: Request) -> Response:
+    """What was done, oldest first; `after` is where the page before ended."""
+    who = await _operator(request)
+    typed = {field: request.query_params.get(field, "").strip() for field in (*FIELDS, *DAYS)}
+    after = request.query_params.get("after", "")
+    start = int(after) if after.isdecimal() and len(after) < 16 else 0
+    found = await service_of(request).audit(who.person, _sought(typed), after=start, limit=MOST + 1)
+    more = found[MOST - 1].id if len(found) > MOST else None
+    given = {field: text for field, text in typed.items() if text}
+    return page(
+        request,
+        "audit.html",
+        who,
+        entries=found[:MOST],
+        typed=typed,
+        given=given,
+        more=more,
+        fields=FIELDS,
+        days=DAYS,
+    )
+
+
+async def export(request: Request) -> Response:
+    """All of it, to be saved."""
+    who, form = await _operator(request), request.query_params.get("format", "csv")
+    if form not in TYPES:
+        raise HTTPException(404)
+    typed = {field: request.query_params.get(field, "").strip() for field in (*FIELDS, *DAYS)}
+    pieces = service_of(request).export_audit(who.person, _sought(typed), form)
+    headers = {"content-disposition": f'attachment; filename="audit.{form}"'}
+    return StreamingResponse(pieces, media_type=TYPES[form], headers=headers)
+
+
+async def _operator(request: Request) -> Visitor:
+    who = await visitor(request)
+    if not who.person.operator:
+        raise OperatorsOnly
+    return who
+
+
+def _sought(typed: dict[str, str]) -> Sought:
+    until = _day(typed["until"])
+    last = until + timedelta(days=1) if until else None
+    return Sought(typed["person"], typed["action"], typed["noun"], typed["name"], _day(typed["since"]), last)
+
+
+def _day(text: str) -> datetime | None:
+    """The beginning of a day, as a browser's own field for days writes it; else none."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        return None

@@ -1,0 +1,119 @@
+"""The pages of access: what you may use, asking to be let in, deciding after signing in, and the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import httpx2
+import pytest
+
+from sublet.core.people import Known, Role
+from sublet.service.desk import Person
+from sublet.service.service import Service
+from sublet.settings import Settings
+from tests.api.conftest import Callers
+from tests.api.test_pages import token_on
+from tests.contract.services import allow
+from tests.smtp import Mailbox, running_smtp, text_of
+
+pytestmark = pytest.mark.anyio
+OP, ANNA = "op@example.org", "anna@illinois.edu"
+
+
+@pytest.fixture(scope="module")
+def mailbox() -> Iterator[Mailbox]:
+    with running_smtp() as box:
+        yield box
+
+
+@pytest.fixture(scope="module")
+async def service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) -> AsyncIterator[Service]:
+    settings = Settings.load(
+        tmp_path_factory.mktemp("home"),
+        mode="gateway",
+        platforms={"keeling": {"kind": "memory"}, "open": {"kind": "memory"}},
+        mail=mailbox.settings,
+        url="http://broker.test",
+    )
+    async with Service.open(settings, loop=False) as opened:
+        now = opened.now()
+        await opened.store.write(lambda tx: tx.people.add(Known(OP, Role.OPERATOR, now)))
+        await allow(opened, "*@illinois.edu", name="open", cores=8, jobs=2, hours_month=10.0)
+        yield opened
+
+
+async def signed_in(callers: Callers, service: Service, name: str, *, operator: bool = False) -> httpx2.AsyncClient:
+    client = await callers.with_headers()
+    _, secret = await service.make_token(Person(name, operator))
+    form = {"token": await token_on(client, "/web/login", "/web/login"), "secret": secret}
+    assert (await client.post("/web/login", data=form)).status_code == 303
+    return client
+
+
+async def sent(client: httpx2.AsyncClient, page: str, action: str, **fields: str) -> httpx2.Response:
+    return await client.post(action, data={"token": await token_on(client, page, action), **fields})
+
+
+async def test_someone_asks_on_the_page_and_an_operator_decides_by_the_link_of_the_mail(
+    callers: Callers, service: Service, mailbox: Mailbox
+) -> None:
+    anna = await signed_in(callers, service, ANNA)
+    shown = (await anna.get("/web/access")).text
+    assert all(words in shown for words in ("no rule allows it", "8 cores, 2 sessions at once", "10.0 core-hours"))
+    assert ">Audit<" not in shown
+    assert (await sent(anna, "/web/access", "/web/access/ask", name="keeling", why="")).status_code == 400
+    answer = await sent(anna, "/web/access", "/web/access/ask", name="keeling", why="<script>flood</script>\nmodel")
+    assert answer.status_code == 303
+    assert "you asked for it" in (await anna.get("/web/access")).text
+    mail = mailbox.wait_for(OP)
+    assert mail["Subject"] == f"{ANNA} asks for access to keeling"
+    link = next(word for word in text_of(mail).split() if word.startswith("http://broker.test/web/access/requests/"))
+    path = link.removeprefix("http://broker.test")
+
+    stranger = await callers.with_headers()
+    asked_in = await stranger.get(path)
+    assert (asked_in.status_code, asked_in.headers["location"].startswith("/web/login?next=")) == (303, True)
+    eve = await signed_in(callers, service, "eve@example.net")
+    assert (await eve.get(path)).status_code == 404
+    assert (await anna.get(f"{path}/grant")).status_code == 405, "a link grants nothing"
+    assert f'action="{path}/grant"' not in (await anna.get(path)).text
+    op = await signed_in(callers, service, OP, operator=True)
+    page = (await op.get(path)).text
+    assert "&lt;script&gt;flood&lt;/script&gt;" in page
+    assert "<script>flood" not in page
+    assert (await op.post(f"{path}/grant", data={"token": "0" * 64})).status_code == 403, "nor does a forged form"
+    assert ANNA in (await op.get("/web/access")).text
+    wrong = await sent(op, path, f"{path}/grant", cores="many", expires="2099-01-01")
+    assert (wrong.status_code, 'value="2099-01-01"' in wrong.text) == (400, True)
+    granted = await sent(op, path, f"{path}/grant", cores="4", hours_month="50", expires="2099-01-01", answer="hi")
+    assert granted.status_code == 303
+    told = text_of(mailbox.wait_for(ANNA))
+    assert "You may use the system keeling now, within 4 cores, 50 core-hours a month, until 2099-01-01." in told
+    assert "> hi" in told
+    assert f"Granted by {OP}" in (await anna.get(path)).text
+    assert "no rule allows it" not in (await anna.get("/web/access")).text
+
+    assert (await anna.get("/web/audit")).status_code == 403
+    assert (await anna.get("/web/audit/export")).status_code == 403
+    log = (await op.get("/web/audit?noun=system&since=2020-01-01")).text
+    assert "access.grant" in log
+    assert "rule.add" not in log
+    assert "&lt;script&gt;flood" in log
+    saved = await op.get("/web/audit/export?format=csv&action=access.")
+    assert saved.text.count("\r\n") == 3
+    assert (await op.get("/web/audit/export?format=exe")).status_code == 404
+
+
+async def test_who_is_refused_is_told_and_a_dead_running_smtp_stops_nobody(
+    callers: Callers, service: Service, mailbox: Mailbox
+) -> None:
+    ben = await signed_in(callers, service, "ben@example.net")
+    mailbox.refuses = OP
+    await sent(ben, "/web/access", "/web/access/ask", name="open", why="please")
+    mailbox.refuses = ""
+    [request] = await service.access_requests(Person("ben@example.net"))
+    op = await signed_in(callers, service, OP, operator=True)
+    path = f"/web/access/requests/{request.id}"
+    assert (await sent(op, path, f"{path}/refuse", answer="not this term")).status_code == 303
+    assert "> not this term" in text_of(mailbox.wait_for("ben@example.net"))
+    assert "not this term" in (await ben.get("/web/access")).text
