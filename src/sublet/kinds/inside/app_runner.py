@@ -176,7 +176,7 @@ def main() -> int:
         image = have_image(plan) if plan["tool"] != HOST else image
         code = run(plan, image)
         if code and (stage := failed_stage(plan)):
-            containers.write_private(plan["detail"], json.dumps(f"the stage {stage} failed"))
+            containers.write_private(plan["detail"], json.dumps(f"the stage {stage} failed") + "\n")
         return code
     except containers.Stopped:
         return 128 + signal.SIGTERM

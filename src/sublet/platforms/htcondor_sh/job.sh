@@ -149,4 +149,5 @@ if [ -s unstarted ]; then # a kind's own word that nothing was run, and why
     case $kind in staging-failed) ;; *) kind=not-started ;; esac
     finish "$kind" "$code" "${why:-\"\"}"
 fi
-finish exited "$code" '""'
+detail=$(said detail) # a kind's word on how its program ended, as JSON
+finish exited "$code" "${detail:-\"\"}"

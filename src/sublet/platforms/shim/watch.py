@@ -327,7 +327,7 @@ class Watch:
             return {"kind": "signalled"}
         if code and (words := self.outputs.no_space()):
             return {"kind": "disk-full", "detail": f"it exited with {code}, and {words}"}
-        return {"kind": "exited"}
+        return {"kind": "exited", "detail": words_of(read("detail"))}
 
     def tell(self, end: dict[str, Any]) -> None:
         """Write the end, take away the control group, and tell the service."""

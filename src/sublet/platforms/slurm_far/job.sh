@@ -6,6 +6,7 @@
 #   ran/        made as the first act; who finds it there already goes away: nothing runs twice
 #   work/       the working directory; stdout, stderr: what the program prints; slurm.log: what Slurm says
 #   unstarted   a kind's word that nothing was run: a kind of end, and why (as JSON), a line each
+#   detail      a kind's word on how its program ended, as JSON
 #   connector   what it serves, and on which node and port, once it does
 #   until       the moved end of its time;  cancel: who wants it stopped;  warning: when it ends, shortly before
 #   end.json    how it ended: made beforehand, so that the end can be told on a full disk, and renamed into place
@@ -224,4 +225,5 @@ if [ -s "$dir/unstarted" ]; then
     finish "$kind" "$code" '""' "${why:-\"\"}"
 fi
 spare
-finish exited "$code" '""' '""'
+detail=$(said "$dir/detail")
+finish exited "$code" '""' "${detail:-\"\"}"
