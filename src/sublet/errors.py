@@ -224,6 +224,13 @@ class BadManifest(SubletError):
     exit_code = 2
 
 
+class OwnAppsOnly(SubletError):
+    """A gateway runs no code that nobody has reviewed."""
+
+    hint = "Try it with your own service (`sublet app check DIR --run`, without SUBLET_URL), then propose it."
+    status = 409
+
+
 class PlatformUnreachable(SubletError):
     """The platform {platform} can't be reached: {why}"""
 

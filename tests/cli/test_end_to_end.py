@@ -300,3 +300,21 @@ class Terminal:
 
     def ends(self) -> int:
         return self._process.wait(PATIENCE)
+
+
+def test_an_app_is_tried_here_and_a_wrong_parameter_is_refused_before(person: Person) -> None:
+    folder = person.directory / "flood"
+    folder.mkdir()
+    (folder / "sublet.yaml").write_text(
+        "name: flood\nrun: sh main.sh\n"
+        "parameters: {years: {type: integer, maximum: 5, default: 0}}\n"
+        "resources: {memory: 64MiB-1GiB, time: 1m-5m}\n"
+    )
+    (folder / "main.sh").write_text('echo "years: $param_years"; cat "$data_folder/rain"/* > "$result_folder/out"\n')
+    (person.directory / "rain").write_text("much\n")
+    typed = person.types("app", "check", "flood", "--run", "--set", "years=3", "--data", "rain", "--out", "left")
+    assert (typed.returncode, typed.stdout) == (0, "years: 3\n"), typed.stderr
+    assert (person.directory / "left" / "result" / "out").read_text() == "much\n"
+    refused = person.types("app", "check", "flood", "--run", "--set", "years=9")
+    assert refused.returncode == 2
+    assert "within" in refused.stderr or "maximum 5" in refused.stderr

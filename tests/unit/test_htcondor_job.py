@@ -103,6 +103,12 @@ def test_a_kind_can_say_that_nothing_was_run(tmp_path: Path) -> None:
     assert (said["kind"], said["code"], said["detail"]) == ("staging-failed", 125, "no image")
 
 
+def test_a_kind_can_say_how_its_program_ended(tmp_path: Path) -> None:
+    words = ("sh", "-c", "echo '\"the stage pre failed\"' >../detail; exit 3")
+    said, *_ = run(laid_out(tmp_path, job(*words)))
+    assert (said["kind"], said["code"], said["detail"]) == ("exited", 3, "the stage pre failed")
+
+
 def test_the_end_of_the_time_stops_every_process(tmp_path: Path) -> None:
     said, out, _, _ = run(laid_out(tmp_path, job("sh", "-c", "setsid sleep 300 & echo $!; sleep 300"), seconds=2))
     assert said["kind"] == "timeout", said

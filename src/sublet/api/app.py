@@ -35,6 +35,7 @@ from sublet.api import (
     systems,
     templates,
     tokens,
+    trials,
 )
 from sublet.api.connect import Connect
 from sublet.api.heads import HeadIsGet
@@ -53,7 +54,7 @@ Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise
 
 NOUNS = (
     *(offersets, sessions, logs, results, events, platforms, systems, calendar),
-    *(annexes, templates, jobs, dags, access_point, invitations, tokens, hooks, health),
+    *(annexes, templates, jobs, dags, access_point, invitations, tokens, trials, hooks, health),
     *(signing_in, profiles, groups),
     *(access, rules, audit),
 )

@@ -44,6 +44,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "dag": ("dags", "Submit DAGs of HTCondor jobs for an annex."),
         "pilot": ("pilots", "Let a site fetch requests for leases, and answer them itself."),
     },
+    "Apps": {
+        "app": ("apps", "Write, check and run apps: code with a manifest."),
+    },
     "Gateway": {
         "login": ("signing_in", "Sign in to a gateway; commands go there from then on."),
         "logout": ("signing_in", "Sign out of a gateway."),

@@ -31,9 +31,9 @@ from sublet.errors import AppTaken, BadManifest, DataNotThere, NotDecidable, Not
 from sublet.movers.app import FOLDER, keep
 from sublet.movers.port import Pins
 from sublet.movers.registries import read_reference
-from sublet.service.accounts import Accounts
 from sublet.service.desk import Person, log
 from sublet.service.repositories import Repositories
+from sublet.service.trials import Trials
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 from sublet.wire.manifests.reader import read_manifest
@@ -80,7 +80,7 @@ class Upstream:
     words: str
 
 
-class Proposing(Accounts):
+class Proposing(Trials):
     """Propose apps, and look at them."""
 
     @cached_property

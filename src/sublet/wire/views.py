@@ -81,6 +81,7 @@ from sublet.wire.v1.quotes import QuoteView, TermsView
 from sublet.wire.v1.results import ResultFileView, ResultList
 from sublet.wire.v1.sessions import ConnectorView, EndView, SessionPage, SessionView, UsageView
 from sublet.wire.v1.systems import DifferenceView, LiveNodeView, LiveQueueView, ProbeView, RecordView, TrackView
+from sublet.wire.v1.trials import TrialView
 
 __all__ = [
     "AccessAnswer",
@@ -180,6 +181,7 @@ __all__ = [
     "TokenView",
     "ToldView",
     "TrackView",
+    "TrialView",
     "UsageView",
     "WhoView",
 ]

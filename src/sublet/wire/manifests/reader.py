@@ -58,7 +58,7 @@ def _read(form: str, files: Mapping[str, bytes], name: str, image: str) -> tuple
     if form == simple.FILE:
         page = Page(form, {"script": files[form].decode("utf-8", "replace")})
         params = Page.of(simple.PARAMS, files[simple.PARAMS]) if simple.PARAMS in files else None
-        manifest = simple.read(page, name, params)
+        manifest = simple.read(page, cybergis.name_of(name), params)
         if not image:
             page.warn((), "it names no image; its maintainer's is used.")
         return [page, *([params] if params else [])], replace(manifest, image=Image(name=image))

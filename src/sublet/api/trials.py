@@ -1,0 +1,24 @@
+"""Trials under /v1: an author's own app, on their own service."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from sublet.api import described
+from sublet.api.bodies import json_response, read_body
+from sublet.api.people import person_of, service_of
+from sublet.core.manifest import to_json
+from sublet.core.tree import MOST_BYTES
+from sublet.wire.views import TrialView
+
+router = APIRouter(prefix="/v1/trials", tags=["Apps"])
+
+
+@router.post("", status_code=201, response_model=TrialView, responses=described.problems(400, 401, 409, 413))
+async def make(request: Request, name: str = "app", image: str = "") -> Response:
+    """Pin the app in a tar (the body) as it is, to ask for it by the name in the answer; personal services only."""
+    await person_of(request)
+    trial = await service_of(request).try_app(await read_body(request, MOST_BYTES), name=name, image=image)
+    findings = tuple(str(finding) for finding in trial.reading.findings)
+    return json_response(TrialView(name=trial.name, manifest=to_json(trial.manifest), findings=findings), 201)

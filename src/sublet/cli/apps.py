@@ -1,0 +1,17 @@
+"""Apps: reviewed code with a manifest, that others can run without seeing a shell."""
+
+from __future__ import annotations
+
+import click
+
+from sublet.cli.app_check import check, init
+from sublet.cli.command import Example, Group
+
+
+@click.group("app", cls=Group, epilog=Example("sublet app check . --run --set years=2"))
+def app() -> None:
+    """Write, check and run apps."""
+
+
+for one in (check, init):
+    app.add_command(one)

@@ -1,0 +1,46 @@
+"""The files of a directory, as an app's."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from sublet.core.tree import MOST_BYTES, MOST_FILES, TreeFile
+from sublet.errors import BadTree
+
+LEFT_OUT = frozenset({".git", ".hg", ".svn", "__pycache__", ".ipynb_checkpoints"})
+
+
+def files_in(directory: str) -> list[TreeFile]:
+    """All files and links below a directory, without what version control and Python keep there for themselves."""
+    if not os.path.isdir(directory):
+        raise BadTree(why=f"{directory} is not a directory")
+    found: list[TreeFile] = []
+    size = 0
+    for folder, folders, names in os.walk(directory):
+        folders[:] = sorted(name for name in folders if name not in LEFT_OUT)
+        linked = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        for name in (*names, *linked):
+            file = _file(directory, os.path.join(folder, name))
+            size += len(file.content)
+            found.append(file)
+            if len(found) > MOST_FILES or size > MOST_BYTES:
+                told = f"{directory} has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB"
+                raise BadTree(why=told, hint="Bring large data with --data, and leave it out of the app's directory.")
+    return found
+
+
+def _file(directory: str, path: str) -> TreeFile:
+    name = os.path.relpath(path, directory).replace(os.sep, "/")
+    found = os.lstat(path)
+    if stat.S_ISLNK(found.st_mode):
+        return TreeFile(name, link=os.readlink(path))
+    if not stat.S_ISREG(found.st_mode):
+        raise BadTree(why=f"{name!r} is neither a file nor a link")
+    if found.st_size > MOST_BYTES:
+        raise BadTree(why=f"{name!r} has more than {MOST_BYTES >> 20} MiB")
+    try:
+        with open(path, "rb") as file:
+            return TreeFile(name, file.read(), bool(found.st_mode & stat.S_IXUSR))
+    except OSError as error:
+        raise BadTree(why=f"{name!r} can't be read: {error.strerror}") from error

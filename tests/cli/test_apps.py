@@ -1,0 +1,51 @@
+"""`sublet app`: what is wrong with an app is said with its file and line, without any service."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Type
+
+MANIFEST = """\
+name: flood
+image: python
+run: python main.py
+parameters:
+  years: {type: integer, maximum: 5, default: 9}
+colour: red
+"""
+
+
+def test_errors_are_told_line_by_line_and_the_exit_code_says_so(type_in: Type) -> None:
+    Path("sublet.yaml").write_text(MANIFEST)
+    typed = type_in("app", "check", ".")
+    assert typed.code == 1
+    lines = typed.out.splitlines()
+    assert [line.split(" ")[0] for line in lines[:3]] == ["sublet.yaml:1:", "sublet.yaml:5:", "sublet.yaml:6:"]
+    assert lines[-1] == "2 errors, 1 warning"
+    told = json.loads(type_in("app", "check", "--json").out)
+    assert (told["ok"], told["manifest"], [found["line"] for found in told["findings"]]) == (False, None, [1, 5, 6])
+
+
+def test_a_manifest_that_is_begun_is_one_that_can_be_checked(type_in: Type) -> None:
+    Path("my app").mkdir()
+    Path("my app/run.sh").write_text("echo hi\n")
+    assert type_in("app", "init", "my app").code == 0
+    assert "run: sh run.sh" in Path("my app/sublet.yaml").read_text()
+    typed = type_in("app", "check", "my app")
+    assert (typed.code, typed.out) == (0, "my-app can be run: execution; 1 parameter\n")
+    again = type_in("app", "init", "my app")
+    assert again.code == 1
+    assert "--force" in again.err
+    assert type_in("app", "init", "my app", "--force", "--image", "ghcr.io/ada/x:1", "-q").code == 0
+    assert "no digest" in type_in("app", "check", "my app").out
+
+
+def test_what_can_not_be_an_app_is_an_error_with_a_hint(type_in: Type) -> None:
+    assert "no manifest" in type_in("app", "check", ".").out
+    assert type_in("app", "check", "nowhere").code == 2
+    Path("leads-out").symlink_to("/etc/passwd")
+    typed = type_in("app", "check", ".")
+    assert typed.code == 2
+    assert "leads out of it" in typed.err
