@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from sublet.api.app import make_app
+from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.settings import Settings, SigningSettings
 from tests.api.conftest import HOST, Callers
@@ -57,8 +58,6 @@ async def signed_in(callers: Callers, mailbox: Mailbox, address: str) -> httpx2.
 @pytest.fixture(scope="module")
 async def boss(callers: Callers, mailbox: Mailbox) -> httpx2.AsyncClient:
     """The gateway's operator, whom its machine's owner made one."""
-    from sublet.service.desk import Person
-
     await callers.service.add_person(Person("owner", operator=True), BOSS, "operator")
     return await signed_in(callers, mailbox, BOSS)
 

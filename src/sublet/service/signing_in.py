@@ -82,7 +82,15 @@ class SigningIn(Groups):
     async def visiting(self, person: Person, note: str = "", host: str = "") -> Token:
         """A browser's visit for someone who is known in another way; it is listed, and can be ended, as a token."""
         now = self.now()
-        token, _ = await self.store.write(lambda tx: self.let_in(tx, person.name, now, host, note, "browser", "link"))
+        expires = now + self.settings.signing.stay
+        token = Token(str(uuid4()), person.name, note, now, expires, person.operator, use="browser")
+
+        def work(tx: Tx) -> None:
+            detail = {"way": "link", "use": "browser", "token": token.id}
+            tx.tokens.add(token, PREFIX + secrets.token_urlsafe(32))
+            tx.audit.add(Entry(now, person.name, "sign-in", "person", person.name, detail, host))
+
+        await self.store.write(work)
         return token
 
     async def visit(self, id: str) -> Person | None:

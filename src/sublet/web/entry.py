@@ -8,12 +8,14 @@ import hashlib
 import hmac
 import json
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 
-from sublet.api.people import on_socket, service_of
+from sublet.api.people import base_of, on_socket, service_of
 from sublet.errors import Forged, NotPrivate, NotSignedIn
 from sublet.service.desk import Desk, Person
 
@@ -31,6 +33,7 @@ class Visitor:
 
     person: Person
     cookie: str  # empty by the Unix socket, where nobody signs in
+    token: str = ""  # the id of the token that it was given for
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +95,34 @@ async def visitor_of(request: Request) -> Visitor:
     sealed = unseal(service, "cookie", cookie) if cookie else None
     if sealed is None:
         raise NotSignedIn
-    if sealed.token and sealed.token not in {token.id for token in await service.tokens(sealed.person)}:
+    personal_link = service.mode == "personal" and not sealed.token
+    person = sealed.person if personal_link else await service.visit(sealed.token)
+    if person is None:
         raise NotSignedIn
-    return Visitor(sealed.person, cookie)
+    return Visitor(person, cookie, sealed.token)
+
+
+def let_in(request: Request, sealed: Sealed, stay: timedelta, to: str) -> Response:
+    """Give a browser its cookie. A gateway's comes along when a link in a mail is followed; forms have their proof."""
+    service = service_of(request)
+    response = RedirectResponse(to, 303)
+    response.set_cookie(
+        COOKIE,
+        seal(service, "cookie", sealed, stay),
+        max_age=int(stay.total_seconds()),
+        path="/web",
+        secure=base_of(request).startswith("https:"),
+        httponly=True,
+        samesite="lax" if service.mode == "gateway" else "strict",
+    )
+    return response
+
+
+def next_of(form: Mapping[str, str]) -> str:
+    """Where to go after signing in: a page of ours, whatever was sent."""
+    path = form.get("next", "")
+    ours = path.startswith("/web/") and "\\" not in path and path.isprintable()
+    return path if ours else "/web/"
 
 
 def form_token(service: Desk, cookie: str, path: str) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from sublet.api.people import base_of, on_socket, service_of
+from sublet.api.people import base_of, host_of, on_socket, service_of
 from sublet.errors import NotFound
 from sublet.service.desk import Person
+from sublet.web import signing_in
 from sublet.web.drawing import page
-from sublet.web.entry import COOKIE, STAY, Sealed, check_post, issue_code, seal, unseal
+from sublet.web.entry import COOKIE, STAY, Sealed, check_post, issue_code, let_in, next_of, unseal
 from sublet.web.reading import fields, posted, visitor
 
 LONGEST_TOKEN = 500
@@ -26,30 +25,38 @@ async def look(request: Request) -> Response:
         service = service_of(request)
         sealed = unseal(service, "code", code)
         if sealed and request.app.state.used_codes.first_use(code, service.now()):
-            return _let_in(request, sealed, STAY, "/web/")
+            if service.mode == "gateway":
+                token = await service.visiting(sealed.person, signing_in.browser_of(request), host_of(request))
+                sealed = Sealed(sealed.person, token.id)
+            return let_in(request, sealed, STAY, "/web/")
         wrong = "This link has been used, or is more than five minutes old."
-        return page(request, "login.html", status=403, wrong=wrong, next="/web/")
-    return page(request, "login.html", wrong="", next=_next(request.query_params.get("next", "")))
+        return page(request, "login.html", status=403, wrong=wrong, next="/web/", address="")
+    return page(request, "login.html", wrong="", address="", next=next_of(request.query_params))
 
 
 async def sign_in(request: Request) -> Response:
-    """A token for a cookie."""
+    """A token for a cookie; or an address, to which a code is sent."""
     form = await fields(request)
     check_post(request, "", form.get("token", ""))
+    if "address" in form:
+        return await signing_in.ask(request, form)
     secret = form.get("secret", "").strip()[:LONGEST_TOKEN]
     service = service_of(request)
     token = await service.token_of(secret) if secret else None
-    if token is None or token.scope or token.session:
+    if token is None or token.scope or token.session or await service.holder(token) is None:
         wrong = "This token is not known here, has expired, or is for less than all that its person may."
-        return page(request, "login.html", status=403, wrong=wrong, next=_next(form.get("next", "")))
+        return page(request, "login.html", status=403, wrong=wrong, next=next_of(form), address="")
     stay = min(STAY, token.expires - service.now()) if token.expires else STAY
     sealed = Sealed(Person(token.person, token.operator), token.id)
-    return _let_in(request, sealed, stay, _next(form.get("next", "")))
+    return let_in(request, sealed, stay, next_of(form))
 
 
 async def sign_out(request: Request) -> Response:
-    """Forget the cookie."""
-    await posted(request)
+    """Forget the cookie, and the token that was made for this browser alone."""
+    who, _ = await posted(request)
+    service = service_of(request)
+    if who.token in {one.id for one in await service.tokens(who.person) if one.use == "browser"}:
+        await service.end_visit(who.person, who.token, host_of(request))
     response = RedirectResponse("/web/login", 303)
     response.delete_cookie(COOKIE, path="/web")
     return response
@@ -61,23 +68,3 @@ async def code(request: Request) -> Response:
         raise NotFound("There is no such page.", hint="Links to sign in are made by the socket's owner.")
     owner = (await visitor(request)).person
     return JSONResponse({"url": f"{base_of(request)}/web/login?code={issue_code(service_of(request), owner)}"})
-
-
-def _let_in(request: Request, sealed: Sealed, stay: timedelta, to: str) -> Response:
-    response = RedirectResponse(to, 303)
-    response.set_cookie(
-        COOKIE,
-        seal(service_of(request), "cookie", sealed, stay),
-        max_age=int(stay.total_seconds()),
-        path="/web",
-        secure=base_of(request).startswith("https:"),
-        httponly=True,
-        samesite="strict",
-    )
-    return response
-
-
-def _next(path: str) -> str:
-    """Where to go after signing in: a page of ours, whatever the address says."""
-    ours = path.startswith("/web/") and "\\" not in path and path.isprintable()
-    return path if ours else "/web/"

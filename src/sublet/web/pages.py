@@ -19,7 +19,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sublet.api.paths import allow_any_path
 from sublet.errors import NotSignedIn, SubletError
-from sublet.web import access, annexes, ask, audit, login, offersets, overview, results, sessions, systems
+from sublet.web import (
+    access,
+    account,
+    annexes,
+    ask,
+    audit,
+    login,
+    offersets,
+    overview,
+    results,
+    sessions,
+    signing_in,
+    systems,
+)
 from sublet.web.drawing import page
 from sublet.web.entry import UsedCodes, Visitor
 from sublet.web.reading import visitor
@@ -46,6 +59,10 @@ def mount(app: FastAPI) -> None:
             Route("/", overview.overview, name="overview"),
             Route("/login", login.look, methods=["GET"]),
             Route("/login", login.sign_in, methods=["POST"]),
+            Route("/login/code", signing_in.code, methods=["POST"]),
+            Route("/login/second", signing_in.second, methods=["POST"]),
+            Route("/account", account.look, methods=["GET"]),
+            Route("/account/revoke", account.revoke, methods=["POST"]),
             Route("/logout", login.sign_out, methods=["POST"]),
             Route("/code", login.code, methods=["POST"]),
             Route("/ask", ask.look, methods=["GET"]),

@@ -1,0 +1,48 @@
+"""One's own account at a gateway: who one is there, and which tokens and browsers come in as one."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from sublet.api.people import host_of, service_of
+from sublet.errors import NotFound, SubletError
+from sublet.web.drawing import page
+from sublet.web.reading import posted, visitor
+
+PAGE = "/web/account"
+
+
+async def look(request: Request) -> Response:
+    """The page."""
+    who = await visitor(request)
+    service = service_of(request)
+    service.gateway()
+    try:
+        profile = await service.profile(who.person, who.person.name)
+    except SubletError:  # who came by the Unix socket is no person of the gateway's
+        profile = None
+    now = service.now()
+    tokens = [one for one in await service.tokens(who.person) if not one.expires or one.expires > now]
+    return page(
+        request,
+        "account.html",
+        who,
+        profile=profile,
+        role="operator" if who.person.operator else "reviewer" if who.person.reviewer else "person",
+        browsers=[one for one in tokens if one.use == "browser"],
+        tokens=[one for one in tokens if one.use == "api"],
+    )
+
+
+async def revoke(request: Request) -> Response:
+    """Make one of one's own tokens worthless, or end a browser's visit."""
+    who, form = await posted(request)
+    service = service_of(request)
+    service.gateway()
+    id = form.get("id", "")
+    if id not in {one.id for one in await service.tokens(who.person)}:
+        raise NotFound(noun="token", name=id, hint="It may be revoked already.")
+    await service.revoke_token(who.person, id, host=host_of(request))
+    request.app.state.remembered.clear()
+    return RedirectResponse("/web/login" if id == who.token else PAGE, 303)

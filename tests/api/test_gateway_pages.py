@@ -1,0 +1,197 @@
+"""A gateway's pages: signing in by mail, one's own account, and visits that end when they should."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from datetime import timedelta
+
+import httpx2
+import pytest
+from starlette.requests import Request
+
+from sublet.api.app import make_app
+from sublet.service.desk import Person
+from sublet.service.service import Service
+from sublet.settings import Settings
+from sublet.web.entry import COOKIE, Sealed, issue_code, seal
+from sublet.web.signing_in import browser_of
+from tests.api.conftest import Callers
+from tests.api.test_pages import token_on
+from tests.smtp import Mailbox, running_smtp
+
+pytestmark = pytest.mark.anyio
+ROOT = Person("root", operator=True)
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+
+
+@pytest.fixture(scope="module")
+def mailbox() -> Iterator[Mailbox]:
+    with running_smtp() as box:
+        yield box
+
+
+@pytest.fixture(scope="module")
+async def service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) -> AsyncIterator[Service]:
+    """A gateway that is reached by https."""
+    home, trial = tmp_path_factory.mktemp("gateway"), {"trial": {"kind": "memory"}}
+    url = "https://gateway.example.org"
+    settings = Settings.load(home, mode="gateway", mail=mailbox.settings, platforms=trial, url=url)
+    async with Service.open(settings, loop=False) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+async def callers(service: Service) -> AsyncIterator[Callers]:
+    async with AsyncExitStack() as stack:
+        yield Callers(make_app(service, "owner"), service, stack)
+
+
+async def coming(callers: Callers, mailbox: Mailbox, address: str, to: str = "") -> httpx2.Response:
+    """What is answered to someone who types an address, and the code that came there."""
+    client = await callers.with_headers({"user-agent": FIREFOX})
+    number = len(mailbox.to(address)) + 1
+    form = {"token": await token_on(client, "/web/login", "/web/login"), "address": address, "next": to}
+    asked = await client.post("/web/login", data=form)
+    assert asked.status_code == 200, asked.text
+    await mailbox.comes_for(address, number)
+    proof = asked.text[asked.text.index('action="/web/login/code"') :].partition('name="token" value="')[2][:64]
+    typed = {"token": proof, "address": address, "code": mailbox.code(address, number), "next": to}
+    return await client.post("/web/login/code", data=typed)
+
+
+async def visit(callers: Callers, mailbox: Mailbox, address: str) -> httpx2.AsyncClient:
+    """Someone who signed in on the pages."""
+    answer = await coming(callers, mailbox, address)
+    assert answer.status_code == 303, answer.text
+    return await callers.with_headers({"cookie": f"{COOKIE}={answer.cookies[COOKIE]}"})
+
+
+async def test_the_cookie_of_a_visit_has_all_its_flags_and_no_secret_of_its_token(
+    callers: Callers, mailbox: Mailbox, service: Service
+) -> None:
+    answer = await coming(callers, mailbox, "anna@example.org", "/web/sessions?name=x")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/web/sessions?name=x")
+    flags = answer.headers["set-cookie"].lower()
+    assert all(flag in flags for flag in ("httponly", "samesite=lax", "secure", "path=/web", "max-age=43"))
+    (token,) = await service.tokens(Person("anna@example.org"))
+    assert (token.use, token.name) == ("browser", "Firefox on Linux")
+    anna = await callers.with_headers({"cookie": f"{COOKIE}={answer.cookies[COOKIE]}"})
+    assert (await anna.get("/web/")).status_code == 200
+    assert (await anna.get("/v1/whoami")).status_code == 401
+    bearer = await callers.with_headers({"authorization": f"Bearer {answer.cookies[COOKIE]}"})
+    assert (await bearer.get("/v1/whoami")).status_code == 401
+
+
+async def test_signing_out_ends_the_visit_whoever_has_its_cookie(callers: Callers, mailbox: Mailbox) -> None:
+    ben = await visit(callers, mailbox, "ben@example.org")
+    form = {"token": await token_on(ben, "/web/", "/web/logout")}
+    assert (await ben.post("/web/logout", data=form)).headers["location"] == "/web/login"
+    assert (await ben.get("/web/")).headers["location"].startswith("/web/login")
+
+
+async def test_on_their_account_people_see_who_they_are_and_end_other_visits(
+    callers: Callers, mailbox: Mailbox, service: Service
+) -> None:
+    here, there = [await visit(callers, mailbox, "carl@example.org") for _ in range(2)]
+    await service.add_group(ROOT, "hydro")
+    await service.join_group(ROOT, "hydro", "carl@example.org")
+    await service.add_identity(ROOT, "carl@example.org", "system:expanse", "<b>carl7</b>")
+    page = (await here.get("/web/account")).text
+    assert all(text in page for text in ("carl@example.org", "You are in hydro.", "&lt;b&gt;carl7", "this one"))
+    assert page.count("Firefox on Linux</") + page.count("Firefox on Linux <") == 2
+    tokens = {one.id for one in await service.tokens(Person("carl@example.org"))}
+    proof = await token_on(here, "/web/account", "/web/account/revoke")
+    for id in tokens:
+        if f'value="{id}"' in page and id not in page.partition("this one")[2].partition("</tr>")[0]:
+            assert (await here.post("/web/account/revoke", data={"token": proof, "id": id})).status_code == 303
+    assert (await here.get("/web/account")).status_code == 200
+    assert (await there.get("/web/account")).status_code == 303
+
+
+async def test_nobody_ends_the_visit_of_another(callers: Callers, mailbox: Mailbox, service: Service) -> None:
+    dora, eve = await visit(callers, mailbox, "dora@example.org"), await visit(callers, mailbox, "eve@example.org")
+    (hers,) = await service.tokens(Person("dora@example.org"))
+    proof = await token_on(eve, "/web/account", "/web/account/revoke")
+    assert (await eve.post("/web/account/revoke", data={"token": proof, "id": hers.id})).status_code == 404
+    assert (await eve.post("/web/account/revoke", data={"token": "0" * 64, "id": hers.id})).status_code == 403
+    assert (await dora.get("/web/account")).status_code == 200
+
+
+async def test_a_block_ends_the_visit_and_a_part_that_is_taken_away_is_gone(
+    callers: Callers, mailbox: Mailbox, service: Service
+) -> None:
+    name = "fred@example.org"
+    await service.add_person(ROOT, name, "operator")
+    fred = await visit(callers, mailbox, name)
+    assert '<p class="over">operator</p>' in (await fred.get("/web/account")).text
+    await service.set_role(ROOT, name, "person")
+    assert '<p class="over">person</p>' in (await fred.get("/web/account")).text
+    await service.block(ROOT, name, "left")
+    assert (await fred.get("/web/account")).status_code == 303
+
+
+async def test_a_cookie_that_names_no_visit_is_worth_nothing_here(callers: Callers, service: Service) -> None:
+    for token in ("", "4b1f7f86-0000-4000-8000-000000000000"):
+        cookie = seal(service, "cookie", Sealed(ROOT, token), timedelta(hours=1))
+        someone = await callers.with_headers({"cookie": f"{COOKIE}={cookie}"})
+        assert (await someone.get("/web/")).status_code == 303
+
+
+async def test_the_owner_of_the_socket_comes_by_a_link_and_is_listed_too(callers: Callers, service: Service) -> None:
+    client = await callers.with_headers()
+    answer = await client.get(f"/web/login?code={issue_code(service, ROOT)}")
+    root = await callers.with_headers({"cookie": f"{COOKIE}={answer.cookies[COOKIE]}"})
+    assert '<p class="over">operator</p>' in (await root.get("/web/account")).text
+    (token,) = await service.tokens(ROOT)
+    await service.revoke_token(ROOT, token.id)
+    assert (await root.get("/web/account")).status_code == 303
+
+
+async def test_a_wrong_code_and_a_wrong_address_are_told_and_nothing_typed_becomes_part_of_the_page(
+    callers: Callers, mailbox: Mailbox
+) -> None:
+    client = await callers.with_headers()
+    proof = await token_on(client, "/web/login", "/web/login")
+    for address in ('"><script>alert(1)</script>', "a@example.org\r\nBcc: eve@example.net"):
+        said = await client.post("/web/login", data={"token": proof, "address": address})
+        assert said.status_code == 400
+        assert "<script>alert" not in said.text
+        assert "is not an e-mail address" in said.text
+    asked = await client.post("/web/login", data={"token": proof, "address": "gina@example.org"})
+    code = asked.text[asked.text.index('action="/web/login/code"') :].partition('name="token" value="')[2][:64]
+    wrong = {"token": code, "address": "gina@example.org", "code": "0", "next": "https://evil.example/"}
+    said = await client.post("/web/login/code", data=wrong)
+    assert said.status_code == 403
+    assert "This code is wrong" in said.text
+    assert "evil.example" not in said.text
+    assert (await client.post("/web/login/code", data=wrong | {"token": "0" * 64})).status_code == 403
+    assert COOKIE not in client.cookies
+    await mailbox.comes_for("gina@example.org")
+
+
+async def test_the_page_says_the_same_to_whoever_is_typed(callers: Callers, service: Service) -> None:
+    await service.add_person(ROOT, "known@example.org")
+    await service.add_person(ROOT, "shut@example.org")
+    await service.block(ROOT, "shut@example.org")
+    client = await callers.with_headers()
+    proof = await token_on(client, "/web/login", "/web/login")
+    texts = set()
+    for address in ("known@example.org", "other@example.org", "shut@example.org"):
+        answer = await client.post("/web/login", data={"token": proof, "address": address})
+        texts.add((answer.status_code, answer.text.replace(address, "ADDRESS")))
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        (FIREFOX, "Firefox on Linux"),
+        ("Mozilla/5.0 (Windows NT 10.0) Chrome/128.0 Safari/537.36 Edg/128.0", "Edge on Windows"),
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) Version/17.0 Safari/604.1", "Safari on iPhone"),
+        ("", "A browser"),
+    ],
+)
+def test_a_browser_is_listed_by_its_name(said: str, name: str) -> None:
+    scope = {"type": "http", "headers": [(b"user-agent", said.encode())]}
+    assert browser_of(Request(scope)) == name
