@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from sublet.client import Client
 from sublet.errors import SubletError
 from tests.databases import put_database
+from tests.nursery import Begun, begin
 
 PATIENCE = 30.0
 
@@ -34,14 +34,13 @@ class Serving:
         self.socket = socket or home / "run" / "sublet.sock"
         self.log_file = log or home.parent / f"{home.name}.log"
         self.environment = {**os.environ, "SUBLET_HOME": str(home), **(environment or {})}
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Begun | None = None
 
     def start(self, **more: str) -> Client:
         """Start it, wait until it answers, and give a client."""
         put_database(self.home / "sublet.db")
         log = self.log_file.open("ab")
-        words = [sys.executable, "-m", "sublet.cli", "serve", *self.options]
-        self.process = subprocess.Popen(words, env={**self.environment, **more}, stdout=log, stderr=log)
+        self.process = begin(["serve", *self.options], {**self.environment, **more}, log)
         log.close()
         client = Client(socket=self.socket)
         deadline = time.monotonic() + PATIENCE

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import jsonschema
 import pytest
 import yaml
 
@@ -112,6 +111,8 @@ def conforms(document: dict[str, Any], name: str) -> None:
     path = PLACE / "execution-broker-1.0.7.yaml"
     if not path.exists():
         return
+    import jsonschema  # which takes seconds, and every worker collects this file
+
     validator = jsonschema.Draft202012Validator({"$ref": f"#/components/schemas/{name}", **schema(path)})
     assert [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)] == []
     for offer in document.get("offers", ()):

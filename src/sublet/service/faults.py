@@ -21,10 +21,9 @@ POINTS = (
 )
 LEASE_POINTS = ("lease.recorded", "lease.offered", "lease.sent", "accept.before", "accept.after", "lease.accepted")
 HOOK_POINTS = ("hook.spread", "hook.claimed", "hook.sent")
-_CRASH_AT = os.environ.get("SUBLET_CRASH_AT", "")
 
 
 def point(name: str) -> None:
-    """Nothing at all, unless the environment named this point when the process began."""
-    if name == _CRASH_AT:
+    """Nothing at all, unless the environment names this point."""
+    if name == os.environ.get("SUBLET_CRASH_AT"):
         os.kill(os.getpid(), signal.SIGKILL)
