@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sublet.core import tree
 from sublet.core.tree import TreeFile, archive_of, files_of, hash_of, location_of, tree_of
+from sublet.core.tree_links import without_links
 from sublet.errors import BadTree
 
 FILES = [
@@ -112,3 +113,28 @@ def test_more_files_or_bytes_than_a_tree_may_have_are_refused(monkeypatch: pytes
 def test_a_location_is_the_hash_and_nothing_else() -> None:
     assert tree_of(location_of("a" * 64)) == "a" * 64
     assert not any(map(tree_of, ["app:../x", "app:" + "A" * 64, "file:" + "a" * 64, "app:"]))
+
+
+def test_links_become_what_they_lead_to_also_by_way_of_others() -> None:
+    files = [
+        TreeFile("lib/a.py", b"1", executable=True),
+        TreeFile("now", link="lib"),
+        TreeFile("one", link="now/a.py"),
+        TreeFile("deep/er/two", link="../../one"),
+        TreeFile("nowhere", link="absent"),
+    ]
+    found = {file.path: (file.content, file.executable, file.link) for file in without_links(files)}
+    assert found == dict.fromkeys(("lib/a.py", "now/a.py", "one", "deep/er/two"), (b"1", True, ""))
+
+
+@pytest.mark.parametrize("links", [{"a": "b", "b": "a"}, {"d/l": ".."}, {"d/l": "."}, {"d/l": "../e", "e/l": "../d"}])
+def test_links_that_never_end_are_refused(links: dict[str, str]) -> None:
+    files = [TreeFile("d/x", b"1"), TreeFile("e/x", b"1"), *(TreeFile(path, link=to) for path, to in links.items())]
+    with pytest.raises(BadTree):
+        without_links(files)
+
+
+def test_links_that_double_at_every_step_are_given_up() -> None:
+    links = [TreeFile(f"d{n}/{side}", link=f"../d{n + 1}") for n in range(30) for side in "ab"]
+    with pytest.raises(BadTree):
+        without_links(links)

@@ -12,6 +12,7 @@ from pathlib import Path
 from sublet.core.offer import Reason
 from sublet.core.request import Data
 from sublet.core.tree import KIND, MOST_BYTES, MOST_FILES, SCHEME, TreeFile, files_of, hash_of, tree_of
+from sublet.core.tree_links import without_links
 from sublet.errors import BadTree
 from sublet.movers.arrival import missing, refused
 from sublet.movers.port import Progress
@@ -63,25 +64,22 @@ class AppMover:
         if len(archive) > MOST_ARCHIVE or hash_of(archive) != tree:
             raise missing(data, "its code is not what was pinned: the archive has changed")
         try:
-            unpack(files_of(archive), target)
+            unpack(without_links(files_of(archive)), target)
         except BadTree as error:
             raise missing(data, error.message) from error
         progress(len(archive), len(archive))
 
 
 def unpack(files: Sequence[TreeFile], target: Path) -> None:
-    """Write files into a directory of their own: links last, nothing through a link; to repeat it is no harm."""
-    for file in sorted(files, key=lambda file: bool(file.link)):
+    """Write files that are no links into a directory of their own; to repeat it is no harm."""
+    for file in files:
         place = target / file.path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.unlink(missing_ok=True)
-        if file.link:
-            place.symlink_to(file.link)
-        else:
-            mode = 0o755 if file.executable else 0o644
-            opened = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-            with os.fdopen(opened, "wb") as writer:
-                writer.write(file.content)
+        mode = 0o755 if file.executable else 0o644
+        opened = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        with os.fdopen(opened, "wb") as writer:
+            writer.write(file.content)
 
 
 def keep(folder: Path, archive: bytes) -> str:
