@@ -59,7 +59,9 @@ async def test_someone_asks_on_the_page_and_an_operator_decides_by_the_link_of_t
 ) -> None:
     anna = await signed_in(callers, service, ANNA)
     shown = (await anna.get("/web/access")).text
-    assert all(words in shown for words in ("no rule allows it", "8 cores, 2 sessions at once", "10.0 core-hours"))
+    assert all(
+        words in shown for words in ("no rule allows it", "8 cores, 2 sessions at once", "2 sessions, 10 core-hours")
+    )
     assert ">Audit<" not in shown
     assert (await sent(anna, "/web/access", "/web/access/ask", name="keeling", why="")).status_code == 400
     answer = await sent(anna, "/web/access", "/web/access/ask", name="keeling", why="<script>flood</script>\nmodel")

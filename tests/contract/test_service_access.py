@@ -227,7 +227,7 @@ async def test_an_app_has_rules_of_its_own_beside_those_of_where_it_runs(tmp_pat
         assert refused.nearest == "sublet access ask --app summa --why REASON"
         await allow(service, noun="app", name="summa", cores=2)
         assert await service.refused(ANNA, "app", "summa") is None
-        request = Request(Executable("app", fields={"name": "summa"}), Compute(cores=Range(4, 4)))
+        request = Request(Executable("app", fields={"app": "summa"}), Compute(cores=Range(4, 4)))
         reason = await service.bounds(ANNA, "trial", request)
         assert isinstance(reason, Reason)
         assert reason.limit == "2 cores"

@@ -97,7 +97,7 @@ async def test_a_version_says_which_app_it_is_of_and_approved_ones_can_be_used(s
         sql = tx.rules._sql
         sql.modify(insert(apps).values(name="summa", person="p", repository="r", created=1))
         common = dict.fromkeys(("repository", "branch", "commit", "tree", "manifest", "manifest_hash", "image"), "")
-        common |= dict.fromkeys(("digest", "proposed_by", "decided_by", "why"), "")
+        common |= dict.fromkeys(("digest", "about", "proposed_by", "decided_by", "why"), "")
         for number, state in ((1, "revoked"), (2, "approved"), (3, "proposed")):
             values = common | {"id": f"v{number}", "app": "summa", "number": number, "state": state, "proposed": 1}
             sql.modify(insert(versions).values(**values))

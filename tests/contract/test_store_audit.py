@@ -29,3 +29,6 @@ async def test_what_was_done_is_found_by_who_what_and_when(store: Store) -> None
     assert [entry.action for entry in later] == ["rule.remove"]
     rest = await store.read(lambda tx: tx.audit.list(after=found[1].id))
     assert [entry.time for entry in rest] == [NOON + timedelta(hours=2)]
+    newest = await store.read(lambda tx: tx.audit.list(before=0, limit=2))
+    assert [entry.id for entry in newest] == [found[2].id, found[1].id]
+    assert [entry.id for entry in await store.read(lambda tx: tx.audit.list(before=found[1].id))] == [found[0].id]

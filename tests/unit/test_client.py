@@ -23,7 +23,16 @@ from sublet.errors import (
     ServiceUnreachable,
     SubletError,
 )
-from sublet.wire.views import PauseView, ReasonView, ResultFileView, ResultList, SessionPage
+from sublet.wire.views import (
+    AccessList,
+    AccessView,
+    LimitsView,
+    PauseView,
+    ReasonView,
+    ResultFileView,
+    ResultList,
+    SessionPage,
+)
 from tests.canned import ID, NOW, Canned, Said, a_no, a_session, a_yes, an_end, an_offer
 
 Serve = Callable[..., tuple[Client, Canned]]
@@ -218,3 +227,17 @@ def test_values_are_quoted_in_paths_and_queries_and_never_become_headers() -> No
     )
     assert call.target == "/v1/x?name=a%20b%3B%24%28x%29%26y%3D%0A&many=A&many=B"
     assert call.headers("t")["Authorization"] == "Bearer t"
+
+
+def test_what_one_may_use_of_a_gateway_is_asked_in_one_word(serve: Serve) -> None:
+    view = AccessView(
+        noun="account",
+        name="keeling",
+        allowed=True,
+        why="rule 1 allows *",
+        limits=LimitsView(cores=4),
+        jobs=1,
+        hours=2.5,
+    )
+    client, _ = serve({"GET /v1/access": Said(AccessList(person="anna@illinois.edu", items=(view,)))})
+    assert client.access() == (view,)

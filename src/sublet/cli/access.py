@@ -13,7 +13,9 @@ from sublet.cli.limits import limits, said, shown
 from sublet.cli.output import Output, table
 from sublet.cli.texts import moment
 from sublet.client.calls import access as calls
-from sublet.core.access_words import amount_text
+from sublet.core.access import Use
+from sublet.core.access_words import left_text
+from sublet.wire.access import limits_of
 from sublet.wire.v1.access import AccessAnswer, AccessAsked, AccessView
 
 
@@ -31,19 +33,13 @@ def access(ctx: click.Context) -> None:
 def standings(items: Sequence[AccessView]) -> list[str]:
     """How someone stands with each thing, in a table."""
     rows = [
-        (one.noun, one.name, "yes" if one.allowed else "no", shown(one.limits), left(one), _why(one)) for one in items
+        (one.noun, one.name, "yes" if one.allowed else "no", shown(one.limits), _left(one), _why(one)) for one in items
     ]
     return table(("NOUN", "NAME", "MAY", "LIMITS", "LEFT", "WHY"), rows) if rows else ["There is nothing to use here."]
 
 
-def left(view: AccessView) -> str:
-    """What is left of a person's sessions and core-hours."""
-    words = []
-    if view.allowed and view.limits.jobs is not None:
-        words.append(amount_text("jobs", max(view.limits.jobs - view.jobs, 0)).removesuffix(" at once"))
-    if view.allowed and view.limits.hours_month is not None:
-        words.append(amount_text("hours", max(view.limits.hours_month - view.hours, 0.0)))
-    return ", ".join(words)
+def _left(view: AccessView) -> str:
+    return left_text(limits_of(view.limits), Use(view.jobs, view.hours)) if view.allowed else ""
 
 
 def _why(view: AccessView) -> str:

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
-from sublet.core.access import AMOUNTS, Limits
+from sublet.core.access import AMOUNTS
 from sublet.core.access_words import limits_text, parse_amount, parse_expires
+from sublet.wire.access import limits_of
 from sublet.wire.v1.access import LimitsView
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -43,4 +44,4 @@ def said(given: dict[str, str | None]) -> tuple[LimitsView, datetime | None]:
 
 def shown(view: LimitsView) -> str:
     """Limits in one line."""
-    return limits_text(Limits(**{name: getattr(view, name) for name in AMOUNTS}))
+    return limits_text(limits_of(view))

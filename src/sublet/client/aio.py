@@ -17,6 +17,7 @@ from sublet.client.aio_annexes import AsyncAnnex
 from sublet.client.annex_facts import lease_ask
 from sublet.client.call import Answer, Call
 from sublet.client.calls import (
+    access,
     annexes,
     events,
     health,
@@ -36,6 +37,7 @@ from sublet.client.link import ELSEWHERE, TIMEOUT, silent
 from sublet.client.personal import start
 from sublet.client.problems import raise_for
 from sublet.errors import ServiceUnreachable
+from sublet.wire.v1.access import AccessView
 from sublet.wire.v1.annexes import PlanView
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
@@ -181,6 +183,10 @@ class AsyncClient:
         """Lease nodes under a name: `system="expanse", nodes=2, lifetime="4h"`; a login must be open."""
         await self.do(annexes.create(lease_ask(name, template, like, details)))
         return await self.annex(name)
+
+    async def access(self) -> tuple[AccessView, ...]:
+        """What the caller may use of a gateway and why not, their limits, and what they have of it this month."""
+        return (await self.do(access.access())).items
 
     async def platforms(self) -> tuple[PlatformView, ...]:
         """The platforms that the service asks."""

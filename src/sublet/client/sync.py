@@ -13,6 +13,7 @@ from sublet.client.annex_facts import lease_ask
 from sublet.client.annexes import Annex
 from sublet.client.call import Call
 from sublet.client.calls import (
+    access,
     annexes,
     events,
     health,
@@ -31,6 +32,7 @@ from sublet.client.following import Decoder, Following, until_over
 from sublet.client.link import Link
 from sublet.client.waiting import carry_out, so_far
 from sublet.client.waiting import follow as wait_and_follow
+from sublet.wire.v1.access import AccessView
 from sublet.wire.v1.annexes import PlanView
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
@@ -101,6 +103,10 @@ class Client:
         """Lease nodes under a name: `system="expanse", nodes=2, lifetime="4h"`; a login must be open."""
         self.do(annexes.create(lease_ask(name, template, like, details)))
         return self.annex(name)
+
+    def access(self) -> tuple[AccessView, ...]:
+        """What the caller may use of a gateway and why not, their limits, and what they have of it this month."""
+        return self.do(access.access()).items
 
     def platforms(self) -> tuple[PlatformView, ...]:
         """The platforms that the service asks."""

@@ -54,6 +54,14 @@ def limits_text(limits: Limits) -> str:
     return ", ".join(amount_text(name, value) for name, value in limits.given())
 
 
+def left_text(limits: Limits, use: Use) -> str:
+    """What is left of someone's sessions and of their core-hours this month; empty where neither has a limit."""
+    jobs = None if limits.jobs is None else max(limits.jobs - use.jobs, 0)
+    hours = None if limits.hours_month is None else max(limits.hours_month - use.hours, 0.0)
+    words = [] if jobs is None else [amount_text("jobs", jobs).removesuffix(" at once")]
+    return ", ".join(words if hours is None else [*words, amount_text("hours", hours)])
+
+
 def why(decision: Decision) -> str:
     """Which rule decided, in words that follow a colon."""
     if decision.allowed:

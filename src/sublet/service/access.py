@@ -25,6 +25,7 @@ from sublet.service.audit import AuditLog
 from sublet.service.desk import Person, log
 from sublet.service.quotas import Thing, decided
 from sublet.service.rules import rule_detail
+from sublet.service.throttle import neighbours
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 
@@ -51,6 +52,8 @@ class Access(AuditLog):
         said = reason.strip()
         if not said or len(said) > LONGEST_WHY:
             raise BadRequest(detail=f"say why, in up to {LONGEST_WHY} characters", hint="--why 'for the flood model'")
+        if host:
+            self.throttle.spend("access", neighbours(host))
         request, new = await self.store.write(lambda tx: self._ask(tx, person, noun, name, said, host))
         if not new:
             return Asked(request, ("You have asked for this already; an operator has not decided yet.",))

@@ -35,8 +35,10 @@ class Sought:
 class AuditLog(AccessRules):
     """The audit log, for those who may see it."""
 
-    async def audit(self, person: Person, sought: Sought, *, after: int = 0, limit: int = 100) -> Sequence[Entry]:
-        """Entries in the order in which they were written, after one that was seen already."""
+    async def audit(
+        self, person: Person, sought: Sought, *, after: int = 0, before: int | None = None, limit: int = 100
+    ) -> Sequence[Entry]:
+        """Entries in the order in which they were written, after one that was seen; with `before`, backwards."""
         whose = sought.person if person.operator else sought.person or person.name
         if whose != person.name and not person.operator:
             raise OperatorsOnly
@@ -49,6 +51,7 @@ class AuditLog(AccessRules):
                 since=sought.since,
                 until=sought.until,
                 after=after,
+                before=before,
                 limit=limit,
             )
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from sublet.service.quotas import Quotas, Thing, decided, used
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 
-MOST_TOLD = 1000  # sessions under way that are looked at when a rule changes
+STEP = 500  # sessions that are read at once
 LONGEST_NOTE = 2000
 NO_PLEDGES = "No platform has pledges yet: the rule is kept, and has no effect until one has."
 
@@ -126,7 +126,7 @@ class AccessRules(Quotas):
             return had and not has
 
         found: list[Session] = []
-        for session in tx.sessions.list(active=True, limit=MOST_TOLD).items:
+        for session in _under_way(tx):
             for thing in self._things(session, tx.uses.app_of(session.app)):
                 key = (session.person, thing)
                 lost[key] = lost[key] if key in lost else loses(*key)
@@ -143,6 +143,16 @@ class AccessRules(Quotas):
         group = rule.who.removeprefix(GROUP) if rule.who.startswith(GROUP) else ""
         nobody = (f"There is no group {group} yet.",) if group and not tx.groups.get(group) else ()
         return (*missing, *nobody)
+
+
+def _under_way(tx: Tx) -> Iterator[Session]:
+    after: str | None = None
+    while True:
+        page = tx.sessions.list(active=True, limit=STEP, after=after)
+        yield from page.items
+        after = page.next
+        if after is None:
+            return
 
 
 def _found(tx: Tx, name: str) -> AccessRule:

@@ -63,10 +63,16 @@ class Audit:
         since: datetime | None = None,
         until: datetime | None = None,
         after: int = 0,
+        before: int | None = None,
         limit: int = 100,
     ) -> list[Entry]:
-        """Entries in the order in which they were written, after one that was seen already."""
-        found = select(audit).where(audit.c.id > after).order_by(audit.c.id).limit(limit)
+        """Entries in the order in which they were written, after one that was seen already.
+
+        With `before` the newest come first: those before one that was seen already, or all with 0.
+        """
+        order = audit.c.id if before is None else audit.c.id.desc()
+        found = select(audit).where(audit.c.id > after).order_by(order).limit(limit)
+        found = found.where(audit.c.id < before) if before else found
         for column, value in ((audit.c.person, person), (audit.c.noun, noun), (audit.c.name, name)):
             found = found.where(column == value) if value else found
         found = found.where(audit.c.action.startswith(action, autoescape=True)) if action else found

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import host_of, service_of
 from sublet.core.access import AMOUNTS, Limits
-from sublet.core.access_words import how, limits_text, parse_amount, parse_expires, why
+from sublet.core.access_words import left_text, limits_text, parse_amount, parse_expires, why
 from sublet.errors import SubletError
 from sublet.service.service import Service
 from sublet.web.drawing import page
@@ -55,7 +55,7 @@ async def _page(request: Request, who: Visitor, wrong: SubletError | None = None
         wrong=wrong,
         said=said,
         why=why,
-        how=how,
+        left=lambda one: left_text(one.decision.limits, one.use) if one.decision.allowed else "",
         limits_text=limits_text,
         state_tones=TONES,
     )

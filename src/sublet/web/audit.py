@@ -22,12 +22,12 @@ DAYS = {"since": "From", "until": "To"}
 
 
 async def look(request: Request) -> Response:
-    """What was done, oldest first; `after` is where the page before ended."""
+    """What was done, newest first; `before` is where the page before ended."""
     who = await _operator(request)
     typed = {field: request.query_params.get(field, "").strip() for field in (*FIELDS, *DAYS)}
-    after = request.query_params.get("after", "")
-    start = int(after) if after.isdecimal() and len(after) < 16 else 0
-    found = await service_of(request).audit(who.person, _sought(typed), after=start, limit=MOST + 1)
+    last = request.query_params.get("before", "")
+    before = int(last) if last.isdecimal() and len(last) < 16 else 0
+    found = await service_of(request).audit(who.person, _sought(typed), before=before, limit=MOST + 1)
     more = found[MOST - 1].id if len(found) > MOST else None
     given = {field: text for field, text in typed.items() if text}
     return page(
