@@ -75,11 +75,16 @@ def find(setting: str) -> str:
 
 def read(file: str, home: str) -> tuple[MasterKey, ...]:
     """The keys of a file that lies outside SUBLET_HOME, and that nobody else can read or replace."""
+    outside(file, home)
+    directory = os.environ.get("CREDENTIALS_DIRECTORY", "")
+    return _parsed(file, _content(file, credential=bool(directory) and os.path.dirname(file) == directory))
+
+
+def outside(file: str, home: str) -> None:
+    """Refuse a file that lies in SUBLET_HOME, whatever links lead there."""
     within = os.path.realpath(home)
     if os.path.commonpath([os.path.realpath(file), within]) == within:
         raise BadMasterKey(file=file, why=f"it lies in SUBLET_HOME, beside what it seals ({within})")
-    directory = os.environ.get("CREDENTIALS_DIRECTORY", "")
-    return _parsed(file, _content(file, credential=bool(directory) and os.path.dirname(file) == directory))
 
 
 def _content(file: str, *, credential: bool) -> str:

@@ -12,6 +12,7 @@ from starlette.routing import Mount
 from sublet.api import (
     access,
     access_point,
+    accounts,
     annexes,
     audit,
     broker,
@@ -36,6 +37,7 @@ from sublet.api import (
     templates,
     tokens,
     trials,
+    usage,
 )
 from sublet.api.connect import Connect
 from sublet.api.heads import HeadIsGet
@@ -57,6 +59,7 @@ NOUNS = (
     *(annexes, templates, jobs, dags, access_point, invitations, tokens, trials, hooks, health),
     *(signing_in, profiles, groups),
     *(access, rules, audit),
+    *(accounts, usage),
 )
 
 

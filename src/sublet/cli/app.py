@@ -63,6 +63,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("serve", "Run a service in the foreground."),
         "platform": ("platforms", "List, show and check platforms."),
         "system": ("systems", "List, show, add and check clusters that others run."),
+        "account": ("accounts", "Add, list, check and remove community accounts."),
+        "usage": ("usage", "Show what people used, by quarter."),
         "token": ("tokens", "Make, list and revoke tokens."),
         "doctor": ("doctor", "Check that everything is in order here."),
         "completion": ("completion", "Print the completion script of a shell."),

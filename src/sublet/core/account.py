@@ -14,6 +14,7 @@ from typing import Any
 
 from sublet.errors import BadAccount
 
+MOST = 100_000  # of its sessions
 CAPACITY = 10  # sessions at the site at once, unless its operator says otherwise
 CONNECTORS = {"SlurmConnector": "slurm", "SingularityConnector": "slurm", "BaseConnector": "slurm"}
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
@@ -72,7 +73,7 @@ _RIGHT: dict[str, Any] = {
     "port": lambda port: 0 < port < 65536,
     "connector": CONNECTORS.__contains__,
     "directory": _PLACE.fullmatch,
-    "capacity": lambda most: most > 0,
+    "capacity": lambda most: 0 < most <= MOST,
     "host_keys": lambda keys: all(map(host_key, keys)),
     "certificate": lambda text: "\n" not in text.strip(),
 }
@@ -83,7 +84,7 @@ _WRONG = (
     ("port", "its port is a number from 1 to 65535"),
     ("connector", f"its connector is none of {', '.join(CONNECTORS)}"),
     ("directory", "its directory is a path: below the home, /full, or $SCRATCH/sublet"),
-    ("capacity", "its capacity is a number from 1 on"),
+    ("capacity", "its capacity is a number from 1 to 100000"),
     ("host_keys", "a host key is a type and a key, as in `ssh-ed25519 AAAA…`"),
     ("certificate", "a certificate is one line"),
 )

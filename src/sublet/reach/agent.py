@@ -1,6 +1,6 @@
 """A private ssh-agent: the only place where an account's key lies open, and only while a login is being opened.
 
-It is a child of a process that reads a pipe of ours, so that it ends when this process does, however that ends. Its
+It is started by a shell that reads a pipe of ours, so that it ends when this process does, however that ends. Its
 socket is in a directory that nobody else can enter; the key comes to it by a pipe, never by a file, an argument or the
 environment.
 """
@@ -22,6 +22,8 @@ from sublet.errors import AccountRefused
 from sublet.reach.target import private
 
 SOCKET = "agent"
+# What `cat` echoes says that the socket is there. When this process lets go of the pipe, the agent is ended.
+_WATCH = 'cat; kill "$SSH_AGENT_PID"'
 LIFETIME = 120  # seconds after which the agent itself forgets a key
 _SECONDS = 10.0
 _LONGEST = 100  # bytes of a socket's path, with room for the name under which it is made
@@ -65,9 +67,11 @@ class Agent:
         if process is not None:
             if process.stdin:
                 process.stdin.close()
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
-            await process.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_SECONDS):
+                    await process.wait()
+            if process.returncode is None:
+                process.kill()
         with contextlib.suppress(OSError):
             self.socket.unlink()
         with contextlib.suppress(OSError):
@@ -81,9 +85,7 @@ class Agent:
             with contextlib.suppress(OSError):
                 old.rmdir()
         private(self.directory)
-        # `cat` lives until this process lets go of the pipe; the agent is its child, and ends with it. What it
-        # echoes says that the socket is there.
-        words = ("ssh-agent", "-t", str(LIFETIME), "-a", str(self.socket), "cat")
+        words = ("ssh-agent", "-t", str(LIFETIME), "-a", str(self.socket), "sh", "-c", _WATCH)
         no_core = resource.getrlimit(resource.RLIMIT_CORE)
         resource.setrlimit(resource.RLIMIT_CORE, (0, no_core[1]))  # a picture of our memory would have the key in it
         try:

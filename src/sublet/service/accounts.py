@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
+from sublet.core.access import AccessRule, Limits
 from sublet.core.account import Account as Account  # also for those who show it
 from sublet.core.account import host_key
+from sublet.core.amounts import parse_duration, parse_memory
 from sublet.core.hpc_json import Plan as Plan
 from sublet.core.hpc_json import read_hpc
 from sublet.core.turns import Turn
@@ -24,6 +27,7 @@ from sublet.store.tx import Tx
 
 MOST = 1000  # sessions that are counted when one is removed
 HINT = "`sublet account list` shows those that there are."
+READ: dict[str, Callable[[Any], Any]] = {"time": parse_duration, "memory": parse_memory}  # of limits
 FIXED = ("name", "created", "changed", "by", "public")
 
 
@@ -52,10 +56,18 @@ class Accounts(AccountPlatforms):
         return AccountState(found[0], found[1], self.broken.get(f"account {name}", ""))
 
     async def add_account(
-        self, person: Person, account: Account, key: str, passphrase: str = "", *, host: str = ""
+        self,
+        person: Person,
+        account: Account,
+        key: str,
+        passphrase: str = "",
+        *,
+        rules: Sequence[Mapping[str, Any]] = (),
+        host: str = "",
     ) -> Account:
-        """Record an account with its key, which is sealed; it is a platform at once."""
+        """Record an account with its key, sealed, and the rules that come with it; it is a platform at once."""
         _operator(person)
+        about = [self._rule_of(person, account.name, rule) for rule in rules]
         self._check_account(account)
         if account.name in self.platforms_by_name:
             raise BadAccount(name=account.name, why="another platform is called so")
@@ -72,6 +84,8 @@ class Accounts(AccountPlatforms):
                 )
             tx.accounts.add(new, sealed, now)
             tx.audit.add(entry)
+            for rule in about:
+                self._add(tx, rule, host)
 
         await self.store.write(add)
         await self._accounts_taken_up()
@@ -165,6 +179,18 @@ class Accounts(AccountPlatforms):
 
         await self.store.write(seal)
         return done | {"account": len(new)}
+
+    def _rule_of(self, person: Person, name: str, rule: Mapping[str, Any]) -> AccessRule:
+        """A rule that came with an account; on a personal service its owner needs none, and can have none."""
+        self.operated(person)
+        try:
+            limits = Limits(**{key: READ.get(key, int)(value) for key, value in rule.get("limits", {}).items()})
+        except (TypeError, ValueError) as error:
+            raise BadAccount(name=name, why="a rule that comes with it has a limit that is none") from error
+        who, note = str(rule["who"]).lower(), "came with the account"
+        return AccessRule(
+            str(uuid4()), rule["effect"], who, "account", name, self.now(), limits, by=person.name, note=note
+        )
 
     def _check_account(self, account: Account) -> None:
         """Whether it can be a platform, and its host is known."""

@@ -370,7 +370,7 @@ def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: b
         tx.books.release(old.offer.platform, old.id)
     if step.to in OVER:
         settle(tx, new, now)
-    if (step.to in OVER or step.to is Phase.RELEASING) and old.offer.terms.kind != "booked":
+    if step.to in OVER or step.to is Phase.RELEASING:
         end_turn(tx, new, now)
     if step.event:
         tx.events.add(now, old.id, old.person, step.event, step.detail, new.phase)

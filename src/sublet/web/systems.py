@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from sublet.api.people import service_of
+from sublet.api.private import check_private
 from sublet.errors import SubletError
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.web.drawing import page
-from sublet.web.entry import check_private
 from sublet.web.reading import posted, visitor
 
 LONGEST = 4096  # characters of an answer

@@ -20,6 +20,21 @@ from sublet.wire.v1.access import (
     RunningView,
 )
 from sublet.wire.v1.access_point import AccessPointView, SetUpAsk
+from sublet.wire.v1.accounts import (
+    AccountAsk,
+    AccountChange,
+    AccountList,
+    AccountPlan,
+    AccountPlanList,
+    AccountRule,
+    AccountView,
+    HostAsk,
+    HostKeyList,
+    HostKeyView,
+    HpcAsk,
+    NoteView,
+    RekeyView,
+)
 from sublet.wire.v1.annexes import (
     AnnexHistory,
     AnnexList,
@@ -82,6 +97,7 @@ from sublet.wire.v1.results import ResultFileView, ResultList
 from sublet.wire.v1.sessions import ConnectorView, EndView, SessionPage, SessionView, UsageView
 from sublet.wire.v1.systems import DifferenceView, LiveNodeView, LiveQueueView, ProbeView, RecordView, TrackView
 from sublet.wire.v1.trials import TrialView
+from sublet.wire.v1.usage import QuarterView, UsageReport, UsedView
 
 __all__ = [
     "AccessAnswer",
@@ -92,6 +108,13 @@ __all__ = [
     "AccessRequestList",
     "AccessRequestView",
     "AccessView",
+    "AccountAsk",
+    "AccountChange",
+    "AccountList",
+    "AccountPlan",
+    "AccountPlanList",
+    "AccountRule",
+    "AccountView",
     "AgainAsk",
     "AnnexHistory",
     "AnnexList",
@@ -125,6 +148,10 @@ __all__ = [
     "HookList",
     "HookTestView",
     "HookView",
+    "HostAsk",
+    "HostKeyList",
+    "HostKeyView",
+    "HpcAsk",
     "IdentityAsk",
     "IdentityView",
     "InvitationView",
@@ -142,6 +169,7 @@ __all__ = [
     "MarkAsk",
     "NodeStateView",
     "NodeView",
+    "NoteView",
     "OfferSetView",
     "OfferView",
     "PauseView",
@@ -152,9 +180,11 @@ __all__ = [
     "PlatformList",
     "PlatformView",
     "ProbeView",
+    "QuarterView",
     "QuoteView",
     "ReasonView",
     "RecordView",
+    "RekeyView",
     "RenameAsk",
     "ResultFileView",
     "ResultList",
@@ -182,6 +212,8 @@ __all__ = [
     "ToldView",
     "TrackView",
     "TrialView",
+    "UsageReport",
     "UsageView",
+    "UsedView",
     "WhoView",
 ]

@@ -1,0 +1,17 @@
+"""Whether what is sent travels unseen: on the service's own machine, or by https."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+from sublet.api.people import on_socket
+from sublet.errors import NotPrivate
+
+NEAR = ("127.0.0.1", "::1")
+
+
+def check_private(request: Request) -> None:
+    """Refuse to take a secret that would travel over a network in the clear."""
+    near = request.client is not None and request.client.host in NEAR
+    if not (on_socket(request.scope) or near or request.url.scheme == "https"):
+        raise NotPrivate

@@ -1,0 +1,86 @@
+"""Import of an `hpc.json`: what becomes of each field is shown before anything is done."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from sublet.cli.account_secrets import confirmed_keys, read_file, with_passphrase
+from sublet.cli.output import Output, table
+from sublet.client.calls import accounts as calls
+from sublet.errors import BadAccount, BadRequest, NotFound
+from sublet.wire.reader import plain
+from sublet.wire.v1.accounts import AccountPlan
+
+
+class Importing:
+    """One file, on its way in."""
+
+    def __init__(
+        self, out: Output, file: str, leave_out: tuple[str, ...], key: str | None, host_key: str, fingerprint: str
+    ) -> None:
+        """Read it; its passphrases are taken out, and go nowhere but with their keys."""
+        self.out, self.file, self.leave_out = out, file, leave_out
+        self.key, self.host_key, self.fingerprint = key, host_key, fingerprint
+        try:
+            self.document: Any = json.loads(read_file(file, "the accounts"))
+        except ValueError as error:
+            raise BadRequest(f"{file} is no JSON: {error}.", hint="It maps names to `hpc` objects.") from error
+        self.passphrases = _without_passphrases(self.document)
+
+    def run(self, only: tuple[str, ...], *, dry_run: bool) -> int:
+        """Show the plans; then, unless it is a trial, add each account."""
+        plans = self.out.link().do(calls.plan(self.document)).items
+        wanted = [plan for plan in plans if not only or plan.name in only]
+        if missing := set(only) - {plan.name for plan in plans}:
+            raise NotFound(
+                noun="account", name=f"{', '.join(sorted(missing))} in {self.file}", hint="Look at its names."
+            )
+        self._show(wanted)
+        open_ = {plan.name: [field for field in plan.refused if not self._left_out(field)] for plan in wanted}
+        if dry_run:
+            return 0
+        for plan in wanted:
+            if open_[plan.name]:
+                names = " ".join(f"--leave-out {field}" for field in open_[plan.name])
+                why = f"it needs what can't be had here: {', '.join(open_[plan.name])}"
+                raise BadAccount(name=plan.name, why=why, hint=f"If it can do without: {names}")
+        for plan in wanted:
+            self._add(plan)
+        return 0
+
+    def _left_out(self, field: str) -> bool:
+        return any(field == name or field.startswith(f"{name}.") for name in self.leave_out)
+
+    def _show(self, plans: list[AccountPlan]) -> None:
+        rows = [(plan.name, note.state, note.field, note.words) for plan in plans for note in plan.notes]
+        lines = table(("ACCOUNT", "", "FIELD", "WHAT BECOMES OF IT"), rows)
+        self.out.show({"items": plans}, lambda: lines, lambda: [plan.name for plan in plans])
+
+    def _add(self, plan: AccountPlan) -> None:
+        path = self.key or (os.path.join(os.path.dirname(self.file), plan.key_path) if plan.key_path else "")
+        if not path:
+            raise BadAccount(name=plan.name, why="its key is not in the file", hint="Give it once: --key FILE")
+        key = read_file(path, f"the key of {plan.name}")
+        host, port = str(plan.fields["host"]), int(plan.fields.get("port", 22))
+        keys = confirmed_keys(self.out, host, port, self.host_key, self.fingerprint)
+        rules = [plain(rule) for rule in plan.rules]
+        wish = {**plan.fields, "name": plan.name, "host_keys": keys, "rules": rules, "key": key}
+        wish["passphrase"] = self.passphrases.get(plan.name, "")
+        link = self.out.link()
+        view = with_passphrase(self.out, wish, lambda ask: link.do(calls.add(ask)))
+        self.out.note(f"{view.name} is added; its key {view.key} is stored sealed: {path} is needed here no longer.")
+        if wish["passphrase"]:
+            self.out.note(f"{self.file} has its passphrase in the clear: take it out.")
+
+
+def _without_passphrases(document: Any) -> dict[str, str]:
+    """Take the passphrases out of a document, and say which they were."""
+    found: dict[str, str] = {}
+    for name, values in document.items() if isinstance(document, dict) else ():
+        login = values.get("community_login") if isinstance(values, dict) else None
+        outer = login.get("external_key") if isinstance(login, dict) else None
+        if isinstance(outer, dict) and outer.get("passphrase"):
+            found[str(name).lower()] = str(outer.pop("passphrase"))
+    return found

@@ -1,0 +1,43 @@
+"""What people used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsedView:
+    """What one person used of one platform in one quarter."""
+
+    quarter: str
+    platform: str
+    person: str
+    sessions: int  # that ran in it
+    running: int = 0  # of them, at this moment
+    core_hours: float = 0.0
+    node_hours: float = 0.0
+    gpu_hours: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuarterView:
+    """One platform in one quarter, all people together: what allocations' reports ask for."""
+
+    quarter: str
+    platform: str
+    people: int
+    sessions: int
+    core_hours: float = 0.0
+    node_hours: float = 0.0
+    gpu_hours: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageReport:
+    """What was used in a period; times that two quarters share are divided between them."""
+
+    since: datetime
+    until: datetime
+    items: tuple[UsedView, ...]
+    totals: tuple[QuarterView, ...]
