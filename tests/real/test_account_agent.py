@@ -47,6 +47,13 @@ def held(agent: Agent) -> str:
     ).stdout
 
 
+def pid_of(agent: Agent) -> int:
+    """The ssh-agent itself, which the shell that watches over it has started."""
+    assert agent._process is not None
+    words = ["pgrep", "-P", str(agent._process.pid), "-x", "ssh-agent"]
+    return int(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+
+
 def way_to(server: Sshd, tmp_path: Path, agent: Agent, key: str) -> UnattendedReach:
     public = server.directory / "public" / "key"
     public.parent.mkdir(exist_ok=True)
@@ -69,10 +76,7 @@ async def test_a_key_that_is_no_file_lets_in_and_is_forgotten_as_soon_as_the_log
     assert await reach.run(HELLO) == "hello\n"
     await reach.close()
 
-    assert agent._process is not None
-    words = ["pgrep", "-P", str(agent._process.pid), "-x", "ssh-agent"]
-    found = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-    os.kill(int(found), signal.SIGKILL)  # it dies: another is started, and the login can be had again
+    os.kill(pid_of(agent), signal.SIGKILL)  # it dies: another is started, and the login can be had again
     assert await reach.run(HELLO) == "hello\n"
     await reach.close()
 
