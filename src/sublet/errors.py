@@ -365,6 +365,48 @@ class Changed(SubletError):
     status = 412
 
 
+class NotSubmitted(SubletError):
+    """The job was not submitted yet."""
+
+    hint = "Call its submit() first, or name the id of one that was."
+    exit_code = 2
+
+
+class NotHad(SubletError):
+    """This service does not answer {what}."""
+
+    hint = "Its operator can change that: the setting `{setting}`."
+    status = 404
+
+
+class NotReviewed(SubletError):
+    """No app was approved here with the code of {repository}."""
+
+    hint = "`sublet app list` shows those that you may run; `sublet app propose {repository}` asks for its review."
+    status = 403
+
+
+class AlreadySubmitted(SubletError):
+    """The job {job} is already submitted or in the queue."""
+
+    hint = "Make another one; `sublet again` runs the same once more."
+    status = 409
+
+
+class TooManyDrafts(SubletError):
+    """You have {most} jobs that were never submitted, and there can't be more."""
+
+    hint = "Submit one of them."
+    status = 409
+
+
+class NoGlobus(SubletError):
+    """Nothing here moves data by Globus."""
+
+    hint = "Name data by an https address, and fetch results with `sublet result SESSION --out DIR`."
+    status = 403
+
+
 class BadHook(SubletError):
     """{address} can't be told: {why}"""
 

@@ -323,6 +323,11 @@ class Settings(BaseModel):
     signing: SigningSettings = Field(
         default_factory=SigningSettings, description="Who can sign in to a gateway, and for how long."
     )
+    cybergis: Literal["off", "on", "open"] = Field(
+        default="on",
+        description="Whether old clients of CyberGIS-Compute are answered under `/compat/cybergis`; `open`: its "
+        "catalogues are shown without a token too, as their forms in notebooks need.",
+    )
     platforms: dict[str, dict[str, Any]] = Field(
         default_factory=lambda: {"here": {"kind": "local"}},
         description="Name → kind and the settings of that kind of platform.",

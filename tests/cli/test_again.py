@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.canned import ID, Canned, Said, a_session, a_yes
+from tests.canned import ID, Canned, Said, a_session, a_yes, an_offer
 from tests.cli.conftest import Type
 
 Serve = Callable[[Any], Canned]
@@ -17,7 +17,7 @@ AGAIN = f"POST /v1/sessions/{ID}/again"
 
 
 def test_changes_are_sent_told_and_then_it_is_accepted(type_in: Type, canned: Serve) -> None:
-    view = replace(a_yes(), notes=("cores: 2 → 8",))
+    view = replace(a_yes(an_offer()), notes=("cores: 2 → 8",))
     offer = min(view.offers, key=lambda one: one.start)
     service = canned({AGAIN: Said(view, 201), f"POST /v1/sessions/{offer.id}/accept": Said(a_session())})
     words = ("--cores", "8", "--set", "a=2", "--set-json", "b=[1, 2]")

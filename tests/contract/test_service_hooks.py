@@ -24,6 +24,7 @@ from sublet.service.service import Service
 from sublet.wire.hooks import verified
 from tests.contract.services import ME, OTHER, ask, over, serving
 from tests.receivers import Receiver, receiving
+from tests.smtp import running_smtp
 
 pytestmark = pytest.mark.anyio
 
@@ -187,3 +188,39 @@ async def test_hooks_are_few_end_by_themselves_and_are_not_for_guests(tmp_path: 
         assert hook.expires - hook.created == timedelta(days=30)
         with pytest.raises(TooManyHooks):
             await service.add_hook(ME, receiver.url)
+
+
+async def test_mail_goes_to_ones_own_address_while_it_is_and_not_to_who_is_blocked(tmp_path: Path) -> None:
+    boss, anna = Person("boss", operator=True), Person("anna@example.org")
+    other = "anna@elsewhere.example"
+    with running_smtp() as mailbox:
+        async with serving(tmp_path, mode="gateway", mail=mailbox.settings) as service:
+            await service.add_person(boss, anna.name)
+            await service.add_identity(boss, anna.name, "email", other)
+            with pytest.raises(BadHook, match="your own address"):
+                await service.add_hook(anna, "mailto:everyone@example.org")
+            hook, secret = await service.add_hook(anna, "mailto:Anna@example.org", events=["failed"])
+            await service.add_hook(anna, f"mailto:{other}", events=["failed"])
+            assert (hook.address, hook.secret, secret) == ("mailto:anna@example.org", "", "")
+
+            async def fails(session: str) -> None:
+                await service.store.write(
+                    lambda tx: tx.events.add(service.now(), session, anna.name, "session.failed", "", "FAILED")
+                )
+                await service.tell()
+
+            await fails("11111111-aaaa")
+            letter = await asyncio.to_thread(mailbox.wait_for, anna.name)
+            await asyncio.to_thread(mailbox.wait_for, other)
+            assert letter["Subject"] == "[sublet] 11111111: failed"
+            assert f"sublet notify remove {hook.id[:8]}" in letter.get_content()
+            await service.remove_identity(boss, anna.name, "email", other)
+            await fails("22222222-aaaa")
+            await asyncio.to_thread(mailbox.wait_for, anna.name, 2)
+            await service.block(boss, anna.name, "left")
+            await fails("33333333-aaaa")
+            async with asyncio.timeout(30):
+                while "may not come in" not in str([some for _, some in await service.hooks(anna)]):
+                    await service.wait_for_news(0.05)
+            assert "no longer its owner's" in str([some for _, some in await service.hooks(anna)])
+            assert (len(mailbox.to(anna.name)), len(mailbox.to(other))) == (2, 1)

@@ -14,9 +14,11 @@ from sublet.api import (
     access_point,
     accounts,
     annexes,
+    app_runs,
     audit,
     broker,
     calendar,
+    cybergis,
     dags,
     described,
     events,
@@ -60,6 +62,7 @@ NOUNS = (
     *(signing_in, profiles, groups),
     *(access, rules, audit),
     *(accounts, usage),
+    *(app_runs, cybergis),
 )
 
 

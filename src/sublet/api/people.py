@@ -52,7 +52,11 @@ async def person_of(request: Request) -> Person:
     if on_socket(request.scope):
         owner: Person = request.app.state.owner
         return owner
-    secret = secret_of(request.headers)
+    return await person_by(request, secret_of(request.headers))
+
+
+async def person_by(request: Request, secret: str) -> Person:
+    """The person who holds this token, if they may do this by it."""
     remembered: Remembered = request.app.state.remembered
     service = service_of(request)
     person = remembered.get(secret, service.standings)

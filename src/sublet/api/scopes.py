@@ -22,6 +22,7 @@ CHANGES: dict[str, Scope] = {  # addresses that begin so → what changing somet
     "/v1/sessions": Scope.RUN,
     "/v1/jobs": Scope.RUN,
     "/v1/dags": Scope.RUN,
+    "/compat/cybergis": Scope.RUN,
 }
 
 OF_ONE_SESSION = frozenset(  # all that a session's own token is good for

@@ -10,14 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sublet.client.aio import AsyncClient, AsyncOffer, AsyncOffers, AsyncSession
+    from sublet.client.job import Job
     from sublet.client.sync import Client, Offer, Offers, Session
+    from sublet.client.user import User
 
-__all__ = ["AsyncClient", "AsyncOffer", "AsyncOffers", "AsyncSession", "Client", "Offer", "Offers", "Session"]
+__all__ = [
+    "AsyncClient",
+    "AsyncOffer",
+    "AsyncOffers",
+    "AsyncSession",
+    "Client",
+    "Job",
+    "Offer",
+    "Offers",
+    "Session",
+    "User",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(
-        importlib.import_module("sublet.client.aio" if name.startswith("Async") else "sublet.client.sync"), name
-    )
+    module = "aio" if name.startswith("Async") else {"Job": "job", "User": "user"}.get(name, "sync")
+    return getattr(importlib.import_module(f"sublet.client.{module}"), name)

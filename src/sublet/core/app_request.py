@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
-from sublet.core.app_resources import sized, wrong
+from sublet.core.app_resources import NAMES, parse, sized, wrong
 from sublet.core.manifest import Manifest
 from sublet.core.offer import Reason
 from sublet.core.request import Compute, Range, Request
+from sublet.errors import BadAmount
 
 FREE = Compute()
 USUAL = Request(None).duration
@@ -16,7 +19,10 @@ USUAL = Request(None).duration
 
 def fitted(request: Request, manifest: Manifest) -> Request | Reason:
     """The request with the app's own resources, and those that were asked for where the app can use them."""
-    wanted = _wanted(request, manifest)
+    try:
+        wanted = _wanted(request, manifest) | _named(request)
+    except BadAmount as error:
+        return Reason("urn:invalid-value", "resources", error.message, nearest=error.advice)
     if reasons := wrong(manifest, wanted):
         return reasons[0]
     size = sized(manifest, wanted)
@@ -47,6 +53,13 @@ def _wanted(request: Request, manifest: Manifest) -> dict[str, int]:
     }
     found = {name: value for name, (value, usual) in asked.items() if value != usual}
     return found | ({"tasks": tasks} if type(tasks) is int else {})
+
+
+def _named(request: Request) -> dict[str, int]:
+    """What was asked for by the manifest's own names."""
+    said: Any = request.executable.fields.get("resources") if request.executable else None
+    given = said if isinstance(said, Mapping) else {}
+    return {str(name): parse(str(name), value) if name in NAMES else 0 for name, value in given.items()}
 
 
 def _seconds(duration: timedelta) -> int:

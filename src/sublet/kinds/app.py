@@ -25,7 +25,8 @@ from sublet.kinds.inside.app_runner import HOST
 from sublet.kinds.port import Kind, Setting, Way
 from sublet.kinds.travel import PROGRAM, packed
 
-FIELDS = ("app", "version", "parameters", "tasks", "pinned")  # `pinned` is the service's own; no document may bring it
+# `pinned` is the service's own; no document may bring it. `resources` are amounts by the manifest's own names.
+FIELDS = ("app", "version", "parameters", "tasks", "resources", "pinned")
 BROUGHT = "sublet.app"  # the code
 PARTS = ("kinds/inside/container_runner.py", *container.PARTS)
 INSIDE = "/sublet/stages"  # where a container sees what runs its stages

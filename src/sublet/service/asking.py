@@ -60,6 +60,7 @@ class Asked:
     content_type: str
     reasons: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
+    unresolved: bool = False  # it names an app that can't be run so; the reasons say why
     booked_from: datetime | None = None  # what it waits for is sure to have ended then, as far as that is planned
 
 
@@ -100,7 +101,10 @@ class Asking(Desk):
         asked = await self._after(person, asked)
         if not asked.reasons:
             pinned = await self.resolved(person, asked.request)
-            asked = replace(asked, reasons=(pinned,)) if isinstance(pinned, Reason) else replace(asked, request=pinned)
+            if isinstance(pinned, Reason):
+                asked = replace(asked, reasons=(pinned,), unresolved=True)
+            else:
+                asked = replace(asked, request=pinned)
         candidates, reasons = await self._candidates(asked, person)
         shared = await self._shared(asked.request, candidates)
         found = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
@@ -154,6 +158,8 @@ class Asking(Desk):
         limits, refused = await self._bounded(person, open_to, request)
         if refused and not limits:
             return [], [*reasons, *refused]
+        if asked.unresolved:
+            return [], reasons
         wrong = kind.check(executable, request)
         prepare, data_reasons = await bringing(self, None if wrong else executable, request, guest=person.guest)
         reasons += [*wrong, *data_reasons]

@@ -18,9 +18,9 @@ from sublet.platforms.port import Platform
 from sublet.platforms.registry import load_platforms
 from sublet.platforms.remote import Remote
 from sublet.service import metrics
-from sublet.service.again import Again
 from sublet.service.annex_platforms import keep
 from sublet.service.desk import log, utc_now
+from sublet.service.drafts import Drafts
 from sublet.service.invitations import DIRECTORY as INVITED
 from sublet.service.reconcile import Loop
 from sublet.service.sweeping import Sweeper
@@ -35,7 +35,7 @@ OWN_LOGIN = (
 
 
 @dataclass
-class Service(Again):
+class Service(Drafts):
     """Ask, accept, run, look: what the HTTP interface and the pages call."""
 
     _own: dict[str, set[str]] = field(default_factory=dict)  # "system" or "annex" → the platforms that are such

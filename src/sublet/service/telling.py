@@ -72,8 +72,8 @@ class Telling(Apps):
         hook, event, session = await self.store.read(lambda tx: _facts(tx, delivery))
         if hook is None:
             return
-        if event is None or hook.expires <= self.now():
-            why = "the session was forgotten" if event is None else "the hook has expired"
+        why = await self._untold(hook, event)
+        if event is None or why:
             await self.store.write(lambda tx: tx.hooks.answered(delivery, why, over=True))
             return
         answer = await self.tell_hook(hook, delivery.key, event, session)
@@ -81,6 +81,20 @@ class Telling(Apps):
         await self.store.write(lambda tx: _note(tx, hook, delivery, answer))
         if not answer.well:
             log.warning("hook.refused", hook=hook.id, delivery=delivery.key, tries=delivery.tries, why=answer.words)
+
+    async def _untold(self, hook: Hook, event: Event | None) -> str:
+        """Why it is not told after all; empty if it is."""
+        if event is None:
+            return "the session was forgotten"
+        if hook.expires <= self.now():
+            return "the hook has expired"
+        owner = Person(hook.person)
+        if await self.as_now(owner) is None:
+            return "its owner may not come in"
+        address = hook.address.removeprefix(MAILTO)
+        if hook.by_mail and address not in await self.own_addresses(owner):
+            return f"{address} is no longer its owner's"
+        return ""
 
     async def tell_hook(self, hook: Hook, key: str, event: Event, session: Session | None) -> Answered:
         """One try: by mail or by a signed call."""
@@ -102,8 +116,9 @@ class Telling(Apps):
         return await call(hook.address, headers, body, private=self.calls_private, patience=patience)
 
     async def own_addresses(self, person: Person) -> frozenset[str]:
-        """The addresses that are known to be a person's."""
-        return frozenset()
+        """The addresses that are known to be a person's: those by which they can sign in."""
+        found = await self.store.read(lambda tx: tx.people.identities(person.name))
+        return frozenset(one.value for one in found if one.kind == "email")
 
     @property
     def calls_private(self) -> bool:

@@ -431,3 +431,15 @@ deliveries = Table(
     Index("deliveries_due", "due", sqlite_where=text("due IS NOT NULL"), postgresql_where=text("due IS NOT NULL")),
     sqlite_autoincrement=True,
 )
+
+drafts = Table(
+    "drafts",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+    Column("fields", Text, nullable=False),  # as an old client set them
+    Column("session", Id, nullable=False),  # empty until it is submitted
+    Index(None, "person", "created"),
+)

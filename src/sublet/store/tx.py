@@ -10,6 +10,7 @@ from sublet.store.audit import Audit
 from sublet.store.bookings import Books, Memory
 from sublet.store.codes import Codes
 from sublet.store.dependencies import Dependencies
+from sublet.store.drafts import Drafts
 from sublet.store.events import Events
 from sublet.store.factors import Factors
 from sublet.store.groups import Groups
@@ -41,6 +42,7 @@ class Tx:
         self.books = Books(sql, memory, locking)
         self.codes = Codes(sql)
         self.dependencies = Dependencies(sql)
+        self.drafts = Drafts(sql)
         self.events = Events(sql)
         self.factors = Factors(sql)
         self.groups = Groups(sql)

@@ -54,6 +54,7 @@ from sublet.wire.v1.annexes import (
     TemplateList,
     TemplateView,
 )
+from sublet.wire.v1.app_runs import AppAsk, StartedView
 from sublet.wire.v1.audit import AuditPage, AuditView
 from sublet.wire.v1.events import EventPage, EventView
 from sublet.wire.v1.health import HealthView
@@ -119,6 +120,7 @@ __all__ = [
     "AnnexHistory",
     "AnnexList",
     "AnnexView",
+    "AppAsk",
     "AuditPage",
     "AuditView",
     "BlockAsk",
@@ -201,6 +203,7 @@ __all__ = [
     "ShutdownAsk",
     "SignInAsk",
     "SignInView",
+    "StartedView",
     "SubmittingView",
     "SweptView",
     "TemplateList",

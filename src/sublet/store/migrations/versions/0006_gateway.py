@@ -12,6 +12,7 @@ ID = sa.Text().with_variant(sa.TEXT(collation="C"), "postgresql")
 SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 DUE = sa.text("due IS NOT NULL")
 TABLES = (
+    "drafts",
     "deliveries",
     "hooks",
     "versions",
@@ -243,6 +244,17 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("deliveries_due", "deliveries", ["due"], sqlite_where=DUE, postgresql_where=DUE)
+    op.create_table(
+        "drafts",
+        sa.Column("id", ID, nullable=False),
+        sa.Column("person", sa.Text(), nullable=False),
+        sa.Column("created", sa.BigInteger(), nullable=False),
+        sa.Column("changed", sa.BigInteger(), nullable=False),
+        sa.Column("fields", sa.Text(), nullable=False),
+        sa.Column("session", ID, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="drafts_pkey"),
+    )
+    op.create_index("drafts_person_created", "drafts", ["person", "created"])
     with op.batch_alter_table("tokens") as table:
         table.add_column(sa.Column("use", sa.Text(), nullable=False, server_default="api"))
         table.add_column(sa.Column("scope", sa.Text(), nullable=False, server_default=""))

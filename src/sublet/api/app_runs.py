@@ -1,0 +1,47 @@
+"""Running apps: offers for one, and the form of CyberGIS' roadmap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Body, Request
+from starlette.responses import Response
+
+from sublet.api import described
+from sublet.api.bodies import json_response
+from sublet.api.people import base_of, host_of, person_of, service_of
+from sublet.wire.app_run import AppWish, read_seed
+from sublet.wire.shown import offerset_view, session_view
+from sublet.wire.views import AppAsk, OfferSetView, StartedView
+
+router = APIRouter(prefix="/v1", tags=["Apps"])
+ANSWERS = described.problems(400, 401, 403, 404, 409, 503)
+EXAMPLE = {
+    "maintainer": "python-cybergisx",
+    "hpc": "keeling",
+    "file": "github://zimo-xiao/project-a",
+    "data_file": {"": "https://example.org/input.tar.gz"},
+    "app": {"a": "value", "b": 0},
+}
+
+
+@router.post("/offersets/apps/{app}", status_code=201, response_model=OfferSetView, responses=ANSWERS)
+async def ask(request: Request, app: str, ask: AppAsk) -> Response:
+    """Ask for an app: its parameters are checked by its schema, its resources by its manifest, its use by the rules."""
+    service = service_of(request)
+    found = await service.ask_app(await person_of(request), AppWish(app=app, **vars(ask)))
+    base = base_of(request)
+    response = json_response(offerset_view(found, base, service.could_lease(found)), 201)
+    response.headers["location"] = f"{base}/v1/offersets/{found.id}"
+    return response
+
+
+@router.post("/sessions", status_code=201, response_model=StartedView, responses=ANSWERS)
+async def start(request: Request, document: dict[str, Any] = Body(examples=[EXAMPLE])) -> Response:  # noqa: B008
+    """Run an app at once, in the form of CyberGIS' roadmap: `maintainer`, `hpc`, `file`, `data_file`, `app`, `slurm`.
+
+    `file` is an app that was approved, by its repository or its name. The answer has a token for this session alone.
+    """
+    person = await person_of(request)
+    session, token = await service_of(request).start_app(person, read_seed(document), host_of(request))
+    return json_response(StartedView(session=session_view(session, base_of(request)), token=token), 201)

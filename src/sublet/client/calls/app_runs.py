@@ -1,0 +1,20 @@
+"""Running apps: for offers, or at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sublet.client.call import Call, as_view, body_of, path_of
+from sublet.wire.v1.app_runs import StartedView
+from sublet.wire.v1.offers import OfferSetView
+
+
+def ask(app: str, wish: Mapping[str, Any]) -> Call[OfferSetView]:
+    """Offers for an app."""
+    return Call("POST", path_of("offersets", "apps", app), as_view(OfferSetView), body=body_of(dict(wish)))
+
+
+def start(document: Mapping[str, Any]) -> Call[StartedView]:
+    """Run an app on the best offer, in the form of CyberGIS' roadmap."""
+    return Call("POST", path_of("sessions"), as_view(StartedView), body=body_of(dict(document)))

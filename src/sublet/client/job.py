@@ -1,0 +1,137 @@
+"""`Job`: an app on a gateway, in the words of CyberGIS' roadmap; it can be made by a `User`, or by itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sublet.client.calls import app_runs
+from sublet.client.fetching import chosen, fetch_file
+from sublet.client.sync import Client, Session
+from sublet.errors import AlreadySubmitted, BadRequest, NoOwnLogins, NotSubmitted
+from sublet.wire.v1.events import EventView
+from sublet.wire.v1.results import ResultFileView
+from sublet.wire.v1.sessions import SessionView
+
+if TYPE_CHECKING:
+    from sublet.client.user import User
+
+FIELDS = ("maintainer", "hpc", "file", "data_file", "app", "slurm", "name", "version")
+
+
+class Job:
+    """What is to run, and, once it is submitted, the session that it became."""
+
+    def __init__(
+        self,
+        hpc: str | None = None,
+        maintainer: str | None = None,
+        id: str | None = None,
+        user: User | str | None = None,
+        password: str | None = None,
+        url: str = "",
+        port: int = 443,
+        isJupyter: bool = False,  # noqa: N803 - as the roadmap has it
+        protocol: str = "HTTPS",
+        *,
+        token: str = "",
+    ) -> None:
+        """A new one; or, with an `id`, one that was submitted. `token` is the person's, or the job's own.
+
+        `user` is a `User`. A name and a password for a centre are refused: a gateway takes nobody's password.
+        """
+        if password or isinstance(user, str):
+            raise NoOwnLogins(platform=hpc or "a centre")
+        self.isJupyter = isJupyter
+        self.client = user.client if user else Client(_address(url, port, protocol) or None, token or None)
+        self.token = token  # of this job alone, once it is submitted
+        self.fields: dict[str, Any] = {}
+        self._session: Session | None = self.client.session(id) if id else None
+        self.set(hpc=hpc, maintainer=maintainer)
+
+    @property
+    def id(self) -> str:
+        """The session's id; empty until it is submitted."""
+        return self._session.id if self._session else ""
+
+    @property
+    def session(self) -> Session:
+        """The session itself, with all that can be done with one."""
+        if self._session is None:
+            raise NotSubmitted
+        return self._session
+
+    def set(self, **fields: Any) -> Job:
+        """Set `hpc`, `file`, `data_file`, `app` (its parameters), `slurm`, `name` or `version`; None changes nothing.
+
+        `file` is an approved app: its name, or `github://owner/repository`. 0, "" and False are values in `app`.
+        """
+        if self._session is not None and any(value is not None for value in fields.values()):
+            raise AlreadySubmitted(job=self.id)
+        unknown = [name for name in fields if name not in FIELDS]
+        if unknown:
+            raise BadRequest(detail=f"a job has no {unknown[0]}.", hint=f"It has: {', '.join(FIELDS)}.")
+        self.fields |= {name: value for name, value in fields.items() if value is not None}
+        return self
+
+    def submit(self) -> Job:
+        """Run it, on the best offer; NoOffers with the reasons if there is none."""
+        if self._session is not None:
+            raise AlreadySubmitted(job=self.id)
+        started = self.client.do(app_runs.start(self.fields))
+        self.token = started.token
+        self._session = Session(self.client, started.session)
+        return self
+
+    def status(self) -> SessionView:
+        """How it is now."""
+        return self.session.refresh().view
+
+    def events(self) -> Iterator[EventView]:
+        """What has happened so far, oldest first."""
+        return self.client.events(self.session.id)
+
+    def logs(self, *, stream: str = "stdout", follow: bool = False) -> Iterator[str]:
+        """What it printed, in pieces; with `follow` until it is over."""
+        return self.session.logs(stream=stream, follow=follow)
+
+    def result_folder_content(self) -> tuple[ResultFileView, ...]:
+        """The files that it left, with their sizes."""
+        return self.session.results()
+
+    def download(self, directory: str | os.PathLike[str] = ".", paths: Sequence[str] = ()) -> list[str]:
+        """Fetch its files, or those that are named, below a directory or fit a pattern; on from where it was."""
+        some = chosen(self.result_folder_content(), paths)
+        return [fetch_file(self.client.stream, self.session.id, file, os.fspath(directory)) for file in some]
+
+    def cancel(self) -> Job:
+        """Stop it."""
+        self.session.cancel()
+        return self
+
+    def pause(self) -> str:
+        """Let it stand still, and say how."""
+        return self.session.pause()
+
+    def resume(self) -> str:
+        """Let it go on, and say how."""
+        return self.session.resume()
+
+    def wait(self, timeout: float | None = None) -> Job:
+        """Until it is over; NotOverYet after `timeout` seconds."""
+        self.session.wait(timeout)
+        return self
+
+    def __repr__(self) -> str:
+        """Short, and without any token."""
+        if self._session is None:
+            return f"<job {self.fields.get('file') or self.fields.get('maintainer') or ''}: not submitted>"
+        return f"<job {self._session.view.short}: {self._session.phase}>"
+
+
+def _address(url: str, port: int, protocol: str) -> str:
+    """The gateway's address; empty: as SUBLET_URL says."""
+    if not url or "://" in url:
+        return url
+    return f"{protocol.lower()}://{url}:{port}"

@@ -1,0 +1,57 @@
+"""The token of a person who signed in to a gateway, kept in a file that nobody else can read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+
+from sublet.errors import SubletError
+from sublet.home import sublet_home
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Who, where, and by which token."""
+
+    url: str
+    email: str
+    token: str
+
+
+def usual_file(url: str) -> str:
+    """Where the token for a gateway is kept if nothing else is said."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", url.partition("://")[2] or url).strip("-")
+    return os.path.join(sublet_home().root, "users", f"{name}.json")
+
+
+def read(file: str) -> Kept | None:
+    """What was kept there; None if that is nothing."""
+    try:
+        with open(file, encoding="utf-8") as text:
+            said = json.load(text)
+        return Kept(str(said["url"]), str(said["email"]), str(said["token"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SubletError(
+            f"{file} can't be read as a kept token: {error}", hint="Remove it, and sign in again."
+        ) from error
+
+
+def write(file: str, kept: Kept) -> None:
+    """Keep it, readable by its owner alone from its first byte on."""
+    os.makedirs(os.path.dirname(os.path.abspath(file)), mode=0o700, exist_ok=True)
+    part = f"{file}.{os.getpid()}.part"
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as text:
+        json.dump({"url": kept.url, "email": kept.email, "token": kept.token}, text)
+    os.replace(part, file)
+
+
+def forget(file: str) -> None:
+    """Keep it no longer."""
+    try:
+        os.unlink(file)
+    except FileNotFoundError:
+        pass

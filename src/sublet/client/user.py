@@ -1,0 +1,100 @@
+"""`User`: someone who signs in to a gateway by mail and code, and is recreated from a file later."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sublet.client import kept
+from sublet.client.calls import signing_in
+from sublet.client.job import Job
+from sublet.client.sync import Client, Session
+from sublet.errors import BadRequest, NotSignedIn
+from sublet.wire.v1.people import WhoView
+
+AskCode = Callable[[str], str]
+
+
+def by_prompt(address: str) -> str:
+    """Ask the person who sits there."""
+    return input(f"The code that was sent to {address}: ")
+
+
+class User:
+    """A person of a gateway; what they run are `Job`s."""
+
+    def __init__(
+        self,
+        email: str = "",
+        url: str = "",
+        *,
+        token: str = "",
+        file: str | os.PathLike[str] | None = None,
+        code: AskCode = by_prompt,
+    ) -> None:
+        """Signed in by the token that is given, else by one that was kept, else by a code that comes by mail.
+
+        `file` is where the token is kept, as JSON that nobody else can read; without it, below SUBLET_HOME.
+        """
+        url = (url or os.environ.get("SUBLET_URL") or "").rstrip("/")
+        if not url:
+            raise BadRequest(detail="which gateway?", hint='User("me@example.org", url="https://gateway.example.org")')
+        self.url = url if "://" in url else f"https://{url}"
+        self.file = os.fspath(file) if file is not None else kept.usual_file(self.url)
+        found = kept.Kept(self.url, email, token) if token else self._kept(email)
+        self._kept_now = found or self._sign_in(email, code)
+        self.client = Client(self.url, self._kept_now.token)
+
+    @property
+    def email(self) -> str:
+        """By which address."""
+        return self._kept_now.email
+
+    @property
+    def token(self) -> str:
+        """The token itself: keep it secret."""
+        return self._kept_now.token
+
+    def _kept(self, email: str) -> kept.Kept | None:
+        """What was kept for this gateway and this person, if it is still good."""
+        found = kept.read(self.file)
+        if found is None or found.url != self.url or (email and found.email != email.strip().lower()):
+            return None
+        try:
+            Client(found.url, found.token).whoami()
+        except NotSignedIn:
+            return None
+        return found
+
+    def _sign_in(self, email: str, code: AskCode) -> kept.Kept:
+        if not email:
+            raise NotSignedIn("Nobody is signed in, and no address was given.", hint='User("me@example.org", url=…)')
+        stranger = Client(self.url, "")
+        stranger.do(signing_in.ask(email))
+        made = stranger.do(signing_in.sign_in(email, code(email).strip(), "sublet.client.User"))
+        found = kept.Kept(self.url, made.person, made.token)
+        kept.write(self.file, found)
+        return found
+
+    def whoami(self) -> WhoView:
+        """Who the gateway takes them for."""
+        return self.client.whoami()
+
+    def job(self, maintainer: str | None = None, hpc: str | None = None, **fields: Any) -> Job:
+        """A new job, not yet submitted; `fields` are those of `Job.set`."""
+        made = Job(hpc=hpc, maintainer=maintainer, user=self)
+        return made.set(**fields) if fields else made
+
+    def jobs(self, **filters: Any) -> Iterator[Session]:
+        """What they ran, newest first."""
+        return self.client.sessions(**filters)
+
+    def logout(self) -> None:
+        """Make the token worthless, and keep it no longer."""
+        self.client.do(signing_in.sign_out())
+        kept.forget(self.file)
+
+    def __repr__(self) -> str:
+        """Short, and without the token."""
+        return f"<user {self.email} of {self.url}>"

@@ -1,0 +1,68 @@
+"""Running an app by its name or its repository: the wish is completed by its schema, and asked like anything else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from sublet.core.app import Version, VersionState
+from sublet.core.offer import Reason
+from sublet.core.parameter_words import typed
+from sublet.core.repository import read_address
+from sublet.core.session import OfferSet, Session
+from sublet.errors import NoOffers, NotFound, NotReviewed
+from sublet.service.again import Again
+from sublet.service.desk import Person
+from sublet.wire.app_run import AppWish, document_of
+
+LIST = "`sublet app list` shows those that you may run."
+
+
+class AppRuns(Again):
+    """Ask for apps."""
+
+    async def ask_app(self, person: Person, wish: AppWish) -> OfferSet:
+        """Offers for an app, with these values, data and resources."""
+        version = await self.runnable(person, wish)
+        parameters = {**typed(version.as_manifest(), wish.words), **wish.set}
+        document = document_of(wish, version.app, version.number, parameters)
+        asked = await self.read(json.dumps(document).encode(), "application/json", person)
+        return await self.ask(person, asked)
+
+    async def start_app(self, person: Person, wish: AppWish, host: str = "") -> tuple[Session, str]:
+        """Ask for it, take the best offer, and make a token that is for this session only."""
+        found = await self.ask_app(person, wish)
+        if not found.offers:
+            raise no_offers(found.reasons)
+        session = await self.accept(found.offers[0].id, person)
+        _, secret = await self.make_session_token(person, session.id, host=host)
+        return session, secret
+
+    async def runnable(self, person: Person, wish: AppWish) -> Version:
+        """The approved version that is meant, if this person may run it."""
+        if wish.app:
+            state = await self.app(wish.app, person)
+            number = int(wish.version) if wish.version.isdecimal() else 0
+            approved = [one for one in state.versions if one.state is VersionState.APPROVED]
+            for one in approved:
+                if number in (0, one.number):
+                    return one
+            raise NotFound(f"{wish.app} has no approved version {wish.version}".rstrip() + ".", hint=LIST)
+        address = _same(read_address(wish.repository).text)
+        for state in await self.apps(person):
+            current = state.current
+            if current and _same(current.repository) == address:
+                return current
+        raise NotReviewed(repository=wish.repository)
+
+
+def _same(repository: str) -> str:
+    """A repository's address, so that two ways to write it are one."""
+    return repository.lower().rstrip("/").removesuffix(".git")
+
+
+def no_offers(reasons: Sequence[Reason]) -> NoOffers:
+    """The error for an answer that is NO, with every reason in words."""
+    nearest = "; ".join(dict.fromkeys(reason.nearest for reason in reasons if reason.nearest))
+    words = " ".join(dict.fromkeys(reason.message for reason in reasons))
+    return NoOffers(words, hint=f"What would be possible: {nearest}." if nearest else "", reasons=reasons)

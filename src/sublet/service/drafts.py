@@ -1,0 +1,114 @@
+"""Jobs as old clients make them: created, set, submitted, and then seen as their session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sublet.core.draft import Draft, new_id
+from sublet.core.session import Event, Session
+from sublet.errors import AlreadySubmitted, BadRequest, NoOwnLogins, NotFound, NotYours, TooManyDrafts
+from sublet.service.app_runs import AppRuns
+from sublet.service.desk import Person
+from sublet.store.tx import Tx
+from sublet.wire.app_run import read_seed
+from sublet.wire.cybergis import SETTABLE, log_of, seed_of
+
+MOST_OPEN = 100  # drafts of one person that were not submitted
+LARGEST = 100_000  # characters of what one holds
+KEPT = timedelta(days=365)
+LOG = 64 * 1024  # bytes of each stream that are shown
+
+
+class Drafts(AppRuns):
+    """Drafts, for the compatibility layer."""
+
+    async def new_draft(self, person: Person, fields: Mapping[str, Any]) -> Draft:
+        """A job that is not yet submitted."""
+        if fields.get("user") or fields.get("password"):
+            raise NoOwnLogins(platform=str(fields.get("hpc") or "a centre"))
+        kept = {name: str(fields[name]) for name in ("maintainer", "hpc") if fields.get(name)}
+        now = self.now()
+        draft = Draft(new_id(now), person.name, now, now, kept)
+        await self.store.write(lambda tx: self._new_draft(tx, draft))
+        return draft
+
+    def _new_draft(self, tx: Tx, draft: Draft) -> None:
+        tx.drafts.forget(draft.created - KEPT)
+        if tx.drafts.count_open(draft.person) >= MOST_OPEN:
+            raise TooManyDrafts(most=MOST_OPEN)
+        tx.drafts.add(draft)
+
+    async def set_draft(self, person: Person, id: str, fields: Mapping[str, Any]) -> Draft:
+        """Set some of its fields; what is empty is left as it was, as old clients expect."""
+        draft = await self.draft(person, id)
+        new = {name: fields[name] for name in SETTABLE if fields.get(name)}
+        changed = replace(draft, fields={**draft.fields, **new}, changed=self.now())
+        if len(str(changed.fields)) > LARGEST:
+            raise BadRequest(detail=f"a job can't hold more than {LARGEST} characters.")
+        if not await self.store.write(lambda tx: tx.drafts.set(changed)):
+            raise AlreadySubmitted(job=id)
+        return changed
+
+    async def submit_draft(self, person: Person, id: str, host: str = "") -> tuple[Draft, Session]:
+        """Ask for it and take the best offer; once."""
+        draft = await self.draft(person, id)
+        if draft.session:
+            raise AlreadySubmitted(job=id)
+        found = await self.ask_app(person, read_seed(seed_of(draft)))
+        if not found.offers:
+            raise BadRequest(" ".join(reason.message for reason in found.reasons), hint=_nearest(found.reasons))
+        offered = found.offers[0].id
+        now = self.now()
+        if not await self.store.write(lambda tx: tx.drafts.submit(id, offered, now)):  # of two at once, one goes on
+            raise AlreadySubmitted(job=id)
+        session = await self.accept(offered, person)
+        return replace(draft, session=session.id, changed=now), session
+
+    async def draft(self, person: Person, id: str) -> Draft:
+        """One of a person's own."""
+        draft = await self.store.read(lambda tx: tx.drafts.get(id))
+        if draft is None:
+            raise NotFound(noun="job", name=id, hint="GET …/user/job lists yours.")
+        if draft.person != person.name and not person.operator:
+            raise NotYours(noun="job")
+        return draft
+
+    async def drafts(self, person: Person) -> list[tuple[Draft, Session | None]]:
+        """All of a person's, newest first, each with its session."""
+        return await self.store.read(lambda tx: [(draft, _session(tx, draft)) for draft in tx.drafts.of(person.name)])
+
+    async def draft_session(self, person: Person, draft: Draft) -> Session | None:
+        """The session that it became, unless that is forgotten."""
+        found = await self.store.read(lambda tx: _session(tx, draft))
+        return self.shown(found) if found else None
+
+    async def draft_events(self, draft: Draft) -> Sequence[Event]:
+        """What happened to its session."""
+        if not draft.session:
+            return ()
+        return await self.store.read(lambda tx: tx.events.after(0, session=draft.session))
+
+    async def draft_logs(self, person: Person, session: Session) -> list[dict[str, Any]]:
+        """What it printed so far, on each of its streams; the beginning, if it is long."""
+        found = []
+        for stream in ("stdout", "stderr"):
+            text = (await self.output(session.id, person, stream, 0, LOG)).data.decode("utf-8", "replace")
+            if text:
+                found.append(log_of(session, text, session.ended or session.modified))
+        return found
+
+
+def _session(tx: Tx, draft: Draft) -> Session | None:
+    return tx.sessions.get(draft.session) if draft.session else None
+
+
+def _nearest(reasons: Sequence[Any]) -> str:
+    return "; ".join(dict.fromkeys(reason.nearest for reason in reasons if reason.nearest))
+
+
+def runtime_of(session: Session | None, now: datetime) -> float | None:
+    """For how many seconds it has run."""
+    return ((session.ended or now) - session.started).total_seconds() if session and session.started else None

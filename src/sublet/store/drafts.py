@@ -1,0 +1,77 @@
+"""Jobs of old clients, until they are sessions, and which session each became."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from sqlalchemy import delete, func, insert, select, update
+
+from sublet.core.draft import Draft
+from sublet.core.timeline import micros, moment
+from sublet.store.sql import Row, Sql, given, plain
+from sublet.store.tables import drafts
+
+D = drafts.c
+DRAFT = select(D.id, D.person, D.created, D.changed, D.fields, D.session)
+ADD = insert(drafts)
+GET = DRAFT.where(D.id == given("draft_id"))
+LIST = DRAFT.where(D.person == given("of_person")).order_by(D.created.desc(), D.id).limit(given("most"))
+OPEN = select(func.count()).where(D.person == given("of_person"), D.session == "")
+SET = update(drafts).where(D.id == given("draft_id"), D.session == "").values(fields=given("f"), changed=given("c"))
+SUBMIT = update(drafts).where(D.id == given("draft_id"), D.session == "").values(session=given("s"), changed=given("c"))
+FORGET = delete(drafts).where(D.changed <= given("before"))
+
+
+class Drafts:
+    """The drafts, as one transaction sees and changes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def add(self, draft: Draft) -> None:
+        """A new one."""
+        self._sql.change(
+            ADD,
+            {
+                "id": draft.id,
+                "person": plain(draft.person),
+                "created": micros(draft.created),
+                "changed": micros(draft.changed),
+                "fields": json.dumps(draft.fields),
+                "session": draft.session,
+            },
+        )
+
+    def get(self, id: str) -> Draft | None:
+        """One, by its id."""
+        row = self._sql.row(GET, {"draft_id": plain(id)})
+        return None if row is None else _draft(row)
+
+    def of(self, person: str, limit: int = 1000) -> list[Draft]:
+        """A person's, newest first."""
+        return [_draft(row) for row in self._sql.rows(LIST, {"of_person": plain(person), "most": limit})]
+
+    def count_open(self, person: str) -> int:
+        """How many of a person's were not submitted."""
+        row = self._sql.row(OPEN, {"of_person": plain(person)})
+        return int(row[0]) if row else 0
+
+    def set(self, draft: Draft) -> bool:
+        """Keep other fields; False if it was submitted meanwhile."""
+        params = {"draft_id": draft.id, "f": json.dumps(draft.fields), "c": micros(draft.changed)}
+        return self._sql.change(SET, params) > 0
+
+    def submit(self, id: str, session: str, now: datetime) -> bool:
+        """It has become this session; False if it was one already."""
+        return self._sql.change(SUBMIT, {"draft_id": id, "s": session, "c": micros(now)}) > 0
+
+    def forget(self, before: datetime) -> int:
+        """Remove those that nobody touched since then, and say how many."""
+        return self._sql.change(FORGET, {"before": micros(before)})
+
+
+def _draft(row: Row) -> Draft:
+    id, person, created, changed, fields, session = row
+    return Draft(id, person, moment(created), moment(changed), json.loads(fields), session)

@@ -1,0 +1,185 @@
+"""The words of CyberGIS-Compute's clients (version 2), and what they are here: jobs, events, folders, amounts."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sublet.core.draft import Draft
+from sublet.core.session import OVER, Event, Phase, Session
+from sublet.errors import BadRequest
+from sublet.wire.ends import end_sentence
+from sublet.wire.reader import instant_text
+
+SETTABLE = ("param", "env", "slurm", "localExecutableFolder", "localDataFolder", "name")
+MAINTAINER = "community_contribution"
+# Our events, as old clients know theirs. A session has many more states; the last two end their loops.
+EVENTS = {
+    "session.accepted": "JOB_QUEUED",
+    "session.waiting": "JOB_REGISTERED",
+    "session.preparing": "SLURM_UPLOAD_EXECUTABLE",
+    "session.submitted": "SLURM_SUBMIT_SUCCESS",
+    "session.running": "JOB_INIT",
+    "session.available": "JOB_INIT",
+    "session.lost": "JOB_RETRY",
+    "session.paused": "JOB_PAUSED",
+    "session.resumed": "JOB_RESUMED",
+    "session.completed": "JOB_ENDED",
+    "session.failed": "JOB_FAILED",
+    "session.cancelled": "JOB_FAILED",
+}
+# Their Slurm settings, and the resources of an app that they are.
+SLURM = {
+    "num_of_node": "nodes",
+    "num_of_task": "tasks",
+    "cpu_per_task": "cores",
+    "memory": "memory",
+    "memory_per_cpu": "memory_per_core",
+    "memory_per_gpu": "memory_per_gpu",
+    "gpus": "gpus_in_all",
+    "gpus_per_node": "gpus",
+    "gpus_per_task": "gpus_per_task",
+    "time": "time",
+}
+UNIT = {"G": "GiB", "GB": "GiB", "M": "MiB", "MB": "MiB", "K": "KiB", "KB": "KiB", "T": "TiB", "TB": "TiB"}
+
+
+def secret_in(token: Any) -> str:
+    """Sublet's token in what an old client calls `jupyterhubApiToken`: as it is, or as base64 of `host@token`."""
+    if not isinstance(token, str):
+        return ""
+    text = token.strip()
+    try:
+        whole = base64.b64decode(text, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return text
+    host, at, secret = whole.rpartition("@")
+    return secret if at and host else text
+
+
+def event_of(event: Event) -> dict[str, Any]:
+    """One of our events in their shape."""
+    return {
+        "id": event.id,
+        "jobId": event.session,
+        "type": EVENTS.get(event.kind, event.kind.upper().replace(".", "_").replace("-", "_")),
+        "message": event.detail or event.kind.partition(".")[2],
+        "createdAt": instant_text(event.time),
+    }
+
+
+def log_of(session: Session, text: str, at: datetime) -> dict[str, Any]:
+    """What was printed, in their shape; theirs was cut at 500 characters, this is not."""
+    return {"jobId": session.id, "message": text, "createdAt": instant_text(at)}
+
+
+def job_of(
+    draft: Draft, session: Session | None, events: Sequence[Event] = (), logs: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """A job in their shape."""
+    fields = draft.fields
+    folder = {"id": session.id, "name": session.name, "hpc": session.offer.platform} if session else None
+    over = session is not None and session.phase in OVER
+    return {
+        "id": draft.id,
+        "userId": draft.person,
+        "name": fields.get("name"),
+        "maintainer": fields.get("maintainer") or MAINTAINER,
+        "hpc": session.offer.platform if session else fields.get("hpc"),
+        "param": fields.get("param") or {},
+        "env": fields.get("env") or {},
+        "slurm": fields.get("slurm") or {},
+        "slurmId": session.job or None if session else None,
+        "localExecutableFolder": fields.get("localExecutableFolder"),
+        "localDataFolder": fields.get("localDataFolder"),
+        "remoteExecutableFolder": None,
+        "remoteDataFolder": None,
+        "remoteResultFolder": folder,
+        "createdAt": instant_text(draft.created),
+        "updatedAt": instant_text(draft.changed),
+        "deletedAt": None,
+        "queuedAt": instant_text(session.modified if not session.start else session.start) if session else None,
+        "initializedAt": _time(session.started) if session else None,
+        "finishedAt": _time(session.ended or session.modified) if session and over else None,
+        "isFailed": bool(session and session.phase in (Phase.FAILED, Phase.CANCELLED)),
+        "session": session.id if session else None,
+        "phase": session.phase.value if session else None,
+        "end": end_sentence(session.end) if session and session.end else None,
+        "events": [{**event_of(event), "jobId": draft.id} for event in events],
+        "logs": [{**log, "jobId": draft.id} for log in logs],
+    }
+
+
+def _time(at: datetime | None) -> str | None:
+    return instant_text(at) if at else None
+
+
+def seed_of(draft: Draft) -> dict[str, Any]:
+    """A draft as the document that `POST /v1/sessions` takes."""
+    fields = draft.fields
+    folder = fields.get("localExecutableFolder")
+    if not isinstance(folder, Mapping) or folder.get("type") != "git" or not folder.get("gitId"):
+        raise BadRequest(
+            detail="localExecutableFolder has to be {type: git, gitId: NAME}, an app that was approved.",
+            hint="GET …/git lists them.",
+        )
+    if fields.get("env"):
+        raise BadRequest(
+            detail="env is not taken: what an app reads are its parameters.",
+            hint="Put it into `param`, or leave it out.",
+        )
+    return {
+        "maintainer": fields.get("maintainer") or MAINTAINER,
+        "hpc": fields.get("hpc") or "",
+        "file": str(folder["gitId"]),
+        "data_file": data_of(fields.get("localDataFolder")),
+        "app": fields.get("param") or {},
+        "slurm": fields.get("slurm") or {},
+        "name": fields.get("name") or "",
+    }
+
+
+def data_of(folder: Any) -> dict[str, str]:
+    """Where an old client's data folder is, as a location; a Globus folder is named as one, and refused later."""
+    if not folder or (isinstance(folder, Mapping) and folder.get("type") == "empty"):
+        return {}
+    if not isinstance(folder, Mapping):
+        raise BadRequest(detail="localDataFolder has to be a map with a type.")
+    kind = folder.get("type")
+    if kind == "globus":
+        return {"": f"globus://{folder.get('endpoint', '')}{folder.get('path', '')}"}
+    if kind == "git":
+        return {"": f"git:{folder.get('gitId', '')}"}
+    location = folder.get("url") or folder.get("path") or folder.get("localPath") or ""
+    return {"": str(location)}
+
+
+def wanted_of(slurm: Any) -> dict[str, str | int]:
+    """Their Slurm settings as resources of an app, each as text that has its unit."""
+    if not isinstance(slurm, Mapping):
+        raise BadRequest(detail="slurm has to be a map of settings.")
+    unknown = [name for name in slurm if name not in SLURM]
+    if unknown:
+        raise BadRequest(
+            detail=f"slurm.{unknown[0]} is not taken.",
+            hint=f"These are: {', '.join(SLURM)}. Queue and project are the operator's.",
+        )
+    return {SLURM[name]: _amount(SLURM[name], value) for name, value in slurm.items() if value is not None}
+
+
+def _amount(name: str, value: Any) -> str | int:
+    """Times without a unit are minutes, as sbatch has them; sizes without one are MiB, and 4GB are 4 GiB."""
+    text = str(value).strip()
+    if name == "time":
+        minutes, colon, seconds = text.partition(":")
+        if colon and minutes.isdigit() and seconds.isdigit():
+            return f"{int(minutes) * 60 + int(seconds)}s"
+        return f"{text}m" if text.isdigit() else text
+    if name.startswith("memory"):
+        number = text.rstrip("BbGgMmKkTt")
+        unit = text[len(number) :].upper()
+        return f"{number}{UNIT.get(unit, unit or 'MiB')}"
+    return int(text) if text.isdigit() else text

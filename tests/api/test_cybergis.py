@@ -1,0 +1,246 @@
+"""A client that sends precisely what CyberGIS-Compute's own (version 2) sends, by its own HTTP, runs an app.
+
+Its token is in the JSON body, of a GET too; an answer with `error` in it is an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from http.client import HTTPConnection
+from typing import Any
+
+import pytest
+import uvicorn
+
+from sublet.api.app import make_app
+from sublet.client import Job, User
+from sublet.errors import NoOwnLogins, NotReviewed, NotSignedIn, NotSubmitted, WrongCode
+from sublet.service.desk import Person
+from sublet.service.service import Service
+from sublet.settings import Settings
+from tests.contract.services import allow
+from tests.contract.test_service_app_runs import MANIFEST
+from tests.git_server import GitServer, git_server, program
+from tests.smtp import Mailbox, running_smtp
+
+pytestmark = pytest.mark.anyio
+ANN, REVIEWER = Person("ann@example.org"), Person("rae@example.org", reviewer=True)
+BOB = "bob@example.org"
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
+    with git_server(tmp_path_factory.mktemp("git")) as running:
+        running.repository("ann/hello").commit({"sublet.yaml": MANIFEST, "hello.sh": program("echo hello\n")}, "Begin")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def mailbox() -> Iterator[Mailbox]:
+    with running_smtp() as box:
+        yield box
+
+
+@pytest.fixture(scope="module")
+async def service(
+    server: GitServer, mailbox: Mailbox, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Service]:
+    settings = Settings.load(
+        tmp_path_factory.mktemp("home"),
+        mode="gateway",
+        mail=mailbox.settings,
+        signing={"allow": ["*@example.org"]},
+        apps={"private": [f"{server.url}/*"]},
+        images={"python": "docker://ghcr.io/sublet/python"},
+        platforms={"trial": {"kind": "memory", "takes": "0.1s", "cores": 32, "memory": "64GiB"}},
+    )
+    async with Service.open(settings) as running:
+        version = await running.propose(ANN, f"{server.url}/ann/hello", name="hello")
+        await running.approve("hello@1", REVIEWER, version.tree)
+        await allow(running, "*@example.org")
+        await allow(running, "*@example.org", noun="app")
+        yield running
+
+
+@pytest.fixture(scope="module")
+async def port(service: Service) -> AsyncIterator[int]:
+    """A real listener: old clients speak HTTP/1.1 with a body in their GETs."""
+    config = uvicorn.Config(make_app(service, "owner"), host="127.0.0.1", port=0, log_level="warning", lifespan="off")
+    listener = uvicorn.Server(config)
+    async with AsyncExitStack() as stack:
+        task = asyncio.create_task(listener.serve())
+        stack.callback(task.cancel)
+        async with asyncio.timeout(20):
+            while not listener.started:  # noqa: ASYNC110 - it has no event for this
+                await asyncio.sleep(0.01)
+        yield listener.servers[0].sockets[0].getsockname()[1]
+        listener.should_exit = True
+        await task
+
+
+class OldClient:
+    """What theirs does, and no more."""
+
+    def __init__(self, port: int, secret: str, *, plain: bool = False) -> None:
+        self.port = port
+        self.token = secret if plain else base64.b64encode(f"hub.example.org@{secret}".encode()).decode()
+
+    def send(self, method: str, uri: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
+        connection = HTTPConnection(f"127.0.0.1:{self.port}")
+        text = json.dumps(body if body is not None else {})
+        connection.request(method, f"/compat/cybergis{uri}", text, {"Content-type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read().decode())
+
+    async def request(self, method: str, uri: str, **fields: Any) -> Any:
+        """With the token; an answer that is no error."""
+        status, data = await asyncio.to_thread(self.send, method, uri, {"jupyterhubApiToken": self.token, **fields})
+        assert status == 200, data
+        assert "error" not in data
+        return data
+
+    async def fails(self, method: str, uri: str, **fields: Any) -> tuple[int, str]:
+        status, data = await asyncio.to_thread(self.send, method, uri, {"jupyterhubApiToken": self.token, **fields})
+        return status, data["error"]
+
+
+async def old_client(service: Service, port: int, name: str, **how: Any) -> OldClient:
+    _, secret = await service.make_token(Person(name))
+    return OldClient(port, secret, **how)
+
+
+async def test_an_old_client_runs_an_app_from_its_form_to_its_results(service: Service, port: int) -> None:
+    bob = await old_client(service, port, BOB)
+    assert (await bob.request("GET", "/user")) == {"username": BOB}
+    assert set((await bob.request("GET", "/hpc"))["hpc"]) == {"trial"}
+    assert (await bob.request("GET", "/maintainer"))["maintainer"]["community_contribution"]["hpc"] == ["trial"]
+    assert (await bob.request("GET", "/container"))["container"]["python"]["dockerhub"]
+    form = (await bob.request("GET", "/git"))["git"]["hello"]
+    assert form["param_rules"]["years"] == {
+        "type": "integer",
+        "require": False,
+        "default_value": 10,
+        "min": 0,
+        "step": 1,
+    }
+    assert form["slurm_input_rules"]["num_of_task"]["max"] == 4
+    assert form["slurm_input_rules"]["time"] == {
+        "type": "integer",
+        "min": 1,
+        "max": 60,
+        "step": 1,
+        "default_value": 10,
+        "unit": "Minutes",
+    }
+    assert await bob.request("GET", "/announcement") == {}
+    job = await bob.request("POST", "/job", maintainer="community_contribution", hpc="trial")
+    for name in ("id", "slurmId", "hpc", "remoteExecutableFolder", "remoteDataFolder", "remoteResultFolder", "param"):
+        assert name in job
+    where = f"/job/{job['id']}"
+    folder = {"type": "git", "gitId": "hello"}
+    await bob.request("PUT", where, localExecutableFolder=folder, param={"years": 0}, slurm={"time": "5:00"})
+    submitted = await bob.request("POST", f"{where}/submit")
+    assert submitted["localExecutableFolder"]["gitId"] == "hello"
+    assert await bob.fails("POST", f"{where}/submit") == (
+        401,
+        f"The job {job['id']} is already submitted or in the queue.",
+    )
+    async with asyncio.timeout(30):
+        while not any(e["type"] == "JOB_ENDED" for e in (await bob.request("GET", where))["events"]):
+            await service.wait_for_news(0.05)
+    done = await bob.request("GET", where)
+    assert (done["isFailed"], done["phase"]) == (False, "COMPLETED")
+    assert isinstance(await bob.request("GET", f"{where}/events"), list)
+    assert isinstance(await bob.request("GET", f"{where}/logs"), list)
+    assert isinstance(await bob.request("GET", f"{where}/result-folder-content"), list)
+    assert [one["id"] for one in (await bob.request("GET", "/user/job"))["job"]] == [job["id"]]
+    assert (await bob.request("GET", "/user/slurm-usage?format=True"))["cpus"] >= 1
+    assert len((await bob.request("GET", "/folder"))["folder"]) == 1
+    assert (await bob.fails("PUT", f"{where}/cancel", jobId=job["id"]))[0] == 401
+
+
+async def test_what_old_clients_could_do_to_others_they_can_not_here(service: Service, port: int) -> None:
+    bob = await old_client(service, port, BOB, plain=True)
+    other = await old_client(service, port, "carl@example.org")
+    stranger = await old_client(service, port, "eve@elsewhere.example")
+    job = await bob.request("POST", "/job")
+    where = f"/job/{job['id']}"
+    await bob.request("PUT", where, localExecutableFolder={"type": "git", "gitId": "hello"})
+    acts = [("GET", ""), ("PUT", ""), ("POST", "/submit"), ("PUT", "/cancel"), ("PUT", "/pause"), ("GET", "/logs")]
+    acts += [("GET", "/events"), ("GET", "/result-folder-content"), ("PUT", "/resume")]
+    for method, uri in acts:
+        assert (await other.fails(method, f"{where}{uri}"))[0] == 401
+    assert (await stranger.request("GET", "/git"))["git"] == {}
+    assert (await stranger.request("GET", "/hpc"))["hpc"] == {}
+    mine = await stranger.request("POST", "/job", hpc="trial")
+    await stranger.request("PUT", f"/job/{mine['id']}", localExecutableFolder={"type": "git", "gitId": "hello"})
+    assert (await stranger.fails("POST", f"/job/{mine['id']}/submit"))[0] == 401
+    for fields in ({"user": "me", "password": "x"}, {"password": "x"}):
+        assert (await bob.fails("POST", "/job", **fields))[0] == 401
+    assert (await bob.fails("POST", "/folder/x/download/globus-init"))[0] == 403
+    assert (await bob.fails("GET", "/user/jupyter-globus"))[0] == 403
+    await bob.request("PUT", where, param={"years": "$(id)"})
+    status, why = await bob.fails("POST", f"{where}/submit")
+    assert (status, "years" in why) == (402, True)
+    await bob.request(
+        "PUT", where, param={"years": 1}, localDataFolder={"type": "globus", "endpoint": "e", "path": "/p"}
+    )
+    status, why = await bob.fails("POST", f"{where}/submit")
+    assert (status, "globus" in why) == (402, True)
+    nobody = OldClient(port, "sublet_wrong")
+    assert (await nobody.fails("GET", "/user"))[0] == 402
+    assert (await asyncio.to_thread(nobody.send, "GET", "/hpc"))[0] == 402
+    assert (await bob.fails("GET", "/nothing"))[0] == 401
+
+
+async def test_a_user_signs_in_is_recreated_from_a_file_and_runs_a_job(
+    service: Service, port: int, server: GitServer, mailbox: Mailbox, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.mktemp("kept") / "deep" / "user.json"
+    url = f"http://127.0.0.1:{port}"
+
+    def code(address: str) -> str:
+        mailbox.wait_for(address, 2)
+        return mailbox.code(address, 2)
+
+    def works() -> None:
+        with pytest.raises(WrongCode):
+            User("dora@example.org", url, file=file, code=lambda _: "0000 0000")
+        assert not file.exists()
+        user = User("dora@example.org", url, file=file, code=code)
+        assert [oct(path.stat().st_mode)[-3:] for path in (file, file.parent)] == ["600", "700"]
+        assert user.token not in repr(user)
+        again = User(url=url, file=file)
+        assert (again.email, again.whoami().person) == ("dora@example.org", "dora@example.org")
+        job = again.job(hpc="trial", file=f"{server.url}/ann/hello", app={"years": 0, "label": ""})
+        with pytest.raises(NotSubmitted):
+            job.status()
+        job.submit().wait(30)
+        assert job.status().phase == "COMPLETED"
+        assert "session.completed" in [event.kind for event in job.events()]
+        assert list(job.logs()) != []
+        assert job.result_folder_content() == ()
+        alone = Job(id=job.id, url="127.0.0.1", port=port, protocol="HTTP", token=job.token)
+        assert alone.status().phase == "COMPLETED"
+        with pytest.raises(NotReviewed):
+            Job(user=again).set(file="github://nobody/nothing").submit()
+        for wrong in ({"user": "me"}, {"password": "secret"}, {"user": "me", "password": "secret"}):
+            with pytest.raises(NoOwnLogins):
+                Job(hpc="trial", url=url, **wrong)
+        again.logout()
+        assert not file.exists()
+        with pytest.raises(NotSignedIn):
+            User(url=url, file=file)
+        with pytest.raises(NotSignedIn):
+            Job(id=job.id, url=url, token=again.token)
+
+    await asyncio.to_thread(works)

@@ -1,0 +1,180 @@
+"""Apps run by name, by repository in the roadmap's form, and as jobs of old clients: always what was approved."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.core.session import Phase
+from sublet.errors import (
+    AlreadySubmitted,
+    BadRequest,
+    NoOffers,
+    NoOwnLogins,
+    NotFound,
+    NotReviewed,
+    NotYours,
+    TooManyDrafts,
+)
+from sublet.service.desk import Person
+from sublet.service.drafts import MOST_OPEN
+from sublet.service.service import Service
+from sublet.wire.app_run import AppWish, read_seed
+from sublet.wire.cybergis import job_of
+from tests.contract.services import allow, in_phase, reach, serving
+from tests.git_server import GitServer, Repository, git_server, program
+
+pytestmark = pytest.mark.anyio
+
+ANN, BOB, EVE = Person("ann@example.org"), Person("bob@example.org"), Person("eve@example.net")
+REVIEWER = Person("rae@example.org", reviewer=True)
+MANIFEST = f"""
+name: hello
+image:
+  location: docker://ghcr.io/ann/hello
+  digest: sha256:{"a" * 64}
+stages:
+  execution: sh hello.sh
+parameters:
+  years: {{type: integer, minimum: 0, default: 10}}
+  label: {{type: string, default: ""}}
+  fast: {{type: boolean, default: false}}
+resources:
+  tasks: {{min: 1, max: 4, default: 1}}
+  cores: {{min: 1, max: 4, default: 2}}
+  memory_per_core: {{min: 1GiB, max: 4GiB, default: 1GiB}}
+  time: {{min: 1m, max: 1h, default: 10m}}
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
+    with git_server(tmp_path_factory.mktemp("git")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def repository(server: GitServer) -> Repository:
+    made = server.repository("ann/hello")
+    made.commit({"sublet.yaml": MANIFEST, "hello.sh": program("echo hello\n")}, "Begin")
+    return made
+
+
+@pytest.fixture
+async def service(server: GitServer, repository: Repository, tmp_path: Path) -> AsyncIterator[Service]:
+    """A gateway with one approved app, which people at example.org may run."""
+    apps = {"private": [f"{server.url}/*"]}
+    platforms = {"trial": {"kind": "memory", "takes": "0.1s", "cores": 32, "memory": "64GiB"}}
+    async with serving(tmp_path / "home", mode="gateway", apps=apps, platforms=platforms) as running:
+        version = await running.propose(ANN, repository.url, name="hello")
+        await running.approve("hello@1", REVIEWER, version.tree)
+        await allow(running, "*@example.org")
+        await allow(running, "*@example.org", noun="app")
+        yield running
+
+
+def executable(found: Any) -> dict[str, Any]:
+    return dict(found.request.executable.fields)
+
+
+async def test_words_are_typed_by_the_schema_and_resources_go_by_the_manifest(service: Service) -> None:
+    wish = AppWish(
+        app="hello",
+        words={"years": "0", "label": "007", "fast": "no"},
+        resources={"tasks": 2, "memory_per_core": "2GiB", "time": "20m"},
+    )
+    found = await service.ask_app(BOB, wish)
+    assert found.offers, found.reasons
+    assert executable(found)["parameters"] == {"years": 0, "label": "007", "fast": False}
+    offer = found.offers[0].offer
+    assert (offer.shape.cores, offer.shape.memory, offer.duration.total_seconds()) == (4, 8 * 1024**3, 1200)
+    refusals = {
+        "years": AppWish(app="hello", words={"years": "many"}),
+        "label": AppWish(app="hello", set={"label": 7}),
+        "nonsense": AppWish(app="hello", words={"nonsense": "1"}),
+        "tasks": AppWish(app="hello", resources={"tasks": 9}),
+        "memory_per_core": AppWish(app="hello", resources={"memory_per_core": "40GiB"}),
+        "nowhere": AppWish(app="hello", hpc="nowhere"),
+    }
+    for word, wrong in refusals.items():
+        no = await service.ask_app(BOB, wrong)
+        assert not no.offers
+        assert word in " ".join(f"{reason.field} {reason.message}" for reason in no.reasons)
+    with pytest.raises(NotFound):
+        await service.ask_app(EVE, AppWish(app="hello"))
+    with pytest.raises(NotFound):
+        await service.ask_app(BOB, AppWish(app="hello", version="7"))
+
+
+async def test_the_roadmaps_form_runs_an_approved_repository_and_nothing_else(
+    service: Service, repository: Repository, server: GitServer
+) -> None:
+    seed = {"maintainer": "python", "hpc": "trial", "file": f"{repository.url}/", "app": {"years": 0}}
+    session, token = await service.start_app(BOB, read_seed(seed))
+    assert (session.person, session.kind, session.app != "") == (BOB.name, "app", True)
+    holder = await service.bearer(token)
+    assert holder is not None
+    assert (holder.name, holder.session) == (BOB.name, session.id)
+    await reach(service, session.id, in_phase(Phase.COMPLETED), BOB)
+    with pytest.raises(NotReviewed):
+        await service.start_app(BOB, read_seed({**seed, "file": "github://zimo-xiao/project-a"}))
+    with pytest.raises(NotReviewed):
+        await service.start_app(EVE, read_seed(seed))
+    for place in ("globus://endpoint/path", "sftp://example.org/x"):
+        with pytest.raises(NoOffers, match=place.partition(":")[0]):
+            await service.start_app(BOB, read_seed({**seed, "data_file": {"": place}}))
+    for more in ({"user": "me"}, {"password": "secret"}):
+        with pytest.raises(NoOwnLogins):
+            read_seed({**seed, **more})
+    for wrong in ({}, {"hpc": "trial"}, {**seed, "env": {}}, {**seed, "slurm": {"partition": "x"}}, {**seed, "app": 3}):
+        with pytest.raises(BadRequest):
+            read_seed(wrong)
+
+
+async def test_a_job_of_an_old_client_is_set_submitted_once_and_seen_by_its_owner(service: Service) -> None:
+    draft = await service.new_draft(BOB, {"maintainer": "community_contribution", "hpc": "trial"})
+    with pytest.raises(BadRequest, match="localExecutableFolder"):
+        await service.submit_draft(BOB, draft.id)
+    folder = {"type": "git", "gitId": "hello"}
+    await service.set_draft(BOB, draft.id, {"localExecutableFolder": folder, "param": {"years": 3}, "nonsense": 1})
+    await service.set_draft(BOB, draft.id, {"slurm": {"num_of_task": 2, "time": "20:00", "memory_per_cpu": "2GB"}})
+    for act in (service.draft, service.submit_draft):
+        with pytest.raises(NotYours):
+            await act(ANN, draft.id)
+    with pytest.raises(NotYours):
+        await service.set_draft(ANN, draft.id, {"param": {"years": 1}})
+    kept, session = await service.submit_draft(BOB, draft.id)
+    assert (session.offer.shape.cores, session.offer.duration.total_seconds()) == (4, 1200)
+    with pytest.raises(AlreadySubmitted):
+        await service.submit_draft(BOB, draft.id)
+    with pytest.raises(AlreadySubmitted):
+        await service.set_draft(BOB, draft.id, {"param": {}, "name": "x"})
+    await reach(service, session.id, in_phase(Phase.COMPLETED), BOB)
+    seen = await service.draft_session(BOB, kept)
+    job = job_of(await service.draft(BOB, draft.id), seen, await service.draft_events(kept))
+    types = [event["type"] for event in job["events"]]
+    assert types[0] == "JOB_QUEUED"
+    assert types[-1] == "JOB_ENDED"
+    assert {"JOB_REGISTERED", "JOB_INIT"} < set(types)
+    assert (job["param"], job["isFailed"], job["userId"]) == ({"years": 3}, False, BOB.name)
+    assert [one.id for one, _ in await service.drafts(BOB)] == [draft.id]
+    assert await service.drafts(ANN) == []
+
+
+async def test_drafts_are_bounded_take_no_environment_and_no_password(service: Service) -> None:
+    with pytest.raises(NoOwnLogins):
+        await service.new_draft(BOB, {"user": "me", "password": "secret"})
+    draft = await service.new_draft(BOB, {})
+    fields = {"localExecutableFolder": {"type": "git", "gitId": "hello"}, "env": {"LD_PRELOAD": "x"}}
+    await service.set_draft(BOB, draft.id, fields)
+    with pytest.raises(BadRequest, match="env"):
+        await service.submit_draft(BOB, draft.id)
+    with pytest.raises(BadRequest, match="more than"):
+        await service.set_draft(BOB, draft.id, {"param": {"label": "x" * 200_000}})
+    for _ in range(MOST_OPEN - 1):
+        await service.new_draft(BOB, {})
+    with pytest.raises(TooManyDrafts):
+        await service.new_draft(BOB, {})
