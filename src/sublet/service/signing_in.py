@@ -17,7 +17,7 @@ from sublet.errors import MailNotSent, SubletError, TooMany, WrongCode
 from sublet.service.desk import Person, log
 from sublet.service.groups import Groups
 from sublet.service.throttle import neighbours
-from sublet.service.tokens import PREFIX, Token
+from sublet.service.tokens import PREFIX, SHOWN, Token
 from sublet.store.audit import Entry
 from sublet.store.codes import Code
 from sublet.store.tx import Tx
@@ -94,11 +94,15 @@ class SigningIn(Groups):
         return token
 
     async def visit(self, id: str) -> Person | None:
-        """Who visits by this token, if it still counts."""
+        """Who visits by this token, if it still counts; that they did is remembered to the minute."""
+        now = self.now()
         token = await self.store.read(lambda tx: tx.tokens.get(id))
-        if token is None or (token.expires and token.expires <= self.now()):
+        if token is None or (token.expires and token.expires <= now):
             return None
-        return await self.holder(token)
+        person = await self.holder(token)
+        if person and (token.used is None or now - token.used >= SHOWN):
+            await self.store.write(lambda tx: tx.tokens.use(id, now))
+        return person
 
     async def end_visit(self, person: Person, id: str, host: str = "") -> None:
         """Let a token of one's own count no more."""
