@@ -61,7 +61,7 @@ def configure(directory: Path, issuer: str) -> None:
             "OAUTH2_VALIDATOR_CLASS": "tests.openid_claims.Claims",
             "SCOPES": {"openid": "who you are", "email": "your address"},
             "PKCE_REQUIRED": True,
-            "ALLOWED_REDIRECT_URI_SCHEMES": ["http"],
+            "ALLOWED_REDIRECT_URI_SCHEMES": ["http", "https"],
         },
     )
 

@@ -14,7 +14,8 @@ from sublet.api.app import make_app
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
-from sublet.web.entry import COOKIE, Sealed, issue_code, seal
+from sublet.web.entry import HOST_COOKIE as COOKIE
+from sublet.web.entry import Sealed, issue_code, seal
 from sublet.web.signing_in import browser_of
 from tests.api.conftest import Callers
 from tests.api.test_pages import token_on
@@ -73,7 +74,7 @@ async def test_the_cookie_of_a_visit_has_all_its_flags_and_no_secret_of_its_toke
     answer = await coming(callers, mailbox, "anna@example.org", "/web/sessions?name=x")
     assert (answer.status_code, answer.headers["location"]) == (303, "/web/sessions?name=x")
     flags = answer.headers["set-cookie"].lower()
-    assert all(flag in flags for flag in ("httponly", "samesite=lax", "secure", "path=/web", "max-age=43"))
+    assert all(flag in flags for flag in ("httponly", "samesite=lax", "secure", "path=/;", "max-age=43"))
     (token,) = await service.tokens(Person("anna@example.org"))
     assert (token.use, token.name) == ("browser", "Firefox on Linux")
     anna = await callers.with_headers({"cookie": f"{COOKIE}={answer.cookies[COOKIE]}"})

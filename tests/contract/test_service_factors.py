@@ -151,18 +151,20 @@ async def test_it_counts_once_confirmed_and_goes_with_a_code_or_by_an_operator(g
     with pytest.raises(AlreadyThere):
         await service.begin_factor(ANN)
     with pytest.raises(FactorNeeded):
-        await service.remove_factor(ANN)
+        await service.remove_factor(ANN, "")
     with pytest.raises(WrongCode):
         await service.remove_factor(ANN, "000000")
     with pytest.raises(OperatorsOnly):
-        await service.remove_factor(BOB, name=ANN.name)
+        await service.reset_factor(BOB, ANN.name)
+    with pytest.raises(FactorNeeded):
+        await service.reset_factor(Person(ANN.name, operator=True), ANN.name)
     await service.remove_factor(ANN, gateway.code())
     assert await service.factor(ANN) is None
     await gateway.enrols()
-    await service.remove_factor(ROOT, name=ANN.name)
+    await service.reset_factor(ROOT, ANN.name)
     assert (await gateway.comes())[0].use == "api"
     with pytest.raises(NotFound):
-        await service.remove_factor(ROOT, name=ANN.name)
+        await service.reset_factor(ROOT, ANN.name)
     acts = [entry.action for entry in await service.store.read(lambda tx: tx.audit.list(action="factor."))]
     assert acts == ["factor.on", "factor.off", "factor.on", "factor.off"]
     await gateway.enrols()

@@ -22,6 +22,7 @@ from sublet.api import (
     dags,
     described,
     events,
+    factors,
     groups,
     health,
     hooks,
@@ -59,7 +60,7 @@ Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise
 NOUNS = (
     *(offersets, sessions, logs, results, events, platforms, systems, calendar),
     *(annexes, templates, jobs, dags, access_point, invitations, tokens, trials, hooks, health),
-    *(signing_in, profiles, groups),
+    *(signing_in, factors, profiles, groups),
     *(access, rules, audit),
     *(accounts, usage),
     *(app_runs, cybergis),

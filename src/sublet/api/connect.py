@@ -279,6 +279,6 @@ def _cookies(headers: Iterable[str]) -> str:
     for header in headers:
         for pair in header.split(";"):
             name = pair.partition("=")[0].strip()
-            if name and not name.lower().startswith("sublet"):
+            if name and not name.lower().removeprefix("__host-").startswith("sublet"):
                 kept.append(pair.strip())
     return "; ".join(kept)

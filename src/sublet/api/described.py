@@ -178,7 +178,8 @@ SECURITY = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A token, as `sublet token` prints it."},
     "basic": {"type": "http", "scheme": "basic", "description": "Any name, with a token as the password."},
 }
-OPEN = frozenset({"/health", "/metrics", "/v1/sign-in", "/v1/sign-in/code"})  # these need no token
+SIGNING_IN = {f"/v1/sign-in{step}" for step in ("", "/code", "/ways", "/second", "/once")}
+OPEN = frozenset({"/health", "/metrics", *SIGNING_IN})  # these need no token
 
 
 def openapi(app: FastAPI) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
-from sublet.api.people import host_of, secret_of, service_of
+from sublet.api.people import base_of, host_of, secret_of, service_of
 from sublet.api.tokens import token_view
 from sublet.errors import NotSignedIn
 from sublet.service.desk import Person
-from sublet.wire.views import CodeAsk, SignInAsk, SignInView, TokenView
+from sublet.wire.views import CodeAsk, OnceAsk, SecondAsk, SignInAsk, SignInView, TokenView, WayList, WayView
 
 router = APIRouter(prefix="/v1", tags=["People"])
 SENT = "If this address may sign in, a code is on its way to it. It counts for ten minutes."
@@ -30,6 +30,36 @@ async def ask(request: Request, ask: SignInAsk) -> Response:
 async def sign_in(request: Request, ask: CodeAsk) -> Response:
     """A token for the code that came by mail; its text is in this answer and nowhere else."""
     made = await service_of(request).sign_in_by_code(ask.address, ask.code, host_of(request), note=ask.client)
+    return json_response(token_view(*made), 201)
+
+
+@router.get("/sign-in/ways", response_model=WayList)
+async def ways(request: Request) -> Response:
+    """How people can sign in to this service; this needs no token."""
+    service, base = service_of(request), base_of(request)
+    items = tuple(
+        WayView(name=name, title=title, page=f"{base}/web/sign-in/oidc/{name}")
+        for name, title in service.providers.items()
+    )
+    return json_response(WayList(mail=service.mode == "gateway" and service.mail.possible, items=items))
+
+
+@router.post(
+    "/sign-in/second", status_code=201, response_model=TokenView, responses=described.problems(400, 403, 409, 429)
+)
+async def second(request: Request, ask: SecondAsk) -> Response:
+    """A whole token for half a one: whoever has a second factor gets only that (`use` begins with `half-`)."""
+    made = await service_of(request).second(ask.token, ask.code, host_of(request))
+    return json_response(token_view(*made), 201)
+
+
+@router.post(
+    "/sign-in/once", status_code=201, response_model=TokenView, responses=described.problems(400, 403, 409, 429)
+)
+async def once(request: Request, ask: OnceAsk) -> Response:
+    """A token for the code that a page showed after a sign-in by an OpenID provider, for the terminal that began it."""
+    service = service_of(request)
+    made = await service.sign_in_once(ask.code, ask.verifier, host_of(request), ask.client)
     return json_response(token_view(*made), 201)
 
 

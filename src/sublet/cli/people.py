@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import click
 
 from sublet.cli.command import Example, Group, command
+from sublet.cli.factors import totp
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import moment, when
 from sublet.client.address import find_address
@@ -152,5 +153,5 @@ def _blocked(view: PersonView) -> str:
     return (view.why or "yes") if view.blocked else ""
 
 
-for one in (add, list_people, show, set_role, block, unblock, remove, identity):
+for one in (add, list_people, show, set_role, block, unblock, remove, identity, totp):
     person.add_command(one)

@@ -12,10 +12,10 @@ import click
 from sublet.cli.command import command
 from sublet.cli.output import Output, pairs
 from sublet.client.address import Address, find_address, gateway_at
-from sublet.client.calls import people, profiles, signing_in
+from sublet.client.calls import factors, people, profiles, signing_in
 from sublet.client.gateways import forget, keep, token_of
 from sublet.client.link import Link
-from sublet.errors import NotAGateway, NotPrivate, NotSignedIn, SubletError, WrongCode
+from sublet.errors import NotAGateway, NotFound, NotPrivate, NotSignedIn, SubletError, WrongCode
 from sublet.home import sublet_home
 from sublet.wire.v1.people import PersonView, TokenView
 
@@ -26,13 +26,15 @@ TRIES = 5
 @command(
     "login",
     "sublet login https://gateway.example.org",
+    "sublet login https://gateway.example.org --oidc campus",
     "sublet login https://gateway.example.org --token < token.txt",
 )
 @click.argument("url", required=False)
 @click.option("--address", metavar="ADDRESS", help="Your e-mail address; else it is asked for.")
+@click.option("--oidc", metavar="NAME", help="Sign in by an OpenID provider of the gateway, in a browser.")
 @click.option("--token", "by_token", is_flag=True, help="Read a token from standard input, in place of a code.")
-def login(out: Output, url: str | None, address: str | None, by_token: bool) -> None:
-    """Sign in to a gateway: a code comes by mail. Later commands go there, until you sign out.
+def login(out: Output, url: str | None, address: str | None, oidc: str | None, by_token: bool) -> None:
+    """Sign in to a gateway: a code comes by mail, or is shown by a page. Later commands go there, until you sign out.
 
     Without a URL it is the gateway that you are signed in to, or SUBLET_URL. The token is kept in SUBLET_HOME, readable
     by you alone. With SUBLET_URL=own a command goes to your own service all the same.
@@ -44,8 +46,12 @@ def login(out: Output, url: str | None, address: str | None, by_token: bool) -> 
     if by_token:
         secret = sys.stdin.readline().strip()
     else:
-        address = address or click.prompt("E-mail address", err=True)
-        secret = _by_code(out, Link(there), address).token
+        link = Link(there)
+        if oidc:
+            made = _by_page(out, link, oidc)
+        else:
+            made = _by_code(out, link, address or click.prompt("E-mail address", err=True))
+        secret = (_second(out, link, made) if made.use.startswith("half-") else made).token
     who = Link(replace(there, token=secret)).do(people.whoami())
     if who.mode != "gateway":
         raise NotAGateway
@@ -56,17 +62,43 @@ def login(out: Output, url: str | None, address: str | None, by_token: bool) -> 
 
 
 def _by_code(out: Output, link: Link, address: str) -> TokenView:
-    import socket
-
     out.note(link.do(signing_in.ask(address)).message)
     for _ in range(TRIES - 1):
         try:
-            return link.do(signing_in.sign_in(address, _typed(), f"sublet on {socket.gethostname()}"))
+            return link.do(signing_in.sign_in(address, _typed(), _client()))
         except WrongCode as error:
             if not out.can_ask:
                 raise
             out.note(error.message)
-    return link.do(signing_in.sign_in(address, _typed(), f"sublet on {socket.gethostname()}"))
+    return link.do(signing_in.sign_in(address, _typed(), _client()))
+
+
+def _by_page(out: Output, link: Link, name: str) -> TokenView:
+    """By a provider of the gateway: a browser, on whatever machine, shows a code that only this terminal can use."""
+    import hashlib
+    import secrets
+
+    ways = {way.name: way for way in link.do(factors.ways()).items}
+    if name not in ways:
+        known = ", ".join(ways) or "none"
+        raise NotFound(noun="way to sign in", name=name, hint=f"There are: {known}.")
+    verifier = secrets.token_urlsafe(32)
+    challenge = hashlib.sha256(verifier.encode()).hexdigest()
+    page = f"{ways[name].page}?challenge={challenge}"
+    out.note(f"Open this in a browser, sign in, and type the code that it shows:\n\n  {page}\n")
+    return link.do(factors.once(_typed(), verifier, _client()))
+
+
+def _second(out: Output, link: Link, half: TokenView) -> TokenView:
+    """The other half of signing in, for who has a second factor."""
+    out.note("Now a code of your second factor, or one of your recovery codes.")
+    return link.do(factors.second(half.token, _typed()))
+
+
+def _client() -> str:
+    import socket
+
+    return f"sublet on {socket.gethostname()}"
 
 
 def _typed() -> str:

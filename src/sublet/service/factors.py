@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from sublet.errors import AlreadyThere, FactorNeeded, NotFound, OperatorsOnly, TooMany, WrongCode
+from sublet.errors import AlreadyThere, FactorNeeded, NotFound, TooMany, WrongCode
 from sublet.service.desk import Person
 from sublet.service.signing_in import SigningIn
 from sublet.service.throttle import neighbours
@@ -84,14 +84,22 @@ class Factors(SigningIn):
         self.standings += 1
         return codes
 
-    async def remove_factor(self, person: Person, code: str = "", name: str = "", host: str = "") -> None:
-        """Come in without it from now on: with a code of it, or as an operator for someone who has lost theirs."""
+    async def remove_factor(self, person: Person, code: str, *, host: str = "") -> None:
+        """Come in without it from now on; a code of it is needed."""
         self.gateway()
-        whose = name or person.name
-        if whose != person.name and not person.operator:
-            raise OperatorsOnly
-        if whose == person.name:
-            await self._show_factor(person, code, host)
+        if not code:
+            raise FactorNeeded
+        await self._check_factor(person.name, code, host)
+        await self._remove_factor(person, person.name, host)
+
+    async def reset_factor(self, person: Person, name: str, *, host: str = "") -> None:
+        """Let someone in without the second factor that they have lost; not oneself."""
+        self.operated(person)
+        if name == person.name:
+            raise FactorNeeded(hint="Another operator can reset yours.")
+        await self._remove_factor(person, name, host)
+
+    async def _remove_factor(self, person: Person, whose: str, host: str) -> None:
         now = self.now()
 
         def work(tx: Tx) -> None:
@@ -158,12 +166,6 @@ class Factors(SigningIn):
         }
         sealed = await self.store.write(lambda tx: sum(tx.factors.seal(name, old[name], new[name]) for name in new))
         return done | {"second factor": sealed}
-
-    async def _show_factor(self, person: Person, code: str, host: str) -> None:
-        """Whoever has a second factor proves it before they change it."""
-        if not code:
-            raise FactorNeeded
-        await self._check_factor(person.name, code, host)
 
     async def _check_factor(
         self, name: str, code: str, host: str, *, recoverable: bool = True, confirmed: bool = True

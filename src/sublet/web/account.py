@@ -29,6 +29,7 @@ async def look(request: Request) -> Response:
         "account.html",
         who,
         profile=profile,
+        factor=await service.factor(who.person),
         role="operator" if who.person.operator else "reviewer" if who.person.reviewer else "person",
         browsers=[one for one in tokens if one.use == "browser"],
         tokens=[one for one in tokens if one.use == "api"],

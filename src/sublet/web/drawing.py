@@ -72,6 +72,7 @@ def page(
             token=token,
             version=service.version,
             personal=service.mode == "personal",
+            providers=service.providers,
             settled=request.method == "GET",
             **values,
         )

@@ -20,6 +20,7 @@ from sublet.errors import Forged, NotSignedIn
 from sublet.service.desk import Desk, Person
 
 COOKIE = "sublet_web"
+HOST_COOKIE = f"__Host-{COOKIE}"  # by https: no other host, and nothing that came unprotected, can have set it
 STAY = timedelta(hours=12)
 CODE_LASTS = timedelta(minutes=5)
 MOST_SEALED = 2048
@@ -90,7 +91,7 @@ async def visitor_of(request: Request) -> Visitor:
         owner: Person = request.app.state.owner
         return Visitor(owner, "")
     service = service_of(request)
-    cookie = request.cookies.get(COOKIE, "")
+    cookie = request.cookies.get(cookie_name(request), "")
     sealed = unseal(service, "cookie", cookie) if cookie else None
     if sealed is None:
         raise NotSignedIn
@@ -102,15 +103,18 @@ async def visitor_of(request: Request) -> Visitor:
 
 
 def let_in(request: Request, sealed: Sealed, stay: timedelta, to: str) -> Response:
-    """Give a browser its cookie. A gateway's comes along when a link in a mail is followed; forms have their proof."""
-    service = service_of(request)
+    """Give a browser its cookie: new each time, and of no use to scripts and other sites' forms.
+
+    A gateway's comes along when a link in a mail is followed; forms have their proof.
+    """
+    service, https = service_of(request), _by_https(request)
     response = RedirectResponse(to, 303)
     response.set_cookie(
-        COOKIE,
+        cookie_name(request),
         seal(service, "cookie", sealed, stay),
         max_age=int(stay.total_seconds()),
-        path="/web",
-        secure=base_of(request).startswith("https:"),
+        path="/" if https else "/web",
+        secure=https,
         httponly=True,
         samesite="lax" if service.mode == "gateway" else "strict",
     )
@@ -122,6 +126,21 @@ def next_of(form: Mapping[str, str]) -> str:
     path = form.get("next", "")
     ours = path.startswith("/web/") and "\\" not in path and path.isprintable()
     return path if ours else "/web/"
+
+
+def cookie_name(request: Request) -> str:
+    """What the cookie is called on the way that this request came."""
+    return HOST_COOKIE if _by_https(request) else COOKIE
+
+
+def delete_cookie(request: Request, response: Response) -> None:
+    """Let a browser in no more."""
+    https = _by_https(request)
+    response.delete_cookie(cookie_name(request), path="/" if https else "/web", secure=https, httponly=True)
+
+
+def _by_https(request: Request) -> bool:
+    return base_of(request).startswith("https:")
 
 
 def form_token(service: Desk, cookie: str, path: str) -> str:

@@ -10,7 +10,7 @@ from sublet.errors import NotFound
 from sublet.service.desk import Person
 from sublet.web import signing_in
 from sublet.web.drawing import page
-from sublet.web.entry import COOKIE, STAY, Sealed, check_post, issue_code, let_in, next_of, unseal
+from sublet.web.entry import STAY, Sealed, check_post, delete_cookie, issue_code, let_in, next_of, unseal
 from sublet.web.reading import fields, posted, visitor
 
 LONGEST_TOKEN = 500
@@ -58,7 +58,7 @@ async def sign_out(request: Request) -> Response:
     if who.token in {one.id for one in await service.tokens(who.person) if one.use == "browser"}:
         await service.end_visit(who.person, who.token, host_of(request))
     response = RedirectResponse("/web/login", 303)
-    response.delete_cookie(COOKIE, path="/web")
+    delete_cookie(request, response)
     return response
 
 

@@ -57,6 +57,16 @@ from sublet.wire.v1.annexes import (
 from sublet.wire.v1.app_runs import AppAsk, StartedView
 from sublet.wire.v1.audit import AuditPage, AuditView
 from sublet.wire.v1.events import EventPage, EventView
+from sublet.wire.v1.factors import (
+    EnrolmentView,
+    FactorCodeAsk,
+    FactorView,
+    OnceAsk,
+    RecoveryView,
+    SecondAsk,
+    WayList,
+    WayView,
+)
 from sublet.wire.v1.health import HealthView
 from sublet.wire.v1.hooks import HookAsk, HookList, HookTestView, HookView, ToldView
 from sublet.wire.v1.invitations import InvitationView, InviteAsk
@@ -137,10 +147,13 @@ __all__ = [
     "DetailsView",
     "DifferenceView",
     "EndView",
+    "EnrolmentView",
     "EventPage",
     "EventView",
     "Explanation",
     "ExtendAsk",
+    "FactorCodeAsk",
+    "FactorView",
     "GroupAsk",
     "GroupList",
     "GroupView",
@@ -174,6 +187,7 @@ __all__ = [
     "NoteView",
     "OfferSetView",
     "OfferView",
+    "OnceAsk",
     "PauseView",
     "PersonAsk",
     "PersonList",
@@ -186,6 +200,7 @@ __all__ = [
     "QuoteView",
     "ReasonView",
     "RecordView",
+    "RecoveryView",
     "RekeyView",
     "RenameAsk",
     "ResultFileView",
@@ -197,6 +212,7 @@ __all__ = [
     "RuleList",
     "RuleView",
     "RunningView",
+    "SecondAsk",
     "SessionPage",
     "SessionView",
     "SetUpAsk",
@@ -218,5 +234,7 @@ __all__ = [
     "UsageReport",
     "UsageView",
     "UsedView",
+    "WayList",
+    "WayView",
     "WhoView",
 ]
