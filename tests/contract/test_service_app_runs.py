@@ -83,7 +83,7 @@ def executable(found: Any) -> dict[str, Any]:
 async def test_words_are_typed_by_the_schema_and_resources_go_by_the_manifest(service: Service) -> None:
     wish = AppWish(
         app="hello",
-        words={"years": "0", "label": "007", "fast": "no"},
+        words={"years": "0", "label": "007", "fast": "false"},
         resources={"tasks": 2, "memory_per_core": "2GiB", "time": "20m"},
     )
     found = await service.ask_app(BOB, wish)

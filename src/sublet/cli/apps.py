@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from sublet.cli.app_check import check, init
+from sublet.cli.app_run import run
 from sublet.cli.command import Example, Group
 
 
@@ -13,5 +14,5 @@ def app() -> None:
     """Write, check and run apps."""
 
 
-for one in (check, init):
+for one in (check, init, run):
     app.add_command(one)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sublet.core.app import Version, VersionState
 from sublet.core.offer import Reason
-from sublet.core.parameter_words import typed
+from sublet.core.parameters import read as read_word
 from sublet.core.repository import read_address
 from sublet.core.session import OfferSet, Session
 from sublet.errors import NoOffers, NotFound, NotReviewed
@@ -24,7 +24,9 @@ class AppRuns(Again):
     async def ask_app(self, person: Person, wish: AppWish) -> OfferSet:
         """Offers for an app, with these values, data and resources."""
         version = await self.runnable(person, wish)
-        parameters = {**typed(version.as_manifest(), wish.words), **wish.set}
+        manifest = version.as_manifest()
+        typed = {name: read_word(manifest.parameter(name), word) for name, word in wish.words.items()}
+        parameters = {**typed, **wish.set}
         document = document_of(wish, version.app, version.number, parameters)
         asked = await self.read(json.dumps(document).encode(), "application/json", person)
         return await self.ask(person, asked)
