@@ -101,8 +101,9 @@ async def test_exactly_what_was_seen_is_approved(service: Service, repository: R
     for person in (ANN, BOB):
         with pytest.raises(ReviewersOnly):
             await service.approve("hello@1", person, version.tree)
-    with pytest.raises(NotAsReviewed):
-        await service.approve("hello@1", REVIEWER, "0" * 64)
+    for other in ("0" * 64, "", version.tree[:15], version.tree + "0"):
+        with pytest.raises(NotAsReviewed):
+            await service.approve("hello@1", REVIEWER, other)
     done = await service.approve("hello@1", REVIEWER, version.tree, "fine")
     assert (done.state, done.decided_by, done.why) == (VersionState.APPROVED, REVIEWER.name, "fine")
     with pytest.raises(NotDecidable, match="can't be approved"):

@@ -15,6 +15,7 @@ from sublet.api import (
     accounts,
     annexes,
     app_runs,
+    apps,
     audit,
     broker,
     calendar,
@@ -59,7 +60,7 @@ Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise
 
 NOUNS = (
     *(offersets, sessions, logs, results, events, platforms, systems, calendar),
-    *(annexes, templates, jobs, dags, access_point, invitations, tokens, trials, hooks, health),
+    *(annexes, templates, jobs, dags, access_point, invitations, tokens, apps, trials, hooks, health),
     *(signing_in, factors, profiles, groups),
     *(access, rules, audit),
     *(accounts, usage),

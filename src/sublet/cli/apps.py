@@ -5,14 +5,16 @@ from __future__ import annotations
 import click
 
 from sublet.cli.app_check import check, init
+from sublet.cli.app_proposals import check_upstream, list_apps, propose, show
+from sublet.cli.app_reviews import approve, diff, refuse, review, revoke
 from sublet.cli.app_run import run
 from sublet.cli.command import Example, Group
 
 
 @click.group("app", cls=Group, epilog=Example("sublet app check . --run --set years=2"))
 def app() -> None:
-    """Write, check and run apps."""
+    """Write, check and run apps; propose them to a gateway, and decide on what others propose."""
 
 
-for one in (check, init, run):
+for one in (check, init, run, propose, list_apps, show, review, diff, approve, refuse, revoke, check_upstream):
     app.add_command(one)

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from sublet.core.manifest import Manifest, from_json
+from sublet.core.repository import UNSEEN, seen
 from sublet.core.tree import TreeFile
 from sublet.errors import BadName
 
@@ -20,8 +21,6 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 POINTER = b"version https://git-lfs.github.com/spec/"
 MOST_SHOWN = 100_000  # characters of one file on a page, or in an answer
 NEAR = 3  # lines around a change
-# In a text that people review nothing may hide: these turn the direction of writing, or show nothing at all.
-UNSEEN = re.compile(r"[\u202a-\u202e\u2066-\u2069\u200b-\u200f\ufeff]")
 
 
 class VersionState(StrEnum):
@@ -147,7 +146,7 @@ def text_of(file: TreeFile) -> str | None:
         said = file.content.decode()
     except UnicodeDecodeError:
         return None
-    return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
+    return seen(said)
 
 
 def notes_on(files: Iterable[TreeFile]) -> list[str]:

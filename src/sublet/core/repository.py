@@ -16,6 +16,8 @@ KEYED = re.compile(r"^(ssh|git\+ssh|ssh\+git)://|^[^/@:]+@[^/:]+:")
 COMMIT = re.compile(r"[0-9a-f]{40}")
 NOT_IN_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$|/\.|\.lock(/|$)")
 NOT_IN_ADDRESS = re.compile(r"[\x00-\x20\x7f\\\"'<>`]")
+# In what people review nothing may hide: these move a terminal's cursor, turn the text around, or show nothing at all.
+UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]|\r(?!\n)")
 LONGEST_ADDRESS, LONGEST_BRANCH = 500, 200
 
 
@@ -79,11 +81,18 @@ def check_commit(commit: str) -> str:
     return commit.lower()
 
 
+def seen(text: str) -> str:
+    """The same text, with what would not be seen written out."""
+    return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def check_names(paths: Iterable[str]) -> None:
     """Refuse names that git itself would read, on any file system; BadTree says which."""
     for path in paths:
         if any(_like_git(part) for part in path.split("/")):
             raise BadTree(why=f"it has a file called {path[:200]!r}, which git itself would read")
+        if UNSEEN.search(path):
+            raise BadTree(why=f"it has a file called {seen(path[:200])!r}, which is not what it looks like")
 
 
 def _like_git(part: str) -> bool:

@@ -368,7 +368,7 @@ class Asking(Desk):
             created=now,
             modified=now,
             expires=expires,
-            app=str(executable.fields.get("pinned", {}).get("version", "")),
+            app=str(executable.fields["pinned"].get("version", "")) if executable.kind == "app" else "",
         )
 
 

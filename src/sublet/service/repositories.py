@@ -19,6 +19,7 @@ from sublet.core.repository import (
     check_commit,
     check_names,
     read_address,
+    seen,
 )
 from sublet.core.tree import TreeFile
 from sublet.errors import BadRepository, BadTree, RepositoryUnreachable
@@ -210,7 +211,8 @@ async def _about(git: Git, address: Address, commit: str) -> tuple[str, str, str
     head, _, message = said.partition("\n\n")
     found = AUTHOR.search(head)
     subject = message.strip().partition("\n")[0][:200]
-    return (found["who"][:200], _time(found["time"], found["zone"]), subject) if found else ("", "", subject)
+    who, written = (found["who"][:200], _time(found["time"], found["zone"])) if found else ("", "")
+    return seen(who), written, seen(subject)
 
 
 def _time(seconds: str, zone: str) -> str:

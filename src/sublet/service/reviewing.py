@@ -14,6 +14,7 @@ from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 
 LONGEST_WHY = 2000
+ENOUGH = 16  # digits of a tree that name it
 P = VersionState
 
 
@@ -33,7 +34,7 @@ class Reviewing(Proposing):
         version = await self._deciding(ref, person, why)
         if version.proposed_by == person.name and not self._own_review(person):
             raise OwnProposal(version=version.name)
-        if tree.lower() != version.tree:
+        if len(tree) < ENOUGH or not version.tree.startswith(tree.lower()):
             raise NotAsReviewed(version=version.name, tree=version.tree)
         if not version.digest:
             told = "it is not known which image it runs in"

@@ -1,0 +1,120 @@
+"""Apps: the list, proposing one, and the page on which a reviewer sees all of a version and decides."""
+
+from __future__ import annotations
+
+import json
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from sublet.api.people import host_of, service_of
+from sublet.core.app import VersionState
+from sublet.errors import SubletError
+from sublet.service.desk import Person
+from sublet.service.proposing import decides
+from sublet.service.service import Service
+from sublet.web.drawing import page
+from sublet.web.entry import Visitor
+from sublet.web.reading import posted, visitor
+from sublet.wire.apps import file_view
+
+HERE = "/web/apps"
+P = VersionState
+TONES = {P.PROPOSED: "open", P.APPROVED: "good", P.REFUSED: "bad", P.REVOKED: "bad"}
+HOW = {"added": "good", "removed": "bad", "changed": "open"}
+ASKED = ("repository", "branch", "commit", "name", "maintainer")
+
+
+async def listing(request: Request) -> Response:
+    """The apps that the visitor may see, and a form to propose one."""
+    return await _list(request, await visitor(request))
+
+
+async def _list(
+    request: Request, who: Visitor, wrong: SubletError | None = None, form: dict[str, str] | None = None
+) -> Response:
+    service = service_of(request)
+    return page(
+        request,
+        "apps.html",
+        who,
+        wrong.status if wrong else 200,
+        apps=await service.apps(who.person),
+        maintainers=list(service.settings.maintainers),
+        wrong=wrong,
+        form=form or {},
+        state_tones=TONES,
+    )
+
+
+async def propose(request: Request) -> Response:
+    """Bring a repository before the reviewers."""
+    who, form = await posted(request)
+    said = {name: form.get(name, "").strip() for name in ASKED}
+    try:
+        made = await service_of(request).propose(who.person, **said, host=host_of(request))
+    except SubletError as error:
+        return await _list(request, who, error, said)
+    return RedirectResponse(f"{HERE}/{made.app}/{made.number}", 303)
+
+
+async def look(request: Request) -> Response:
+    """One app, with its versions."""
+    who = await visitor(request)
+    state = await service_of(request).app(request.path_params["name"], who.person)
+    return page(request, "app.html", who, state=state, state_tones=TONES)
+
+
+async def version(request: Request) -> Response:
+    """One version: all that is decided on, and what is new in it."""
+    return await _version(request, await visitor(request))
+
+
+async def _version(request: Request, who: Visitor, wrong: SubletError | None = None) -> Response:
+    found = await service_of(request).review(_ref(request), who.person)
+    return page(
+        request,
+        "version.html",
+        who,
+        wrong.status if wrong else 200,
+        found=found,
+        files=[file_view(file) for file in found.files],
+        manifest=json.dumps(found.version.manifest, indent=2, ensure_ascii=False),
+        decides=decides(who.person),
+        wrong=wrong,
+        state_tones=TONES,
+        how_tones=HOW,
+    )
+
+
+async def decide(request: Request) -> Response:
+    """Approve exactly what was on the page, refuse it, or take an approval back."""
+    change = CHANGES.get(request.path_params["change"])
+    if change is None:
+        raise HTTPException(404)
+    who, form = await posted(request)
+    try:
+        await change(service_of(request), _ref(request), who.person, form, host_of(request))
+    except SubletError as error:
+        return await _version(request, who, error)
+    return RedirectResponse(f"{HERE}/{request.path_params['name']}/{request.path_params['number']}", 303)
+
+
+def _ref(request: Request) -> str:
+    return f"{request.path_params['name']}@{request.path_params['number']}"
+
+
+async def _approve(service: Service, ref: str, person: Person, form: dict[str, str], host: str) -> None:
+    await service.approve(ref, person, form.get("tree", ""), form.get("why", ""), host)
+
+
+async def _refuse(service: Service, ref: str, person: Person, form: dict[str, str], host: str) -> None:
+    await service.refuse(ref, person, form.get("why", ""), host)
+
+
+async def _revoke(service: Service, ref: str, person: Person, form: dict[str, str], host: str) -> None:
+    await service.revoke(ref, person, form.get("why", ""), cancel="cancel" in form, host=host)
+
+
+CHANGES = {"approve": _approve, "refuse": _refuse, "revoke": _revoke}
