@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -299,3 +300,39 @@ async def test_nobody_signs_in_without_mail_or_to_a_personal_service(tmp_path: P
         async with Service.open(settings, loop=False) as service:
             with pytest.raises(error):
                 await service.ask_code(address)
+
+
+async def test_guesses_at_the_same_time_are_counted_one_by_one(gateway: Gateway, address: str) -> None:
+    code = await gateway.asks(address)
+    wrong = f"{(int(code.replace(' ', '')) + 1) % 10**8:08}"
+    guesses = [gateway.service.sign_in_by_code(address, wrong, f"192.0.2.{n}") for n in range(40)]
+    assert set(await asyncio.gather(*map(told, guesses))) == {WrongCode}
+    assert await told(gateway.service.sign_in_by_code(address, code, "192.0.2.50")) is WrongCode
+    why = Counter(one.detail["why"] for one in await gateway.audit("sign-in.refused"))
+    assert why == {"wrong code": TRIES, "too many tries": 40 - TRIES + 1}
+
+
+async def test_a_code_that_is_used_many_times_at_once_lets_one_in(gateway: Gateway, address: str) -> None:
+    code = await gateway.asks(address)
+    tries = [gateway.service.sign_in_by_code(address, code, f"192.0.2.{n}") for n in range(5)]
+    assert Counter(await asyncio.gather(*map(told, tries))) == {None: 1, WrongCode: 4}
+    assert len(await gateway.service.tokens(Person(address))) == 1
+
+
+async def test_a_token_for_someone_is_theirs_however_their_address_is_written(gateway: Gateway, address: str) -> None:
+    await gateway.service.add_person(ROOT, address)
+    await gateway.service.add_identity(ROOT, address, "email", f"home-{address}")
+    for written in (address.upper(), f"Home-{address}"):
+        token, secret = await gateway.service.make_token(ROOT, for_person=written)
+        assert token.person == address
+    await gateway.service.block(ROOT, address)
+    assert await gateway.service.bearer(secret) is None
+
+
+async def test_tokens_that_have_expired_are_forgotten_when_their_person_comes_again(
+    gateway: Gateway, address: str
+) -> None:
+    await gateway.service.visiting(Person(address))
+    gateway.clock.time += timedelta(hours=12)
+    await gateway.service.sign_in_by_code(address, await gateway.asks(address))
+    assert [one.use for one in await gateway.service.tokens(Person(address))] == ["api"]

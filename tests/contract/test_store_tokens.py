@@ -36,3 +36,13 @@ def test_a_person_lists_and_revokes_only_their_own(store: Store) -> None:
     assert store.write_sync(lambda tx: tx.tokens.revoke("t1", "alice"))
     assert store.read_sync(lambda tx: tx.tokens.check("secret", NOON)) is None
     assert store.read_sync(lambda tx: tx.tokens.list("alice")) == []
+
+
+def test_tokens_that_have_expired_can_be_forgotten(store: Store) -> None:
+    for name, expires in (("t1", NOON), ("t2", NOON + HOUR), ("t3", None)):
+        token = Token(name, "alice", "", NOON, expires)
+        store.write_sync(lambda tx, token=token: tx.tokens.add(token, token.id))
+    store.write_sync(lambda tx: tx.tokens.add(Token("t4", "bob", "", NOON, NOON), "other"))
+    store.write_sync(lambda tx: tx.tokens.forget("alice", NOON))
+    assert [one.id for one in store.read_sync(lambda tx: tx.tokens.list("alice"))] == ["t2", "t3"]
+    assert [one.id for one in store.read_sync(lambda tx: tx.tokens.list("bob"))] == ["t4"]

@@ -141,6 +141,10 @@ class Desk:
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
         """Let a session last as long as this offer says, or raise NotAllowed."""
 
+    async def named(self, name: str) -> str:
+        """The name of whoever is called so; who knows people knows."""
+        return name
+
     async def as_now(self, person: Person) -> Person | None:
         """Someone with the part that they have now; None: they may not come in. Who knows people knows."""
         return person

@@ -49,6 +49,14 @@ class People(Inputs):
             return None
         return replace(person, operator=known.role is Role.OPERATOR, reviewer=known.role is Role.REVIEWER)
 
+    async def named(self, name: str) -> str:
+        """The name of whoever has this address, or would have, were they known."""
+        if self.settings.mode == "personal" or "@" not in name:
+            return name
+        address = check_address(name)
+        known = await self.store.read(lambda tx: tx.people.find("email", address))
+        return known.name if known else address
+
     async def people(
         self, person: Person, role: str = "", *, blocked: bool = False, after: str = "", limit: int = 1000
     ) -> Sequence[Profile]:

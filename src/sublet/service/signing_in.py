@@ -9,9 +9,9 @@ import math
 import secrets
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
 from uuid import uuid4
 
+from sublet.core.access import matches_person
 from sublet.core.people import Known, Role, check_address
 from sublet.errors import MailNotSent, SubletError, TooMany, WrongCode
 from sublet.service.desk import Person, log
@@ -87,6 +87,7 @@ class SigningIn(Groups):
 
         def work(tx: Tx) -> None:
             detail = {"way": "link", "use": "browser", "token": token.id}
+            tx.tokens.forget(person.name, now)
             tx.tokens.add(token, PREFIX + secrets.token_urlsafe(32))
             tx.audit.add(Entry(now, person.name, "sign-in", "person", person.name, detail, host))
 
@@ -127,7 +128,7 @@ class SigningIn(Groups):
         if known and known.blocked is not None:
             return "blocked"
         patterns = self.settings.signing.allow
-        if not patterns or (known and known.by) or any(fnmatchcase(address, one.lower()) for one in patterns):
+        if not patterns or (known and known.by) or any(matches_person(one, address) for one in patterns):
             return ""
         return "not allowed"
 
@@ -137,6 +138,7 @@ class SigningIn(Groups):
         expires = now + (signing.stay if use == "browser" else signing.lasts)
         token, secret = Token(str(uuid4()), name, note, now, expires, use=use), PREFIX + secrets.token_urlsafe(32)
         tx.people.set_seen(name, now)
+        tx.tokens.forget(name, now)
         tx.tokens.add(token, secret)
         tx.audit.add(Entry(now, name, "sign-in", "person", name, {"way": way, "use": use, "token": token.id}, host))
         return token, secret

@@ -41,7 +41,7 @@ class Tokens(Connect):
 
         It is for no more, and lasts no longer, than the one that its maker holds.
         """
-        owner = for_person or person.name
+        owner = await self.named(for_person) if for_person else person.name
         if owner != person.name and not person.operator:
             raise NotYours(noun="token")
         words = read_scope(scope) or person.scope

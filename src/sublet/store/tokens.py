@@ -34,6 +34,7 @@ LIST = select(*COLUMNS).where(tokens.c.person == given("person")).order_by(token
 GET = select(*COLUMNS).where(tokens.c.id == given("token_id"))
 REVOKE = delete(tokens).where(tokens.c.id == given("token_id"))
 REVOKE_OWN = REVOKE.where(tokens.c.person == given("of_person"))
+FORGET = delete(tokens).where(tokens.c.person == given("person"), tokens.c.expires <= given("now"))
 OF_SESSION = select(*COLUMNS).where(tokens.c.session == given("of_session")).order_by(tokens.c.created, tokens.c.id)
 USED = (
     update(tokens)
@@ -109,6 +110,10 @@ class Tokens:
         if person is None:
             return self._sql.change(REVOKE, {"token_id": plain(id)}) > 0
         return self._sql.change(REVOKE_OWN, {"token_id": plain(id), "of_person": plain(person)}) > 0
+
+    def forget(self, person: str, now: datetime) -> None:
+        """Remove a person's tokens that have expired."""
+        self._sql.change(FORGET, {"person": plain(person), "now": micros(now)})
 
     def use(self, id: str, now: datetime) -> None:
         """Remember that it was shown."""
