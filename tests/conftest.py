@@ -1,11 +1,25 @@
 """What every ring of tests shares."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.access_points import ap_site, person  # noqa: F401 - fixtures for every ring
 from tests.sites import fresh_site, new_site, site, swept  # noqa: F401 - fixtures for every ring
+
+# A busy machine is slow, and that is no failure. The same examples each time: who looks for others says so.
+settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("searching", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C be Ctrl-C for what tests start, also when they run in the background of a shell."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import stat
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -18,9 +14,10 @@ from typing import Any
 
 import pytest
 
-START = (
-    "from sublet.api.server import run; from sublet.serving import ServeOptions; run(ServeOptions(platform='memory'))"
-)
+from tests.nursery import begin
+from tests.serving import Serving
+
+PLAYED = ("--platform", "memory")
 PATIENCE = 60.0
 
 
@@ -28,13 +25,19 @@ PATIENCE = 60.0
 class Live:
     """A service that runs."""
 
-    home: Path
-    process: subprocess.Popen[bytes]
-    port: int
+    serving: Serving
+
+    @property
+    def home(self) -> Path:
+        return self.serving.home
 
     @property
     def socket(self) -> Path:
-        return self.home / "run" / "sublet.sock"
+        return self.serving.socket
+
+    @property
+    def port(self) -> int:
+        return int(json.loads((self.home / "run" / "service.json").read_text())["url"].rpartition(":")[2])
 
 
 class ByUnixSocket(HTTPConnection):
@@ -50,33 +53,14 @@ class ByUnixSocket(HTTPConnection):
         self.sock.connect(self.path)
 
 
-def start(home: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-c", START], env={**os.environ, "SUBLET_HOME": str(home)}, stderr=subprocess.PIPE
-    )
-
-
-@pytest.fixture
-def live(tmp_path: Path) -> Iterator[Live]:
-    home = tmp_path / "home"
-    process = start(home)
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    serving = Serving(tmp_path_factory.mktemp("live") / "home", *PLAYED)
+    serving.start()
     try:
-        yield Live(home, process, port_of(home, process))
+        yield Live(serving)
     finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-
-
-def port_of(home: Path, process: subprocess.Popen[bytes]) -> int:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        assert process.poll() is None, process.communicate()[1].decode()
-        try:
-            return int(json.loads((home / "run" / "service.json").read_text())["url"].rpartition(":")[2])
-        except FileNotFoundError:
-            time.sleep(0.02)
-    raise TimeoutError("the service did not start")
+        serving.stop()
 
 
 def call(connection: HTTPConnection, method: str, path: str, body: object = None, **headers: str) -> tuple[int, Any]:
@@ -103,10 +87,11 @@ def test_only_the_owner_can_open_the_socket(live: Live) -> None:
     assert stat.S_IMODE(live.socket.parent.stat().st_mode) == 0o700
 
 
-def test_a_second_service_on_the_same_home_is_refused(live: Live) -> None:
-    second = start(live.home)
-    assert b"another one already serves" in second.communicate(timeout=PATIENCE)[1]
-    assert second.returncode != 0
+def test_a_second_service_on_the_same_home_is_refused(live: Live, tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as log:
+        second = begin(["serve", *PLAYED], live.serving.environment, log)
+    assert second.wait(PATIENCE) == 1
+    assert "another one already serves" in (tmp_path / "log").read_text()
     assert call(ByUnixSocket(live.socket), "GET", "/health")[0] == 200
 
 
@@ -170,15 +155,11 @@ def test_a_terminated_service_ends_well_with_streams_open_and_the_next_one_takes
     stream.request("GET", "/v1/events", headers={"accept": "text/event-stream"})
     assert stream.getresponse().readline()
     _, offers = call(ByUnixSocket(live.socket), "POST", "/v1/offersets", {"run": ["true"], "time": "1m"})
-    live.process.send_signal(signal.SIGTERM)
-    assert live.process.wait(PATIENCE) == 0
+    assert live.serving.process
+    live.serving.process.send_signal(signal.SIGTERM)
+    assert live.serving.died() == 0
     assert not live.socket.exists()
     assert not (live.home / "run" / "service.json").exists()
-    live.process = start(live.home)
-    port_of(live.home, live.process)
-    try:
-        status, accepted = call(ByUnixSocket(live.socket), "POST", f"/v1/sessions/{offers['offers'][0]['id']}/accept")
-        assert (status, accepted["phase"]) == (200, "ACCEPTED")
-    finally:
-        live.process.terminate()
-        live.process.communicate()
+    live.serving.start()
+    status, accepted = call(ByUnixSocket(live.socket), "POST", f"/v1/sessions/{offers['offers'][0]['id']}/accept")
+    assert (status, accepted["phase"]) == (200, "ACCEPTED")

@@ -16,6 +16,11 @@ from tests.real import images
 from tests.real.notebooks import bring_papermill, write_notebook
 
 WHERE = "annex-work"
+# The schedd, whose id is printed, and then the shadows, which may end by themselves meanwhile.
+KILL = """
+for pid in $(pgrep -u researcher -x condor_schedd); do kill -9 "$pid" && echo "$pid"; done
+for pid in $(pgrep -u researcher -x condor_shadow); do kill -9 "$pid" || :; done
+"""
 DIRECT = """\
 executable = /bin/true
 transfer_executable = False
@@ -37,6 +42,16 @@ def annex(person: Person) -> Iterator[str]:
     yield WHERE
     person.types("annex", "shutdown", "work")
     person.types("annex", "setup", "--stop")
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs_on(person: Person) -> Iterator[None]:
+    """What a test that failed left running is stopped before the next one needs the nodes."""
+    yield
+    for session in person.client().sessions(platform=WHERE, active=True):
+        if session.phase != "RELEASING":
+            session.cancel()
+        session.wait(60)
 
 
 def names(person: Person) -> set[str]:
@@ -198,7 +213,7 @@ def test_what_is_stopped_brings_back_what_it_had(person: Person, annex: str) -> 
 def test_a_session_outlives_its_access_point(person: Person, annex: str) -> None:
     session = run(person, run=["sh", "-c", "for x in 1 2 3 4 5 6 7 8; do echo $x; sleep 1; done"])
     person.site.wait(lambda: "".join(session.logs()) == "1\n2\n", 60)
-    person.did("sh", "-c", "kill -9 $(pgrep -u researcher -x condor_schedd) $(pgrep -u researcher -x condor_shadow)")
+    assert person.did("sh", "-c", KILL).split(), "the schedd was there"
     session.wait(120)
     assert (session.phase, "".join(session.logs())) == ("COMPLETED", "".join(f"{x}\n" for x in range(1, 9)))
 

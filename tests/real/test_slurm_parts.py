@@ -92,9 +92,9 @@ def test_a_thousand_points_are_one_array_and_each_is_run_once_though_the_service
 async def test_a_part_that_is_stopped_names_what_has_no_result_and_the_others_go_on(
     slurm: Slurm, cluster: Cluster
 ) -> None:
-    script = '[ "$SUBLET_PART" != 1 ] || { : >stuck; exec sleep 100; }; [ -e stuck ] || sleep 0.5'
+    script = '[ "$SUBLET_PART" != 1 ] || { : >stuck; exec sleep 300; }; until [ -e stuck ]; do sleep 0.1; done'
     fields = {"template": ["sh", "-c", script, "{x}"], "grid": {"x": list(range(96))}}
-    job = await slurm.submit(await a_bag(slurm, name := key(), 3, **fields), name)
+    job = await slurm.submit(await a_bag(slurm, name := key(), 3, seconds=240, **fields), name)
     state = await until(slurm, job, lambda state: "1 run, 2 have ended" in state.condition)
     assert state.state is State.RUNNING
     assert state.until

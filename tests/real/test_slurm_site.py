@@ -14,7 +14,7 @@ from sublet.core.offer import Predicted, Shape
 from sublet.core.request import Compute, Executable, Range, Request, Window
 from sublet.core.session import EndKind
 from sublet.errors import LoginNeeded, NotFound, PlatformRefused, QueueFull
-from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Rule, try_rule
+from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Finding, Rule, try_rule
 from sublet.platforms.slurm import Slurm
 from tests.real.clusters import Cluster, a_bag, ended, logged_in, running, small, tasks_of, until
 from tests.sites import Site
@@ -22,6 +22,7 @@ from tests.sites import running as site_running
 
 pytestmark = pytest.mark.anyio
 GIB = 1 << 30
+RULES = PROMISES + WITH_PROCESSES
 ODD = ["a b", 'it\'s "quoted"', "two\nlines", ";$(rm -rf $HOME) `id` && x", "-n", "--", "grüße ✓", "\\ * ? [a]", ""]
 
 
@@ -58,15 +59,29 @@ async def output(slurm: Slurm, key: str) -> str:
     return (await slurm.output(key, "stdout", 0, 100_000)).decode()
 
 
-@pytest.mark.parametrize("rule", PROMISES + WITH_PROCESSES, ids=lambda rule: rule.__name__)
-async def test_slurm_keeps_the_rule(slurm: Slurm, rule: Rule) -> None:
-    finding = await try_rule(slurm, rule)
+@pytest.fixture(scope="module")
+def findings(cluster: Cluster) -> dict[Rule, Finding]:
+    """What every rule found; they are tried side by side, because each waits most of its time."""
+
+    async def tried() -> list[Finding]:
+        slurm = await cluster.open("rules")
+        found = await asyncio.gather(*(try_rule(slurm, rule) for rule in RULES))
+        assert await slurm.left() == []
+        await slurm.close()
+        return found
+
+    return dict(zip(RULES, asyncio.run(tried()), strict=True))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_slurm_keeps_the_rule(findings: dict[Rule, Finding], rule: Rule) -> None:
+    finding = findings[rule]
     assert finding.ok, f"{finding.rule} {finding.detail}"
 
 
 async def test_the_newest_slurm_keeps_all_rules(newer: Cluster) -> None:
     slurm = await newer.open()
-    findings = await asyncio.gather(*(try_rule(slurm, rule) for rule in PROMISES + WITH_PROCESSES))
+    findings = await asyncio.gather(*(try_rule(slurm, rule) for rule in RULES))
     assert [f"{finding.rule} {finding.detail}" for finding in findings if not finding.ok] == []
     offers = (
         await slurm.offers(Request(Executable("command"), duration=timedelta(minutes=2)), ["sh"], datetime.now(UTC))

@@ -22,6 +22,7 @@ PAUSE = 0.02
 AT_ONCE = 4
 TICK = 0.05  # seconds between two words of a job that prints
 MEMORY = 128 << 20
+TIMES = (4, 8, 16, 32)  # seconds of a job whose time is extended: more where the word for it takes long
 
 
 @dataclass(frozen=True)
@@ -161,8 +162,13 @@ async def the_end_of_the_time_is_a_timeout(trial: Trial) -> None:
 
 async def the_time_can_be_extended(trial: Trial) -> None:
     """A job whose time is extended runs on."""
-    job = await trial.submit("sh", "-c", "sleep 4.4; exit 0", seconds=4, takes="4.4s")
-    await trial.platform.extend(job, datetime.now(UTC) + timedelta(seconds=PATIENCE))
+    for seconds in TIMES:
+        began, longer = datetime.now(UTC), f"{1.1 * seconds:.1f}"
+        job = await trial.submit("sh", "-c", f"sleep {longer}; exit 0", seconds=seconds, takes=f"{longer}s")
+        await trial.platform.extend(job, datetime.now(UTC) + timedelta(seconds=PATIENCE))
+        if datetime.now(UTC) - began < timedelta(seconds=seconds / 2):
+            break
+        await trial.platform.cancel([job], "sublet platform check")  # the word may have come too late
     state = await trial.ended(job)
     _same("its end", state.end and (state.end.kind, state.end.code), (EndKind.EXITED, 0))
 
