@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from sublet.client import Client
+from sublet.client.calls import trials
+from sublet.core.tree import TreeFile, archive_of
 from tests.real import images
 from tests.real.researchers import at
 from tests.registries import registry
@@ -25,7 +27,7 @@ WRONG = "sha256:" + "0" * 64
 def box(swept: None) -> Iterator[Site]:
     if not images.made_busybox():
         pytest.skip("busybox-static is not installed")
-    with site_running("--base", "box", "--nodes", "2") as site:
+    with site_running("--base", "box", "--nodes", "4") as site:
         yield site
 
 
@@ -70,13 +72,13 @@ def test_two_sessions_with_one_image_send_it_once_and_see_only_what_they_should(
         "; env; exit 7"
     )
     image = f"file://{made}/box.tar"
-    first = asked(client, box, image, "sh", "-c", script, data=data)
+    first = asked(client, box, image, "sh", "-c", script, data=data, env={"ODD": "$(id)"})
     second = asked(client, box, image, "sh", "-c", "echo second")
     assert first.wait(timeout=120).exit_code == 7, said(first, "stderr")
     assert second.wait(timeout=120).exit_code == 0, said(second, "stderr")
     lines = said(first).splitlines()
     assert lines[:2] == ["a cube", "refused"]
-    assert "FROM_IMAGE=yes" in lines
+    assert {"FROM_IMAGE=yes", "ODD=$(id)"} <= set(lines)
     assert not any("SLURM" in line or "SUBLET_SESSION" in line or ".ssh" in line for line in lines), lines
     assert first.result("out.txt").text() == "left\n"
     assert said(second) == "second\n"
@@ -149,3 +151,31 @@ def test_an_image_that_is_not_the_one_that_was_meant_is_refused(client: Client, 
         bad.wait(timeout=120)
         assert (bad.phase, bad.end.kind) == ("FAILED", "staging-failed"), bad.end
         assert WRONG in bad.end.detail
+
+
+def test_an_app_runs_its_execution_stage_in_a_container_for_each_task_over_two_nodes(
+    client: Client, box: Site, made: Path
+) -> None:
+    images.oci_archive(made / "app.tar", Entrypoint=[])
+    manifest = """\
+name: flood
+image: busybox
+parameters: {label: {type: string, default: ""}}
+resources: {nodes: 1-2, tasks: 1-4, memory: 100MiB-400MiB, time: 1m-5m}
+stages:
+  pre: {script: 'echo "$user_id on $hpc" > $HOME/pre; ls /home'}
+  execution: {script: 'echo "$SUBLET_TASK of $SUBLET_TASKS: $param_label" > $result_folder/$SUBLET_TASK', each: task}
+  post: {script: 'cat $HOME/pre $result_folder/*; touch x || echo read-only; exit 3'}
+"""
+    files = [TreeFile("sublet.yaml", manifest.encode()), TreeFile("code/a", b"1"), TreeFile("link", link="code")]
+    trial = client.do(trials.try_app(archive_of(files), image=f"file://{made}/app.tar"))
+    wishes = {"tasks": 3, "nodes": 2, "cores": 2, "memory": "200MiB", "time": "3m", "platform": box.name}
+    offers = client.ask(app=trial.name, parameters={"label": "$(id); 'x'"}, **wishes)
+    assert offers, offers.reasons
+    session = offers[0].accept()
+    assert session.wait(timeout=120).exit_code == 3, said(session, "stderr")
+    lines = said(session).splitlines()
+    assert lines[0].endswith(f" on {box.name}"), lines
+    assert lines[1:] == [*(f"{task} of 3: $(id); 'x'" for task in range(3)), "read-only"]
+    assert session.end.detail == "the stage post failed"
+    assert session.result("result/1").text() == "1 of 3: $(id); 'x'\n"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from dataclasses import replace
 from typing import Any
 
@@ -54,6 +56,15 @@ def plan(executable: Executable, tool: str = "podman", **changes: Any) -> dict[s
     program = way.program(setting(tools=EVERYTHING, session="s1", person="ada@x", platform="keeling", **changes))
     told: dict[str, Any] = json.loads(program.files[".sublet/app.json"])
     return told
+
+
+def variables(executable: Executable, **changes: Any) -> dict[str, str]:
+    """What the shell of the stages makes of the variables."""
+    way = APP.ways(executable, EVERYTHING)[0]
+    program = way.program(setting(tools=EVERYTHING, session="s1", person="ada@x", platform="keeling", **changes))
+    lines = program.files[".sublet/stages/environment"] + b"env -0\n"
+    said = subprocess.run(["sh"], input=lines, capture_output=True, env={"PATH": os.environ["PATH"]}, check=True).stdout
+    return dict(line.split("=", 1) for line in said.decode().split("\0") if line)
 
 
 def test_an_app_without_a_pinned_version_is_refused_by_its_name() -> None:
@@ -142,12 +153,12 @@ def test_the_simple_convention_runs_in_job_itself() -> None:
     told = plan(app(SIMPLE))
     assert told["mounts"][0] == ["/s/k1/work/job", "/job", False]
     assert (told["copied"], told["start"]) == ("/s/k1/work/job", "/job")
-    assert told["environment"]["executable_folder"] == "/job"
+    assert variables(app(SIMPLE))["executable_folder"] == "/job"
 
 
 def test_what_an_app_finds_in_its_environment_and_files_is_as_cybergis_has_it() -> None:
-    told = plan(app(parameters={"label": "a b; $(id) 'x'", "odd-name": True}))
-    environment = told["environment"]
+    given = {"label": "a b; $(id) 'x'\n$HOME", "odd-name": True}
+    told, environment = plan(app(parameters=given)), variables(app(parameters=given))
     assert {name: environment[name] for name in ("job_id", "user_id", "hpc", "maintainer")} == {
         "job_id": "s1",
         "user_id": "ada@x",
@@ -155,19 +166,11 @@ def test_what_an_app_finds_in_its_environment_and_files_is_as_cybergis_has_it() 
         "maintainer": "flood",
     }
     assert environment["param_years"] == "2"
-    assert environment["param_label"] == "a b; $(id) 'x'"
+    assert environment["param_label"] == given["label"]
     assert environment["THREADS"] == environment["env_THREADS"] == "2"
     assert not any("odd" in name for name in environment)
     job = json.loads(told["files"]["job.json"])
-    assert (
-        job["param"]
-        == json.loads(told["files"]["params.json"])
-        == {
-            "years": 2,
-            "label": "a b; $(id) 'x'",
-            "odd-name": True,
-        }
-    )
+    assert job["param"] == json.loads(told["files"]["params.json"]) == {"years": 2, **given}
     assert job["result_folder"] == "/job/result"
 
 
@@ -175,7 +178,8 @@ def test_values_are_in_no_script() -> None:
     executable = app(parameters={"label": "$(reboot)"})
     way = APP.ways(executable, EVERYTHING)[0]
     program = way.program(setting(tools=EVERYTHING))
-    scripts = {name: text for name, text in program.files.items() if name.startswith(".sublet/stages/")}
+    stages = (".sublet/stages/run", ".sublet/stages/pre", ".sublet/stages/execution")
+    scripts = {name: text for name, text in program.files.items() if name in stages}
     assert scripts[".sublet/stages/execution"] == b"exec python 'a b.py'\n"
     assert not any(b"reboot" in text for text in scripts.values())
 

@@ -150,7 +150,7 @@ def program(
     plan = container.image_plan(tool, sources, digest, setting) | {
         "entrypoint": ["/bin/sh"],
         "command": [f"{stages if host else INSIDE}/run"],
-        "environment": environment | {"SUBLET_HOME_FOLDER": home if host else HOME},
+        "environment": {},
         "mounts": _mounts(manifest, setting, stages, home),
         "port": 0,
         "path": "/",
@@ -173,7 +173,9 @@ def program(
         "tasks": executable.fields.get("tasks") or sized(manifest).tasks,
     }
     travels = {PROGRAM: packed("app_runner", *PARTS), ".sublet/app.json": json.dumps(plan).encode()}
-    travels |= {f".sublet/stages/{name}": text for name, text in _scripts(manifest, stages if host else INSIDE).items()}
+    environment["SUBLET_HOME_FOLDER"] = home if host else HOME
+    scripts = _scripts(manifest, stages if host else INSIDE) | {"environment": _exports(environment)}
+    travels |= {f".sublet/stages/{name}": text for name, text in scripts.items()}
     return Program((setting.tool("python3"), PROGRAM), {}, travels, tools=() if host else (tool,))
 
 
@@ -188,6 +190,11 @@ def _scripts(manifest: m.Manifest, where: str) -> dict[str, bytes]:
             text = f"exec {shlex.join([*words, f'{where}/{stage.name}.script'])}\n"
         found[stage.name] = text.encode()
     return found
+
+
+def _exports(environment: Mapping[str, str]) -> bytes:
+    """Variables as the shell of the stages reads them: some container tools would run what is in their values."""
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items()).encode()
 
 
 def _inner_folders(manifest: m.Manifest) -> dict[str, str]:

@@ -204,7 +204,7 @@ def _end(look: Look, row: Row | None) -> End:
             return End(kind, detail=look.words or words, usage=usage)
         return _cancelled(look, row, usage)
     if record and record.kind == "exited":
-        return _exited(record.code, 0, usage)
+        return _exited(record.code, 0, usage, detail)
     if look.cancel is not None:
         return _cancelled(look, row, usage)
     if look.timed:

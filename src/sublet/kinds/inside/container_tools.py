@@ -156,9 +156,10 @@ def apptainer_environment(plan: Plan) -> dict[str, str]:
 
 
 def apptainer_home(plan: Plan) -> dict[str, str]:
-    """Where Apptainer may leave things: with the session, not in the account's home."""
+    """Where Apptainer may leave things: with the session, not in the account's home; and values are no commands."""
     prefix = plan["tool"].upper()
-    return {f"{prefix}_CONFIGDIR": plan["private"], f"{prefix}_CACHEDIR": f"{plan['private']}/cache"}
+    own = {f"{prefix}_CONFIGDIR": plan["private"], f"{prefix}_CACHEDIR": f"{plan['private']}/cache"}
+    return {**own, f"{prefix}_NO_EVAL": "1"}
 
 
 def charliecloud(plan: Plan, image: Image) -> list[str]:

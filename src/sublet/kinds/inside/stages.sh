@@ -3,6 +3,7 @@
 # The first that fails ends it, with its own exit code; which one that was is left in the home directory.
 
 here=${0%/*}
+. "$here/environment"
 HOME=$SUBLET_HOME_FOLDER
 export HOME
 cd "$executable_folder" || exit 70
