@@ -1,0 +1,106 @@
+"""Signing in to a gateway from a terminal by an OpenID provider, with a second factor."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pyotp
+import pytest
+
+from sublet import master_key
+from tests.cli.test_gateway import PATIENCE, SUBLET, Someone
+from tests.openid import OpenId, openid
+from tests.serving import Serving
+from tests.smtp import Mailbox
+
+ANN = "ann@illinois.edu"
+
+
+@dataclass
+class There:
+    """A gateway that runs, and the provider that it trusts."""
+
+    url: str
+    campus: OpenId
+
+    def shows(self, address: str) -> str:
+        """The code that the page shows once ann has signed in there."""
+        with httpx2.Client(trust_env=False, timeout=PATIENCE) as browser:
+            begun = browser.get(address)
+            page = browser.get(self.campus.sign_in(begun.headers["location"], "ann")).text
+        found = re.search(r"<code>(sublet_[^<]+)</code>", page)
+        assert found, page
+        return found[1]
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Iterator[There]:
+    home, key = tmp_path / "gateway", tmp_path / "keys" / "master"
+    for directory in (home, key.parent):
+        directory.mkdir(mode=0o700)
+    master_key.make(str(key))
+    with openid(tmp_path / "campus", "http://127.0.0.1/web/sign-in/oidc/campus/back") as campus:
+        lines = ['mode = "gateway"', f'master_key = "{key}"', "[oidc.campus]"]
+        lines += [f'{name} = "{value}"' for name, value in campus.settings().items()]
+        (home / "sublet.toml").write_text("\n".join([*lines, "[platforms.trial]", 'kind = "memory"', ""]))
+        serving = Serving(home, "--port", "0")
+        serving.start()
+        try:
+            yield There(json.loads((home / "run" / "service.json").read_text())["url"], campus)
+        finally:
+            serving.stop()
+        assert "secret of gateway" not in serving.log()
+
+
+def typed(someone: Someone, words: list[str], asked: str, answer: Callable[[str], str]) -> tuple[str, str]:
+    """Run a command that tells something and waits for an answer to it: what it said on both."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*SUBLET, *words], env=someone.environment, **pipes) as process:  # type: ignore[call-overload]
+        seen = ""
+        while not (found := re.search(asked, seen)):
+            line = process.stderr.readline()
+            assert line, seen
+            seen += line
+        said, errors = process.communicate(f"{answer(found[1])}\n", timeout=PATIENCE)
+    assert process.returncode == 0, seen + errors
+    return said, seen + errors
+
+
+def test_a_terminal_signs_in_by_a_page_and_shows_a_second_factor(there: There, tmp_path: Path) -> None:
+    ann = Someone(tmp_path / "ann", Mailbox())
+    login, link = ["login", there.url, "--oidc", "campus"], r"(http://\S+challenge=[0-9a-f]{64})\n"
+    said, _ = typed(ann, login, link, there.shows)
+    assert said == f"You are signed in to {there.url} as {ANN}.\n"
+    unknown = ann.types("login", there.url, "--oidc", "nowhere")
+    assert (unknown.returncode, "There are: campus." in unknown.stderr) == (1, True)
+
+    secret = ""
+
+    def shown(found: str) -> str:
+        nonlocal secret
+        secret = found
+        return pyotp.TOTP(found).now()
+
+    said, _ = typed(ann, ["person", "totp", "on"], r"\n  ([A-Z2-7]{32})\n", shown)
+    recovery = said.splitlines()[1:]
+    assert len(recovery) == 8
+    assert "8 recovery codes" in ann.types("person", "totp", "status").stdout
+    assert ann.types("token", "make", "--scope", "read", "--expires", "7d", "--quiet").stdout.startswith("sublet_")
+    assert " read " in ann.types("token", "list").stdout
+    ann.types("logout")
+
+    def both(found: str) -> str:
+        return f"{there.shows(found)}\n{recovery[0]}"
+
+    said, told = typed(ann, login, link, both)
+    assert said == f"You are signed in to {there.url} as {ANN}.\n"
+    assert "second factor" in told
+    off = ann.types("person", "totp", "off", stdin=f"{recovery[1]}\n")
+    assert (off.returncode, off.stdout) == (0, "It is off.\n"), off.stderr
+    assert secret not in said + told
