@@ -104,6 +104,7 @@ def settings(plan: Plan) -> dict[str, str]:
             "AccountingStorageHost": "ctl",
             "AccountingStorageEnforce": "associations,limits,qos",
             "AccountingStorageTRES": "gres/gpu",
+            "AccountingStoreFlags": "job_comment",
             "PriorityWeightAge": "1000",
             "PriorityWeightQOS": "10000",
             "PriorityWeightFairshare": "1000",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sublet.core.account import Account, fingerprint, host_key
 from sublet.core.hpc_json import Plan, read_hpc
+from sublet.core.known_hosts import known_keys
 from sublet.errors import BadAccount
 from sublet.platforms.slurm_options import ALLOWED
 
@@ -161,3 +164,31 @@ def test_a_host_key_is_found_in_any_line_that_has_one() -> None:
         assert fingerprint(line).startswith("SHA256:")
     for line in ("", f"ssh-rsa {KEY}", "ssh-ed25519 x", f"# ssh-ed25519 {KEY}"):
         assert host_key(line) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "host", "port", "known"),
+    [
+        ("h.example.org", "h.example.org", 22, True),
+        ("H.example.org,192.0.2.1", "192.0.2.1", 22, True),
+        ("*.example.org", "h.example.org", 22, True),
+        ("!h.example.org,*.example.org", "h.example.org", 22, False),
+        ("[h.example.org]:2222", "h.example.org", 2222, True),
+        ("h.example.org", "h.example.org", 2222, False),
+        ("other.example.org", "h.example.org", 22, False),
+        ("@revoked h.example.org", "h.example.org", 22, False),
+        ("", "h.example.org", 22, True),
+        ("|1|c2FsdA==|kTJ1Aki5ZxiLjwyNqLD6xkB3T9Q=", "h.example.org", 22, False),
+    ],
+)
+def test_a_line_of_known_hosts_counts_for_its_hosts_alone(line: str, host: str, port: int, known: bool) -> None:
+    assert bool(known_keys(f"{line} ssh-ed25519 {KEY}\n", host, port)) == known
+
+
+def test_a_hashed_line_counts_for_its_host(tmp_path: Path) -> None:
+    file = tmp_path / "known_hosts"
+    file.write_text(f"h.example.org ssh-ed25519 {KEY}\n")
+    subprocess.run(["ssh-keygen", "-q", "-H", "-f", file], check=True, capture_output=True)
+    assert "h.example.org" not in file.read_text()
+    assert known_keys(file.read_text(), "h.example.org")
+    assert not known_keys(file.read_text(), "i.example.org")

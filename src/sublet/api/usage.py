@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -36,12 +36,17 @@ async def usage(
 ) -> Response:
     """Sessions, core-hours and node-hours by quarter, platform and person; with `Accept: text/csv`, as a table."""
     found = await service_of(request).usage(
-        await person_of(request), of=person, platform=platform, quarter=quarter, since=since, until=until
+        await person_of(request), of=person, platform=platform, quarter=quarter, since=_aware(since), until=_aware(until)
     )
     view = usage_report(found.since, found.until, found.rows)
     if CSV in request.headers.get("accept", ""):
         return Response(csv_text(view), media_type=CSV, headers={"content-disposition": "attachment"})
     return json_response(view)
+
+
+def _aware(time: datetime | None) -> datetime | None:
+    """A time that names no zone is in UTC."""
+    return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
 
 
 def csv_text(view: UsageReport) -> str:
