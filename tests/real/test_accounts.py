@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +91,9 @@ def processes() -> Iterator[tuple[str, bytes]]:
 
 
 def test_an_imported_account_runs_sessions_in_its_peoples_names_and_its_key_is_found_nowhere(
-    site: Site, tmp_path: Path, serving: Serving
+    new_site: Callable[..., Site], tmp_path: Path, serving: Serving
 ) -> None:
+    site = new_site("--accounts")  # it keeps records, as centres do
     file = hpc_json(site, tmp_path / "cybergis")
     texts = (site.key.read_text(), read_key(site.key.read_text())[0])  # as it was given, and as it was sealed
     secret = [line.encode() for text in texts for line in text.splitlines()[3:-1]]  # before: what is public

@@ -35,9 +35,9 @@ async def usage(
     until: Annotated[datetime | None, Query(description="Until before then.")] = None,
 ) -> Response:
     """Sessions, core-hours and node-hours by quarter, platform and person; with `Accept: text/csv`, as a table."""
-    found = await service_of(request).usage(
-        await person_of(request), of=person, platform=platform, quarter=quarter, since=_aware(since), until=_aware(until)
-    )
+    times = {"since": _aware(since), "until": _aware(until)}
+    asker = await person_of(request)
+    found = await service_of(request).usage(asker, of=person, platform=platform, quarter=quarter, **times)
     view = usage_report(found.since, found.until, found.rows)
     if CSV in request.headers.get("accept", ""):
         return Response(csv_text(view), media_type=CSV, headers={"content-disposition": "attachment"})
