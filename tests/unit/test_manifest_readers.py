@@ -140,7 +140,7 @@ def test_everything_that_is_wrong_is_told_at_once_each_with_its_line() -> None:
     ("text", "line", "words"),
     [
         ("name: x\n\tbad", 2, "not YAML"),
-        ("name: x\nname: y\n", 1, "twice"),
+        ("name: x\nname: y\n", 2, "twice"),
         ("- a\n", 1, "not a map"),
         ("", 1, "empty"),
     ],
@@ -149,6 +149,11 @@ def test_what_is_no_document_is_told_with_its_line(text: str, line: int, words: 
     reading = own(text)
     assert reading.manifest is None
     assert (reading.findings[0].line, words in reading.findings[0].message) == (line, True), told(reading)
+
+
+def test_a_field_that_is_twice_in_json_is_told_with_the_second_line() -> None:
+    reading = read_manifest({"manifest.json": b'{\n "name": "a",\n "param_rules": {"name": {}},\n "name": "b"\n}'})
+    assert (reading.findings[0].line, "twice" in reading.findings[0].message) == (4, True)
 
 
 def test_a_manifest_of_cybergis_is_read_with_all_its_rules() -> None:

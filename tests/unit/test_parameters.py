@@ -21,6 +21,7 @@ MANIFEST = Manifest(
         Parameter("depth", {"type": "number", "minimum": 0, "default": 0}),
         Parameter("quiet", {"type": "boolean", "default": False}),
         Parameter("label", {"type": "string", "default": "", "pattern": "^[a-z]*$"}),
+        Parameter("day", {"type": "string", "default": "2026-01-01", "format": "date"}),
     ),
     resources={
         "nodes": Bounds(1, 4, 1),
@@ -45,6 +46,7 @@ MANIFEST = Manifest(
         ({"quiet": "yes"}, "of type boolean", "true"),
         ({"label": "A b"}, "can't be A b", ""),
         ({"label": "a" * 2000}, "longer than 1000", ""),
+        ({"day": "tomorrow"}, "can't be tomorrow", "2026-01-01"),
         ({"label": "a\0"}, "NUL", ""),
         ({"yeers": 1}, "no parameter yeers; it has: years, mode", "years"),
     ],
@@ -60,7 +62,7 @@ def test_a_wrong_value_is_refused_with_its_limit_and_the_nearest_good_one(given:
 def test_nought_empty_and_false_are_values_like_others(given: dict[str, Any]) -> None:
     assert parameters.check(MANIFEST, given) == []
     full = parameters.filled(MANIFEST, given)
-    assert full == {"years": 10, "mode": "fast", "depth": 0, "quiet": False, "label": ""} | given
+    assert full == {"years": 10, "mode": "fast", "depth": 0, "quiet": False, "label": "", "day": "2026-01-01"} | given
 
 
 def test_what_has_no_default_must_be_given() -> None:

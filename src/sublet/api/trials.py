@@ -10,6 +10,7 @@ from sublet.api.bodies import json_response, read_body
 from sublet.api.people import person_of, service_of
 from sublet.core.manifest import to_json
 from sublet.core.tree import MOST_BYTES
+from sublet.errors import OwnAppsOnly
 from sublet.wire.views import TrialView
 
 router = APIRouter(prefix="/v1/trials", tags=["Apps"])
@@ -19,6 +20,8 @@ router = APIRouter(prefix="/v1/trials", tags=["Apps"])
 async def make(request: Request, name: str = "app", image: str = "") -> Response:
     """Pin the app in a tar (the body) as it is, to ask for it by the name in the answer; personal services only."""
     await person_of(request)
+    if service_of(request).settings.mode != "personal":
+        raise OwnAppsOnly  # before so much is read
     trial = await service_of(request).try_app(await read_body(request, MOST_BYTES), name=name, image=image)
     findings = tuple(str(finding) for finding in trial.reading.findings)
     return json_response(TrialView(name=trial.name, manifest=to_json(trial.manifest), findings=findings), 201)

@@ -17,9 +17,10 @@ from sublet.core.offer import Reason
 KEYWORDS = frozenset(
     """
     type title description default examples enum const minimum maximum exclusiveMinimum exclusiveMaximum multipleOf
-    minLength maxLength pattern items minItems maxItems uniqueItems step
+    minLength maxLength pattern format items minItems maxItems uniqueItems step
     """.split()  # noqa: SIM905 - a list of so many words is read best as words
 )
+FORMATS = ("date", "email", "ipv4", "uuid")
 TYPES = ("string", "integer", "number", "boolean", "array")
 LONGEST = 100_000  # characters of one value as JSON
 LONGEST_MATCHED = 1000  # characters of a text that has to match a pattern
@@ -33,6 +34,8 @@ def schema_problems(parameter: Parameter) -> list[tuple[str, str]]:
     found = [(name, f"there is no {name} here") for name in schema if name not in KEYWORDS]
     if schema.get("type") not in (*TYPES, None):
         found.append(("type", f"{shown(schema['type'])} is not a type; there are {', '.join(TYPES)}"))
+    if schema.get("format") not in (*FORMATS, None):
+        found.append(("format", f"{shown(schema['format'])} is not a format; there are {', '.join(FORMATS)}"))
     if isinstance(schema.get("items"), Mapping) and set(schema["items"]) - KEYWORDS:
         found.append(("items", f"there is no {min(set(schema['items']) - KEYWORDS)} here"))
     if found:
@@ -90,7 +93,7 @@ def _reasons(parameter: Parameter, value: Any) -> list[Reason]:
 
 def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
     """Why a value can't be used, the limit, and the nearest that can; None if it can."""
-    from jsonschema import Draft202012Validator  # only who checks needs it
+    from jsonschema import Draft202012Validator, FormatChecker  # only who checks needs it
 
     schema = {name: item for name, item in parameter.schema.items() if name != "step"}
     if isinstance(value, float) and not math.isfinite(value):
@@ -101,7 +104,8 @@ def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
         return f"is longer than {LONGEST_MATCHED} characters", str(LONGEST_MATCHED), None
     if isinstance(value, str) and "\0" in value:
         return "contains a NUL character", "", None
-    errors = sorted(Draft202012Validator(schema).iter_errors(value), key=lambda error: error.validator != "type")
+    validator = Draft202012Validator(schema, format_checker=FormatChecker(FORMATS))
+    errors = sorted(validator.iter_errors(value), key=lambda error: error.validator != "type")
     return _told(parameter, errors[0], value) if errors else None
 
 

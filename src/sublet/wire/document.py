@@ -174,7 +174,8 @@ class _Builder:
                 raise BadRequest(detail=f"line {event.start_mark.line + 1}: the name of a field must be text")
             name = _checked(event.value)
             if name in value:
-                _twice(name)
+                mark = event.start_mark
+                _twice(name, f" at line {mark.line + 1}" if mark else "")
             value[name] = self._build(self._next(), depth)
         return value
 
@@ -221,8 +222,10 @@ def _not_json(name: str) -> NoReturn:
     raise BadRequest(detail=f"{name} is not a number")
 
 
-def _twice(name: str) -> NoReturn:
-    raise BadRequest(detail=f"the field {shown(name)} is there twice", hint="Keep one of them.")
+def _twice(name: str, where: str = "") -> NoReturn:
+    raise BadRequest(
+        detail=f"the field {shown(name)} is there twice{f',{where}' if where else ''}", hint="Keep one of them."
+    )
 
 
 def _too_deep() -> NoReturn:

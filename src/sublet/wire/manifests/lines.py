@@ -18,12 +18,14 @@ class _Walk:
 
     def __init__(self) -> None:
         self.lines: Lines = {}
+        self.twice = 0  # the line of the first field that is there once more
         self._at: list[str | int] = []  # the path; of an open list or map the last step is the next one's
         self._maps: list[bool] = []
 
     def name(self, name: str, line: int) -> None:
         """A field's name inside a map."""
         self._at[-1] = name
+        self.twice = self.twice or (line if tuple(self._at) in self.lines else 0)
         self._put(line)
 
     def begin(self, line: int, *, mapping: bool) -> None:
@@ -77,6 +79,15 @@ def yaml_lines(text: str) -> Lines:
 
 def json_lines(text: str) -> Lines:
     """The lines of a JSON document that is known to be one."""
+    return _json(text).lines
+
+
+def json_twice(text: str) -> int:
+    """The line on which a field of a JSON document is there for the second time; 0 if none is."""
+    return _json(text).twice
+
+
+def _json(text: str) -> _Walk:
     walk, named = _Walk(), False
     for sign, line in _tokens(text):
         if sign in "{[":
@@ -93,7 +104,7 @@ def json_lines(text: str) -> Lines:
         else:
             walk.value(line)
             named = False
-    return walk.lines
+    return walk
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:

@@ -11,7 +11,7 @@ from sublet.core.amounts import shown
 from sublet.core.manifest import Manifest
 from sublet.errors import SubletError
 from sublet.wire.document import parse_document
-from sublet.wire.manifests.lines import Lines, Path, json_lines, yaml_lines
+from sublet.wire.manifests.lines import Lines, Path, json_lines, json_twice, yaml_lines
 
 _LINE = re.compile(r"line (\d+)")
 
@@ -64,7 +64,8 @@ class Page:
             page.lines = json_lines(text) if file.endswith(".json") else yaml_lines(text)
         except SubletError as error:
             found = _LINE.search(error.message)
-            page.findings.append(Finding(file, int(found[1]) if found else 1, _sentence(error), error=True))
+            twice = json_twice(content.decode("utf-8", "replace")) if "twice" in error.message and not found else 0
+            page.findings.append(Finding(file, int(found[1]) if found else twice or 1, _sentence(error), error=True))
         return page
 
     @property
