@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -92,13 +93,13 @@ def text_of(mail: EmailMessage) -> str:
 
 
 @contextlib.contextmanager
-def running_smtp() -> Iterator[Mailbox]:
-    """A mail server in a thread and on a port of its own."""
+def running_smtp(tls: ssl.SSLContext | None = None, **options: Any) -> Iterator[Mailbox]:
+    """A mail server in a thread and on a port of its own, private from the start with `tls`; options are aiosmtpd's."""
     box, began, end = Mailbox(), threading.Event(), threading.Event()
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: SMTP(box, loop=loop), "127.0.0.1", 0)
+        server = await loop.create_server(lambda: SMTP(box, loop=loop, **options), "127.0.0.1", 0, ssl=tls)
         box.port = server.sockets[0].getsockname()[1]
         began.set()
         await asyncio.to_thread(end.wait)

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiosmtpd.smtp import AuthResult
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from sublet.errors import BadAddress, MailNotSent
 from sublet.service.mail import Mail
@@ -71,7 +80,60 @@ async def test_a_server_that_hides_nothing_is_not_spoken_to_unless_that_is_set(
     before = len(mailbox.mails)
     password = tmp_path / "password"
     password.write_text("hush\n")
+    password.chmod(0o600)
     private = mailbox.settings.model_copy(update={"security": "starttls", "user": "us", "password_file": password})
     with pytest.raises(MailNotSent):
         await Mail(private).send("anna@example.org", "Code", "1234 5678")
     assert len(mailbox.mails) == before
+
+
+def certified(directory: Path) -> ssl.SSLContext:
+    """A mail server's side of TLS, with a certificate that nobody has vouched for, in `ca.pem`."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    made = made.serial_number(1).not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(hours=1))
+    names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    made = made.add_extension(names, critical=False)
+    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    signed = made.sign(key, hashes.SHA256())
+    (directory / "ca.pem").write_bytes(signed.public_bytes(Encoding.PEM))
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (directory / "key.pem").write_bytes(private)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(directory / "ca.pem", directory / "key.pem")
+    return context
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+async def test_mail_goes_by_tls_with_a_password_to_a_server_that_is_vouched_for(
+    security: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tls = certified(tmp_path)
+    shown: list[bytes] = []
+
+    def signs_in(server: Any, session: Any, envelope: Any, mechanism: str, data: Any) -> AuthResult:
+        shown.append(data.password)
+        return AuthResult(success=(data.login, data.password) == (b"us", b"hush"), handled=False)
+
+    options: dict[str, Any] = {"authenticator": signs_in, "auth_require_tls": security != "tls"}
+    options |= {"tls_context": tls, "require_starttls": True} if security == "starttls" else {"tls": tls}
+    password = tmp_path / "password"
+    password.write_text("hush\n")
+    with running_smtp(**options) as box:
+        signed = {"security": security, "user": "us", "password_file": password}
+        mail = Mail(box.settings.model_copy(update=signed))
+        with pytest.raises(MailNotSent, match="others can read"):
+            await mail.send("anna@example.org", "Code", "1234 5678")
+        password.chmod(0o600)
+        with pytest.raises(MailNotSent, match=r"(?i)certificate"):
+            await mail.send("anna@example.org", "Code", "1234 5678")
+        assert shown == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        await mail.send("anna@example.org", "Code", "1234 5678")
+        assert (len(box.mails), shown) == (1, [b"hush"])
+        password.write_text("wrong\n")
+        with pytest.raises(MailNotSent) as caught:
+            await mail.send("anna@example.org", "Code", "1234 5678")
+        assert "wrong" not in caught.value.message

@@ -14,13 +14,23 @@ from typing import Any
 
 import pytest
 
-from sublet.errors import BadAddress, MailNotSent, NotAGateway, OperatorsOnly, SubletError, TooMany, WrongCode
+from sublet.errors import (
+    BadAddress,
+    MailNotSent,
+    NotAGateway,
+    NotAllowedNow,
+    NotYours,
+    OperatorsOnly,
+    SubletError,
+    TooMany,
+    WrongCode,
+)
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.service.signing_in import MOST_CODES, TRIES
 from sublet.settings import Settings, SigningSettings
 from sublet.store.audit import Entry
-from tests.contract.stored import rows
+from tests.contract.stored import offer_some, rows
 from tests.smtp import Mailbox, running_smtp
 
 pytestmark = pytest.mark.anyio
@@ -336,3 +346,13 @@ async def test_tokens_that_have_expired_are_forgotten_when_their_person_comes_ag
     gateway.clock.time += timedelta(hours=12)
     await gateway.service.sign_in_by_code(address, await gateway.asks(address))
     assert [one.use for one in await gateway.service.tokens(Person(address))] == ["api"]
+
+
+async def test_nobody_comes_to_what_a_blocked_person_runs(gateway: Gateway, address: str) -> None:
+    await gateway.service.add_person(ROOT, address)
+    session = (await gateway.service.store.write(lambda tx: offer_some(tx, address)))[0]
+    with pytest.raises(NotAllowedNow):
+        await gateway.service.upstream(session.id)
+    await gateway.service.block(ROOT, address)
+    with pytest.raises(NotYours):
+        await gateway.service.upstream(session.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -95,3 +96,12 @@ def test_codes_count_against_their_address_until_they_are_forgotten(store: Store
     assert store.read_sync(lambda tx: tx.codes.since("ben@example.org", NOON)) == (0, None)
     store.write_sync(lambda tx: tx.codes.forget(NOON + MINUTE))
     assert store.read_sync(lambda tx: tx.codes.since(ANNA.name, NOON - MINUTE)) == (1, NOON + 2 * MINUTE)
+
+
+def test_tries_are_counted_and_codes_used_across_processes(open_store: Callable[[], Store]) -> None:
+    one, other = open_store(), open_store()
+    one.write_sync(lambda tx: tx.codes.add(CODE))
+    tried = [store.write_sync(lambda tx: tx.codes.tried("c1", 3)) for store in (one, other, one, other)]
+    assert tried == [True, True, True, False]
+    closed = [store.write_sync(lambda tx: tx.codes.close(ANNA.name, NOON)) for store in (one, other)]
+    assert closed == [True, False]

@@ -70,7 +70,11 @@ class Mail:
 
     def _password(self) -> str | None:
         file = self.settings.password_file
-        return file.read_text().strip() if file and self.settings.user else None
+        if not file or not self.settings.user:
+            return None
+        if file.stat().st_mode & 0o077:
+            raise PermissionError(f"others can read {file}, which has the password: chmod 600 {file}")
+        return file.read_text().strip()
 
 
 def _fqdn() -> str:
