@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sublet.core.account import Account, host_key
+from sublet.core.hooks import Hook
 from sublet.core.session import OVER, Phase
 from sublet.errors import AccountInUse, BadAccount, BadKey, NoMasterKey, NotFound, OperatorsOnly, UnknownHostKey
 from sublet.master_key import make
@@ -84,8 +85,15 @@ async def test_an_account_is_a_platform_at_once_in_every_process_and_its_key_is_
         state = await service.check_account(OPERATOR, "keeling")
         assert "can't be reached" in state.trouble
 
+        sealed = service.vault.seal("hook:h1", "signed")
+        hook = Hook("h1", ANN.name, "", "https://example.org", sealed, (), service.now(), service.now())
+        await service.store.write(lambda tx: tx.hooks.add(hook))
         make(str(tmp_path / "master"), more=True)
-        assert (await service.rekey(OPERATOR))["account"] == 1
+        done = await service.rekey(OPERATOR)
+        assert (done["account"], done["hook"]) == (1, 1)
+        again = (await service.store.read(lambda tx: tx.hooks.secrets()))["h1"]
+        assert again != sealed
+        assert service.vault.open("hook:h1", again) == "signed"
         assert await service.store.read(lambda tx: tx.accounts.key("keeling")) != stored
 
         await service.remove_account(OPERATOR, "keeling")

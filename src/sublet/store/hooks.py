@@ -30,6 +30,8 @@ REMOVE = delete(hooks).where(H.id == given("hook_id"))
 FORGET = delete(deliveries).where(D.hook == given("of_hook"))
 MOVE_ON = update(hooks).where(H.id == given("hook_id"), H.after == given("old_after")).values(after=given("new_after"))
 TROUBLE = update(hooks).where(H.id == given("hook_id")).values(trouble=given("words"))
+SECRETS = select(H.id, H.secret).where(H.secret != "")
+SEAL = update(hooks).where(H.id == given("hook_id"), H.secret == given("old")).values(secret=given("new"))
 REVIVE = update(hooks).where(H.id == given("hook_id")).values(trouble="", after=given("new_after"))
 TELL = insert(deliveries).values({name: given(name) for name in ("hook", "event", "due", "tries", "tried", "answer")})
 DUE = DELIVERY.where(D.due <= given("now")).order_by(D.due, D.id).limit(given("most"))
@@ -128,6 +130,14 @@ class Hooks:
         """Tell it nothing any more, and say why."""
         self._sql.change(END_ALL, {"of_hook": id})
         self._sql.change(TROUBLE, {"hook_id": id, "words": plain(trouble)})
+
+    def secrets(self) -> dict[str, str]:
+        """All sealed secrets, by hook."""
+        return dict(self._sql.rows(SECRETS, {}))
+
+    def seal(self, id: str, old: str, new: str) -> bool:
+        """Keep the same secret under another seal, unless it changed meanwhile."""
+        return self._sql.change(SEAL, {"hook_id": id, "old": old, "new": new}) > 0
 
     def revive(self, id: str, after: int) -> None:
         """Tell it again what happens from now on."""

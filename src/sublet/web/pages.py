@@ -35,6 +35,7 @@ from sublet.web import (
     sessions,
     signing_in,
     systems,
+    usage,
 )
 from sublet.web.drawing import page
 from sublet.web.entry import UsedCodes, Visitor
@@ -96,6 +97,8 @@ def mount(app: FastAPI) -> None:
             Route("/access/requests/{id}/{change}", access.decide, methods=["POST"]),
             Route("/audit", audit.look),
             Route("/audit/export", audit.export),
+            Route("/usage", usage.look),
+            Route("/usage/export", usage.export),
             Route("/systems/{name}", systems.look),
             Route("/systems/{name}/state", systems.state),
             Route("/systems/{name}/{change}", systems.change, methods=["POST"]),
