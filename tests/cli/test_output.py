@@ -435,3 +435,13 @@ def test_the_doctor_finds_what_is_bad(type_in: Type, monkeypatch: pytest.MonkeyP
     home.chmod(0o700)
     good = json.loads(type_in("doctor", "--json").out)
     assert {"state": "ok", "what": "database", "detail": "made at the first start", "todo": ""} in good
+
+
+def test_results_are_chosen_and_their_sizes_told_before_anything_is_fetched(type_in: Type, canned: Serve) -> None:
+    files = [ResultFileView(path=path, size=1536, modified=NOW) for path in ("a.csv", "plots/b.png", "plots/c.png")]
+    service = canned({f"GET /v1/sessions/{ID}/results": Said(ResultList(items=tuple(files)))})
+    typed = type_in("result", ID, "plots", "--list")
+    assert [line.split()[0] for line in typed.out.splitlines()] == ["FILE", "plots/b.png", "plots/c.png"]
+    assert typed.err == f"2 files, 3 KiB. Fetch with: sublet result {ID} --out DIR\n"
+    assert type_in("result", ID, "*.tar", "--list").code == 1
+    assert {heard.target for heard in service.heard} == {f"/v1/sessions/{ID}/results"}

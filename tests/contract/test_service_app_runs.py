@@ -105,8 +105,9 @@ async def test_words_are_typed_by_the_schema_and_resources_go_by_the_manifest(se
         assert word in " ".join(f"{reason.field} {reason.message}" for reason in no.reasons)
     with pytest.raises(NotFound):
         await service.ask_app(EVE, AppWish(app="hello"))
-    with pytest.raises(NotFound):
-        await service.ask_app(BOB, AppWish(app="hello", version="7"))
+    for version in ("7", "newest", "1; true"):
+        with pytest.raises(NotFound):
+            await service.ask_app(BOB, AppWish(app="hello", version=version))
 
 
 async def test_the_roadmaps_form_runs_an_approved_repository_and_nothing_else(

@@ -16,11 +16,12 @@ import pytest
 
 from sublet.core.hooks import TRIES, Delivery
 from sublet.core.session import Phase
-from sublet.errors import BadHook, BadRequest, NotFound, NotTold, NotYours, TooManyHooks
+from sublet.errors import BadHook, BadRequest, NotFound, NotTold, NotYours, TooMany, TooManyHooks
 from sublet.service.calling import call
 from sublet.service.desk import Person
 from sublet.service.faults import HOOK_POINTS
 from sublet.service.service import Service
+from sublet.service.throttle import LIMITS
 from sublet.wire.hooks import verified
 from tests.contract.services import ME, OTHER, ask, over, serving
 from tests.receivers import Receiver, receiving
@@ -188,6 +189,10 @@ async def test_hooks_are_few_end_by_themselves_and_are_not_for_guests(tmp_path: 
         assert hook.expires - hook.created == timedelta(days=30)
         with pytest.raises(TooManyHooks):
             await service.add_hook(ME, receiver.url)
+        for _ in range(LIMITS["hook"].most):
+            await service.test_hook(ME, hook.id)
+        with pytest.raises(TooMany):  # a test calls someone: nobody is made to call them all day
+            await service.test_hook(ME, hook.id)
 
 
 async def test_mail_goes_to_ones_own_address_while_it_is_and_not_to_who_is_blocked(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ async def file_response(
     service: Service, person: Person, id: str, path: str, asked: Mapping[str, str] | None = None
 ) -> Response:
     """One file of a session, to be saved, or the rest of it."""
-    file, pieces = await service.result(id, person, path)
+    file, reading = await service.result(id, person, path)
     etag, asked = etag_of(file), asked or {}
     if asked.get("if-match", "*") not in ("*", etag):
         raise Changed(path=path)
@@ -60,7 +60,7 @@ async def file_response(
     if first:
         headers["content-range"] = f"bytes {first}-{file.size - 1}/{file.size}"
     return StreamingResponse(
-        _between(pieces, first, file.size),
+        _at_most(reading(first), file.size - first),
         206 if first else 200,
         media_type="application/octet-stream",
         headers=headers,
@@ -120,13 +120,10 @@ async def _again(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[byte
         yield piece
 
 
-async def _between(pieces: AsyncIterator[bytes], first: int, size: int) -> AsyncIterator[bytes]:
-    """The file from a byte on, as long as it was when it was listed: it may still grow."""
-    at = 0
+async def _at_most(pieces: AsyncIterator[bytes], size: int) -> AsyncIterator[bytes]:
+    """The file as long as it was when it was listed: it may still grow."""
     async for piece in pieces:
-        kept = piece[max(first - at, 0) : size - at]
-        at += len(piece)
-        if kept:
-            yield kept
-        if at >= size:
+        yield piece[:size]
+        size -= len(piece)
+        if size <= 0:
             return

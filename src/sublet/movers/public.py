@@ -22,9 +22,20 @@ async def public_addresses(host: str, port: int) -> list[str]:
     return addresses
 
 
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
 def _public(text: str) -> bool:
+    """Whether it is public itself, and so is an IPv4 address that it stands for."""
     address = ipaddress.ip_address(text.partition("%")[0])
-    return address.is_global and not address.is_multicast
+    inner = _inner(address) if isinstance(address, ipaddress.IPv6Address) else None
+    return address.is_global and not address.is_multicast and (inner is None or inner.is_global)
+
+
+def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    if address in NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
 
 
 class PublicOnly(httpx2.AsyncHTTPTransport):

@@ -257,6 +257,7 @@ async def results_are_listed_and_read(trial: Trial) -> None:
     files = await trial.platform.results(key)
     _same("the list", [(file.path, file.size) for file in files], [("a/b/c.txt", 5)])
     _same("the file", b"".join([part async for part in trial.platform.read(key, "a/b/c.txt")]), b"hello")
+    _same("its rest", b"".join([part async for part in trial.platform.read(key, "a/b/c.txt", 3)]), b"lo")
 
 
 async def clean_leaves_nothing(trial: Trial) -> None:

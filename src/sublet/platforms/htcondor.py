@@ -334,10 +334,11 @@ class HTCondor(Platform):
         session = self._session(key)
         return await asyncio.to_thread(lambda: tuple(session.results()))
 
-    async def read(self, key: str, path: str) -> AsyncIterator[bytes]:
-        """One of those files, in pieces."""
+    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
+        """One of those files, in pieces, from a byte on."""
         file = self._session(key).open_result(path)
         with os.fdopen(file, "rb") as opened:
+            opened.seek(offset)
             while piece := await asyncio.to_thread(opened.read, CHUNK):
                 yield piece
 

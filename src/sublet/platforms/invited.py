@@ -158,7 +158,7 @@ class Invited(Platform):
         """Nothing comes from there."""
         return ()
 
-    async def read(self, key: str, path: str) -> AsyncIterator[bytes]:
+    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """Nothing comes from there."""
         raise NotFound(noun="result", name=path)
         yield b""

@@ -374,7 +374,7 @@ class MemoryPlatform(Platform):
         """None: nothing was run."""
         return ()
 
-    async def read(self, key: str, path: str) -> AsyncIterator[bytes]:
+    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """None of them is there."""
         raise NotFound(noun="result", name=path, hint=f"{self.name} only plays, and leaves no files.")
         yield b""

@@ -228,8 +228,8 @@ class Platform(BaseModel):
         """The files in its working directory."""
 
     @abstractmethod
-    def read(self, key: str, path: str) -> AsyncIterator[bytes]:
-        """One of those files."""
+    def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
+        """One of those files, from a byte on."""
 
     @abstractmethod
     async def clean(self, key: str) -> None:

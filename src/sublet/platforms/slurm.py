@@ -320,14 +320,13 @@ class Slurm(SlurmSite):
         self._fetched(key).check()
         return await self.reach.run(to.to_results(await self.root(), self._key(key)))
 
-    async def read(self, key: str, path: str) -> AsyncIterator[bytes]:
-        """One of those files, in pieces."""
+    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
+        """One of those files, in pieces, from a byte on."""
         self._fetched(key).check()
         relative = inside(path, self.name)
         root = await self.root()
         if not await self.reach.run(to.to_check_result(root, self._key(key), relative)):
             raise NotFound(noun="result", name=path, hint="`sublet result` lists the files that there are.")
-        offset = 0
         while piece := await self.reach.read(f"{root}/sessions/{key}/work/{relative}", offset, CHUNK):
             yield piece
             offset += len(piece)

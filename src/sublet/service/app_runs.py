@@ -10,7 +10,7 @@ from sublet.core.offer import Reason
 from sublet.core.parameters import read as read_word
 from sublet.core.repository import read_address
 from sublet.core.session import OfferSet, Session
-from sublet.errors import NoOffers, NotFound, NotReviewed
+from sublet.errors import Ambiguous, NoOffers, NotFound, NotReviewed
 from sublet.service.again import Again
 from sublet.service.desk import Person
 from sublet.wire.app_run import AppWish, document_of
@@ -44,18 +44,20 @@ class AppRuns(Again):
         """The approved version that is meant, if this person may run it."""
         if wish.app:
             state = await self.app(wish.app, person)
-            number = int(wish.version) if wish.version.isdecimal() else 0
-            approved = [one for one in state.versions if one.state is VersionState.APPROVED]
-            for one in approved:
-                if number in (0, one.number):
+            for one in state.versions:
+                if one.state is VersionState.APPROVED and wish.version in ("", str(one.number)):
                     return one
             raise NotFound(f"{wish.app} has no approved version {wish.version}".rstrip() + ".", hint=LIST)
         address = _same(read_address(wish.repository).text)
-        for state in await self.apps(person):
-            current = state.current
-            if current and _same(current.repository) == address:
-                return current
-        raise NotReviewed(repository=wish.repository)
+        states = await self.apps(person)
+        current = [state.current for state in states]
+        found = [each for each in current if each and _same(each.repository) == address]
+        if len(found) > 1:
+            names = ", ".join(each.app for each in found)
+            raise Ambiguous(f"Several apps come from {wish.repository}: {names}.", hint="Name one of them instead.")
+        if not found:
+            raise NotReviewed(repository=wish.repository)
+        return found[0]
 
 
 def _same(repository: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 import tarfile
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from sublet.core.session import OVER, Session
@@ -17,6 +18,7 @@ from sublet.service.desk import Person, log
 from sublet.service.sessions import Sessions
 
 Stream = Literal["stdout", "stderr"]
+Reading = Callable[[int], AsyncIterator[bytes]]
 PIECE = 256 * 1024
 
 
@@ -63,13 +65,13 @@ class Output(Sessions):
         session = await self.session(name, person)
         return await self._platform(session).results(session.id) if session.job else []
 
-    async def result(self, name: str, person: Person, path: str) -> tuple[ResultFile, AsyncIterator[bytes]]:
-        """One of those files."""
+    async def result(self, name: str, person: Person, path: str) -> tuple[ResultFile, Reading]:
+        """One of those files, and how to read it from a byte on."""
         session = await self.session(name, person)
         wanted = posixpath.normpath(path)
         for file in await self.results(session.id, person):
             if file.path == wanted:
-                return file, self._platform(session).read(session.id, file.path)
+                return file, partial(self._platform(session).read, session.id, file.path)
         raise NotFound(f"The session left no file {path}.", hint="`sublet result SESSION` lists the files.")
 
     async def fetched(self, name: str, person: Person) -> None:

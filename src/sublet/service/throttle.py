@@ -35,6 +35,7 @@ LIMITS: Mapping[str, Limit] = {
     "token": Limit(30, timedelta(minutes=1)),  # tokens that are not good, from one host
     "sign-in": Limit(30, timedelta(minutes=10)),  # beginnings of a sign-in, from one host or for one address
     "access": Limit(30, timedelta(hours=1)),  # requests for access, each of which is a mail, from one host
+    "hook": Limit(30, timedelta(minutes=10)),  # tests of hooks, each of which calls someone, by one person
     "code": Limit(60, timedelta(minutes=10)),  # codes that are typed, from one host
 }
 
