@@ -119,3 +119,22 @@ async def test_who_is_refused_is_told_and_a_dead_running_smtp_stops_nobody(
     assert (await sent(op, path, f"{path}/refuse", answer="not this term")).status_code == 303
     assert "> not this term" in text_of(mailbox.wait_for("ben@example.net"))
     assert "not this term" in (await ben.get("/web/access")).text
+
+
+async def test_an_operator_adds_and_removes_rules_on_a_page(callers: Callers, service: Service) -> None:
+    anna = await signed_in(callers, service, ANNA)
+    assert (await anna.get("/web/rules")).status_code == 403
+    assert ">Rules<" not in (await anna.get("/web/access")).text
+    op = await signed_in(callers, service, OP, operator=True)
+    fields = {"effect": "deny", "who": "<b>@evil.org", "noun": "system", "name": "*", "note": "no"}
+    wrong = await sent(op, "/web/rules", "/web/rules", **fields, cores="lots")
+    assert (wrong.status_code, "&lt;b&gt;@evil.org" in wrong.text) == (400, True)
+    added = await sent(op, "/web/rules", "/web/rules", **fields, hours_month="5", expires="90d")
+    assert (added.status_code, "5 core-hours a month" in added.text, "<b>@" in added.text) == (200, True, False)
+    [rule] = [one for one in await service.rules(Person(OP, True)) if one.who == "<b>@evil.org"]
+    path = f"/web/rules/{rule.id}/remove"
+    assert (await op.get(path)).status_code == 405
+    assert (await op.post(path, data={"token": "0" * 64})).status_code == 403
+    removed = await sent(op, "/web/rules", path)
+    assert "is removed" in removed.text
+    assert rule.id not in {one.id for one in await service.rules(Person(OP, True))}

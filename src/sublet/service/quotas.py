@@ -62,9 +62,9 @@ class Quotas(Oidc):
         try:
             return await super().accept(name, person)
         except NotAllowed as error:
-            thing = error.values
+            noun, about = (str(error.values.get(field, "")) for field in ("noun", "name"))
             detail = {"offer": name, "why": error.message}
-            refused = Entry(self.now(), person.name, "accept.refused", str(thing["noun"]), str(thing["name"]), detail)
+            refused = Entry(self.now(), person.name, "accept.refused", noun, about, detail)
             await self.store.write(lambda tx: tx.audit.add(refused))
             raise
 

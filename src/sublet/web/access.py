@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import host_of, service_of
-from sublet.core.access import AMOUNTS, Limits
-from sublet.core.access_words import left_text, limits_text, parse_amount, parse_expires, why
+from sublet.core.access_words import left_text, limits_text, why
 from sublet.errors import SubletError
-from sublet.service.service import Service
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
+from sublet.web.limits import LABELS, granted
 from sublet.web.reading import posted, visitor
 
 HERE = "/web/access"
 SHOWN = 20  # of the visitor's own requests
-LABELS = {
-    "cores": ("Cores", "of one session, over all its nodes"),
-    "memory": ("Memory", "of one session: 64GiB"),
-    "gpus": ("GPUs", "of one session"),
-    "nodes": ("Nodes", "of one session"),
-    "time": ("Time", "of one session: 12h"),
-    "hours": ("Core-hours", "of one session"),
-    "jobs": ("Sessions", "at once"),
-    "hours_month": ("Core-hours", "in a calendar month"),
-}
 TONES = {"open": "open", "granted": "good", "refused": "bad"}
 
 
@@ -107,17 +94,9 @@ async def decide(request: Request) -> Response:
     try:
         service, answer = service_of(request), form.get("answer", "").strip()
         if request.path_params["change"] == "grant":
-            await service.grant_access(id, who.person, **_granted(service, form), answer=answer, host=host)
+            await service.grant_access(id, who.person, **granted(form, service.now()), answer=answer, host=host)
         else:
             await service.refuse_access(id, who.person, answer, host)
     except SubletError as error:
         return await _one(request, who, form, error)
     return RedirectResponse(f"{HERE}/requests/{id}", 303)
-
-
-def _granted(service: Service, form: dict[str, str]) -> dict[str, Any]:
-    """The limits and the last day that a form names."""
-    typed = {name: text for name in AMOUNTS if (text := form.get(name, "").strip())}
-    limits = Limits(**{name: parse_amount(name, text) for name, text in typed.items()})
-    until = form.get("expires", "").strip()
-    return {"limits": limits, "expires": parse_expires(until, service.now()) if until else None}

@@ -1,0 +1,68 @@
+"""Access rules, as operators see, add and remove them on a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sublet.api.people import host_of, service_of
+from sublet.core.access import NOUNS
+from sublet.core.access_words import limits_text
+from sublet.errors import SubletError
+from sublet.service.rules import Changed
+from sublet.web.drawing import page
+from sublet.web.entry import Visitor
+from sublet.web.limits import LABELS, granted
+from sublet.web.reading import posted, visitor
+
+
+async def look(request: Request) -> Response:
+    """All rules, and a form for another."""
+    return await _page(request, await visitor(request), {})
+
+
+async def _page(
+    request: Request,
+    who: Visitor,
+    form: dict[str, str],
+    *,
+    changed: Changed | None = None,
+    wrong: SubletError | None = None,
+) -> Response:
+    service = service_of(request)
+    return page(
+        request,
+        "rules.html",
+        who,
+        wrong.status if wrong else 200,
+        rules=await service.rules(who.person),
+        now=service.now(),
+        form=form,
+        changed=changed,
+        wrong=wrong,
+        nouns=NOUNS,
+        labels=LABELS,
+        limits_text=limits_text,
+    )
+
+
+async def add(request: Request) -> Response:
+    """Add a rule, and say what goes on without access."""
+    who, form = await posted(request)
+    service = service_of(request)
+    said: dict[str, Any] = {field: form.get(field, "").strip() for field in ("effect", "who", "noun", "name", "note")}
+    try:
+        most = granted(form, service.now())
+        changed = await service.add_rule(who.person, **said, **most, host=host_of(request))
+    except SubletError as error:
+        return await _page(request, who, form, wrong=error)
+    return await _page(request, who, {}, changed=changed)
+
+
+async def remove(request: Request) -> Response:
+    """Remove a rule, and say what goes on without access."""
+    who, _ = await posted(request)
+    changed = await service_of(request).remove_rule(request.path_params["id"], who.person, host_of(request))
+    return await _page(request, who, {}, changed=changed)
