@@ -61,6 +61,7 @@ _NOT_PLAIN = {
     "platforms",
     "tokens",
     "signing",
+    "sessions_url",
     "url",
 }
 
@@ -272,6 +273,12 @@ class Settings(BaseModel):
     host: str = Field(default="127.0.0.1", description="The address that TCP listens on.")
     port: int = Field(default=0, ge=0, le=65535, description="The TCP port; 0 takes a free one.")
     url: str = Field(default="", description="How others reach this service, if not by host and port.")
+    sessions_url: str = Field(
+        default="",
+        pattern=r"^(https?://[A-Za-z0-9.:{}-]+)?$",
+        description="How interactive sessions are reached, as in `https://{session}.sessions.example.org`: by names of "
+        "their own, what runs in them can't act on the pages, or on one another, in the browser of who opens them.",
+    )
     proxies: tuple[str, ...] = Field(
         default=(),
         description="Addresses or networks of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count.",

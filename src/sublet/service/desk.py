@@ -216,13 +216,14 @@ class Desk:
     def shown(self, session: Session) -> Session:
         """A session as its owner sees it: with the addresses of its connectors, and with our own trouble."""
         if session.connectors:
-            scheme = (self.base_url.partition(":")[0] or "http").upper()
+            base = self.settings.sessions_url.replace("{session}", session.id) or self.base_url
+            scheme = (base.partition(":")[0] or "http").upper()
             secret = f"?token={self.secret(session.id)}"
             ways = tuple(
                 replace(
                     way,
                     protocol=scheme,
-                    location=f"{self.base_url}{way.location}{secret if way.status == 'AVAILABLE' else ''}",
+                    location=f"{base}{way.location}{secret if way.status == 'AVAILABLE' else ''}",
                 )
                 for way in session.connectors
             )
