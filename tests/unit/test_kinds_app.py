@@ -61,7 +61,8 @@ def plan(executable: Executable, tool: str = "podman", **changes: Any) -> dict[s
 def variables(executable: Executable, **changes: Any) -> dict[str, str]:
     """What the shell of the stages makes of the variables."""
     way = APP.ways(executable, EVERYTHING)[0]
-    program = way.program(setting(tools=EVERYTHING, session="s1", person="ada@x", platform="keeling", **changes))
+    about = {"session": "s1", "person": "ada@x", "platform": "keeling"} | changes
+    program = way.program(setting(tools=EVERYTHING, **about))
     lines = program.files[".sublet/stages/environment"] + b"env -0\n"
     said = subprocess.run(["sh"], input=lines, capture_output=True, env={"PATH": os.environ["PATH"]}, check=True).stdout
     return dict(line.split("=", 1) for line in said.decode().split("\0") if line)
@@ -172,6 +173,12 @@ def test_what_an_app_finds_in_its_environment_and_files_is_as_cybergis_has_it() 
     job = json.loads(told["files"]["job.json"])
     assert job["param"] == json.loads(told["files"]["params.json"]) == {"years": 2, **given}
     assert job["result_folder"] == "/job/result"
+
+
+def test_names_of_people_and_systems_are_data_too() -> None:
+    odd = "a'; touch x; '$(id)\n"
+    found = variables(app(), person=odd, platform=odd)
+    assert found["user_id"] == found["hpc"] == odd
 
 
 def test_values_are_in_no_script() -> None:

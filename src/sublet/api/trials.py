@@ -16,7 +16,16 @@ from sublet.wire.views import TrialView
 router = APIRouter(prefix="/v1/trials", tags=["Apps"])
 
 
-@router.post("", status_code=201, response_model=TrialView, responses=described.problems(400, 401, 409, 413))
+TAR = {"requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}}
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=TrialView,
+    responses=described.problems(400, 401, 409, 413),
+    openapi_extra=TAR,
+)
 async def make(request: Request, name: str = "app", image: str = "") -> Response:
     """Pin the app in a tar (the body) as it is, to ask for it by the name in the answer; personal services only."""
     await person_of(request)

@@ -9,4 +9,4 @@ from sublet.wire.v1.trials import TrialView
 def try_app(archive: bytes, *, name: str = "app", image: str = "") -> Call[TrialView]:
     """Have one's own service pin an app's files, to ask for it by the name that comes back."""
     query = {"name": name, "image": image}
-    return Call("POST", "/v1/trials", as_view(TrialView), query=query, body=archive, type="application/x-tar")
+    return Call("POST", "/v1/trials", as_view(TrialView), query=query, body=archive, type="application/octet-stream")
