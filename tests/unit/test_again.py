@@ -24,7 +24,7 @@ def test_what_is_named_is_changed_and_the_rest_stays() -> None:
     assert request.duration.total_seconds() == 3600
     assert request.platform == "there"
     assert request.executable == old.executable
-    assert told == ("cores: 2 → 4-8", "memory: 1 → 1500MiB", "time: PT10M → PT1H", "platform: here → there")
+    assert told == ("cores: 2 → 4-8", "memory: 1GiB → 1500MiB", "time: 10m → 1h", "platform: here → there")
 
 
 def test_nothing_named_is_the_same_request() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
+from sublet.core.amounts import duration_text, parse_duration
 from sublet.wire.fields import refuse
 from sublet.wire.kinds import NODE_COMPUTE, short_name
 from sublet.wire.shapes import AFTER, WHERE, Document
@@ -31,29 +32,30 @@ def with_changes(
     for name in SIZES:
         if name in given:
             new["compute"][name] = said["compute"][name]
-            told.append(_told(name, old["compute"].get(name), new["compute"][name]))
+            unit = "GiB" if name == "memory" else ""
+            told += _told(name, _amount(old["compute"].get(name), unit), _amount(new["compute"][name], unit))
     if said["compute"]["kind"] == NODE_COMPUTE:
         new["compute"]["kind"] = NODE_COMPUTE
     told += _when(old, new, said, given)
     for name in WHERE:
         if name in given:
             new[name] = given[name]
-            told.append(_told(name, old.get(name), new[name]))
+            told += _told(name, old.get(name), new[name])
     if new.pop(AFTER, None):
         told.append("after: what it waited for then is not waited for again")
     if "name" in given:
         new["executable"]["meta"]["name"] = given["name"]
-        told.append(_told("name", old["executable"]["meta"].get("name"), given["name"]))
+        told += _told("name", old["executable"]["meta"].get("name"), given["name"])
     return new, (*told, *_parameters(new, set, words))
 
 
 def _when(old: Document, new: Document, said: Document, given: Mapping[str, Any]) -> list[str]:
     """How long, and from when on."""
-    told = []
+    told: list[str] = []
     before, after = old["schedule"]["requested"], new["schedule"]["requested"]
     if "time" in given:
         after["duration"] = said["schedule"]["requested"]["duration"]
-        told.append(_told("time", before["duration"], after["duration"]))
+        told += _told("time", _length(before["duration"]), _length(after["duration"]))
     was = before.get("start") or old["compute"].get("starts")
     after.pop("start", None)
     new["compute"].pop("starts", None)
@@ -62,7 +64,7 @@ def _when(old: Document, new: Document, said: Document, given: Mapping[str, Any]
         if value:
             place[name] = value
     if was or "start" in given:
-        told.append(_told("start", was, given.get("start") or SOON))
+        told += _told("start", was, given.get("start") or SOON)
     return told
 
 
@@ -77,7 +79,7 @@ def _parameters(new: Document, set: Mapping[str, Any], words: Mapping[str, str])
     old = dict(executable.get("parameters") or {})
     typed = {name: typed_like(word, old.get(name)) for name, word in words.items()}
     executable["parameters"] = {**old, **typed, **set}
-    return [_told(name, old.get(name), value) for name, value in {**typed, **set}.items()]
+    return [line for name, value in {**typed, **set}.items() for line in _told(name, old.get(name), value)]
 
 
 def typed_like(word: str, old: Any) -> Any:
@@ -90,14 +92,24 @@ def typed_like(word: str, old: Any) -> Any:
         return word
 
 
-def _told(name: str, old: Any, new: Any) -> str:
-    return f"{name}: {_text(old)} → {_text(new)}"
+def _told(name: str, old: Any, new: Any) -> list[str]:
+    """A change in words; none if it is the same."""
+    return [] if _text(old) == _text(new) else [f"{name}: {_text(old)} → {_text(new)}"]
 
 
 def _text(value: Any) -> str:
     if value is None:
         return "(not said)"
-    if isinstance(value, Mapping) and {"min", "max"} >= value.keys():
-        least, most = value.get("min"), value.get("max")
-        return f"{least}" if least == most else f"{least}-{most}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _amount(bounds: Any, unit: str) -> Any:
+    """`4`, `4-16`, `1500MiB`: as a person would write it."""
+    if not isinstance(bounds, Mapping):
+        return bounds
+    least, most = (f"{end}{unit}" if isinstance(end, int) else str(end) for end in (bounds["min"], bounds["max"]))
+    return least if least == most else f"{least}-{most}"
+
+
+def _length(text: Any) -> str:
+    return duration_text(parse_duration(str(text)))
