@@ -96,7 +96,7 @@ class Nursery:
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
 
     def serve(self) -> int:
-        """Until nobody can come any more; in a process that has begun, its exit code."""
+        """Until nobody can come any more, then nobody stays; in a process that has begun, its exit code."""
         while True:
             ready, _, _ = select.select([self.door, self.woken], [], [])
             if self.woken in ready:
@@ -105,6 +105,8 @@ class Nursery:
             if self.door in ready:
                 message, fds, _, _ = socket.recv_fds(self.door, LARGEST, 2)
                 if not message:
+                    for pid in self.ends:  # of a worker that was killed
+                        os.kill(pid, signal.SIGKILL)
                     return 0
                 words, environment, directory = json.loads(message)
                 pid = os.fork()

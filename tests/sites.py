@@ -19,10 +19,11 @@ from typing import Any
 import pytest
 from testbed import people
 from testbed.machines import clean_environment, entering
-from testbed.plan import Plan, SiteError
+from testbed.plan import Plan, SiteError, started
 
 COMMAND = [sys.executable, str(Path(__file__).resolve().parent.parent / "testbed" / "site")]
 CANNOT = 77
+MOUNTED = "sublet-tests"
 HASTY = ("--slurm", "SlurmdTimeout=2", "--slurm", "MessageTimeout=2")  # a dead node is noticed in 10 s, not 35
 numbers = itertools.count(1)
 
@@ -158,11 +159,33 @@ def running(*options: str) -> Iterator[Site]:
         succeed(control("down", name))
 
 
+@contextmanager
+def mounted(place: Path, size: str) -> Iterator[bool]:
+    """A small file system while the block runs, if there can be one; should this process be killed, it is swept."""
+    pid = os.getpid()
+    words = ["mount", "-t", "tmpfs", "-o", f"size={size}", f"{MOUNTED}.{pid}.{started(pid)}", str(place)]
+    made = os.geteuid() == 0 and run(words).returncode == 0
+    yield made
+    if made:
+        succeed(run(["umount", "-l", str(place)]))
+
+
+def sweep_mounts() -> None:
+    """Unmount what runs that were killed had mounted."""
+    for line in Path("/proc/mounts").read_text().splitlines():
+        source, place = line.split()[:2]
+        name, _, owner = source.partition(".")
+        pid, _, began = owner.partition(".")
+        if name == MOUNTED and started(int(pid)) != began:
+            run(["umount", "-l", place])
+
+
 @pytest.fixture(scope="session")
 def swept() -> None:
     """What runs that were killed left behind is gone."""
     if os.geteuid() == 0:
         succeed(control("sweep"))
+        sweep_mounts()
 
 
 @pytest.fixture(scope="session")

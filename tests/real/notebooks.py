@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +65,16 @@ def install(site: Site, place: str, needed: tuple[str, ...]) -> Path:
         for file in part.files or ():
             source, target = Path(str(file.locate())), Path(os.path.normpath(packages / file))
             if source.is_file() and target.is_relative_to(environment):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, target)
+                _copy(source, target)
+                if source.suffix == ".py" and (compiled := Path(cache_from_source(str(source)))).exists():
+                    _copy(compiled, target.parent / "__pycache__" / compiled.name)
     return environment
+
+
+def _copy(source: Path, target: Path) -> None:
+    """With its time, by which Python knows that what is compiled is not old."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(source, target)
 
 
 def bring_papermill(site: Site, *nodes: str) -> None:

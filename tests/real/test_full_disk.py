@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,18 +10,19 @@ import pytest
 from sublet.client import Client
 from sublet.errors import SubletError
 from tests.serving import Serving, eventually
+from tests.sites import mounted
 
 FILL = "dd if=/dev/zero of=big bs=64k 2>/dev/null; exit 1"
 
 
 @pytest.fixture
-def small_home(tmp_path: Path) -> Iterator[Path]:
+def small_home(tmp_path: Path, swept: None) -> Iterator[Path]:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
-    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(home)]).returncode:
-        pytest.skip("nothing can be mounted here")
-    yield home
-    subprocess.run(["umount", "-l", str(home)], check=True)
+    with mounted(home, "8m") as small:
+        if not small:
+            pytest.skip("nothing can be mounted here")
+        yield home
 
 
 def failing(client: Client) -> bool:
