@@ -14,7 +14,7 @@ from testbed.machines import clean_environment
 from sublet.client import Client
 from tests.real.researchers import answer_prompts
 from tests.real.terminal import Terminal
-from tests.sites import Site, running
+from tests.sites import Site, look_often, running
 
 SITE = ("--base", "box", "--ap", "--nat", "--nodes", "4")  # nodes connect outward through NAT, and nobody inward
 
@@ -81,6 +81,7 @@ class Person:
         self.typed(
             "system", "add", self.site.name, "--host", self.site.facts["host_from_ap"], "--user", "researcher", *known
         )
+        look_often(self.kept("systems"))
 
     def signs_in(self, password: str | None = None, code: str | None = None) -> int:
         """Sign in to the site with both factors; the exit code."""

@@ -159,6 +159,13 @@ def running(*options: str) -> Iterator[Site]:
         succeed(control("down", name))
 
 
+def look_often(systems: Path) -> None:
+    """Have a person's systems asked more often than a guest would, as only a test may."""
+    for file in systems.glob("*.yaml"):
+        if "poll:" not in (said := file.read_text()):
+            file.write_text(f"{said}poll: 2s\nlook: 1s\n")
+
+
 @contextmanager
 def mounted(place: Path, size: str) -> Iterator[bool]:
     """A small file system while the block runs, if there can be one; should this process be killed, it is swept."""

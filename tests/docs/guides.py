@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.sites import look_often
+
 FENCE = re.compile(r"^```(\S*)(.*)$")
 
 
@@ -85,9 +87,16 @@ def here(command: str) -> list[str]:
 
 
 def run_guide(
-    guide: Path, directory: Path, environment: dict[str, str], shell: Callable[[str], list[str]] = here
+    guide: Path,
+    directory: Path,
+    environment: dict[str, str],
+    shell: Callable[[str], list[str]] = here,
+    systems: Path | None = None,
 ) -> list[str]:
-    """Type a whole guide into one shell's worth of commands; what differs, each as a paragraph."""
+    """Type a whole guide into one shell's worth of commands; what differs, each as a paragraph.
+
+    What is in `systems` is asked often: a reader has more time than a test.
+    """
     differences = []
     env = {**os.environ, **environment}
     for part in parts(guide.read_text()):
@@ -106,6 +115,8 @@ def run_guide(
             stdin=subprocess.DEVNULL,
             timeout=120,
         )
+        if systems:
+            look_often(systems)
         if not matches(part.shown, done.stdout):
             shown = "\n".join(part.shown)
             differences.append(

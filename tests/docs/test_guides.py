@@ -84,7 +84,8 @@ class Beside:
 def differences_beside(beside: Beside, guide: str) -> list[str]:
     """Type a guide there."""
     try:
-        return run_guide(ROOT / "docs" / "guides" / f"{guide}.md", beside.directory, {}, beside.shell)
+        systems = beside.directory.parent / "guide-home" / "systems"
+        return run_guide(ROOT / "docs" / "guides" / f"{guide}.md", beside.directory, {}, beside.shell, systems)
     finally:
         beside.leaves()
 
@@ -127,7 +128,7 @@ def test_a_guide_shows_what_its_commands_say(guide: Path, tmp_path: Path, reques
     if guide.stem in ON_A_SITE:
         environment |= at_a_site(request.getfixturevalue("site"), tmp_path)
     try:
-        differences = run_guide(guide, here, environment)
+        differences = run_guide(guide, here, environment, systems=tmp_path / "home" / "systems")
     finally:
         subprocess.run([str(bin_directory / "sublet"), "down"], env=environment, capture_output=True, timeout=60)
     assert not differences, "\n\n".join(differences)

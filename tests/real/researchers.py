@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.real.terminal import Terminal
 from tests.serving import Serving
-from tests.sites import Site
+from tests.sites import Site, look_often
 
 SUBLET = [sys.executable, "-m", "sublet.cli"]
 
@@ -70,6 +70,7 @@ def at(site: Site, home: Path, *options: str) -> Iterator[Researcher]:
     known = ("--ssh", f"UserKnownHostsFile={person.serving.home}/known_hosts")
     added = person.types("system", "add", site.name, "--host", site.host, "--user", "researcher", *known, *options)
     assert added.returncode == 0, added.stderr
+    look_often(person.serving.home / "systems")
     try:
         yield person
     finally:

@@ -99,6 +99,8 @@ def _places(system: System) -> Iterator[tuple[str, str]]:
     yield "modules", ", ".join(system.modules)
     yield "tools", ", ".join(system.path)
     yield "site's file", system.site_file
+    yield "queue asked", f"every {length(system.poll)}" if system.poll else ""
+    yield "records read", f"every {length(system.look)}" if system.look else ""
     yield "seen here", ", ".join(f"{there} as {here}" for there, here in system.mounts.items())
 
 

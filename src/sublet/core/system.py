@@ -175,6 +175,8 @@ class System:
     modules: tuple[str, ...] = ()  # to load, for finding tools and in every job
     path: tuple[str, ...] = ()  # where tools are looked for first
     site_file: str = ""  # the site's own file that lowers polling and limits
+    poll: timedelta | None = None  # the least time between two calls of squeue
+    look: timedelta | None = None  # the least time between two looks at jobs' records
     ssh: Mapping[str, str] = field(default_factory=dict)  # more options for ssh, as in ssh_config(5)
     mounts: Mapping[str, str] = field(default_factory=dict)  # what this machine sees of its files: path there → here
     own: tuple[str, ...] = ()  # the facts that come from the person's own file: "login.hosts"

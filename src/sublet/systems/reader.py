@@ -309,6 +309,8 @@ SYSTEM: dict[str, Read] = {
     "modules": words,
     "path": texts,
     "site_file": text,
+    "poll": duration,
+    "look": duration,
     "ssh": _ssh,
     "mounts": _mounts,
 }
