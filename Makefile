@@ -57,7 +57,7 @@ serve: $(VENV)/.run ## a service on this machine, in the foreground
 	@$(BIN)/sublet serve
 
 guide: setup ## run a guide and compare what it shows: make guide NAME=first-run
-	@$(BIN)/python -m pytest -q tests/docs/test_guides.py -k "$(NAME)"
+	@$(BIN)/python -m pytest -q tests/docs/test_guides*.py -k "$(NAME)"
 
 reference: setup ## write the reference pages out of the code
 	@$(BIN)/python -m tests.docs.reference

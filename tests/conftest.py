@@ -29,15 +29,8 @@ def anyio_backend() -> str:
 
 
 RINGS = ("real", "docs", "browser", "cli", "contract", "api", "unit")
-LONG = (
-    "split",
-    "annex",
-    "pilot",
-    "jobs",
-    "access_point",
-    "guides",
-    "guest",
-)  # in the names of files that wait the most
+# In the names of files that wait the most, the longest first.
+LONG = ("guides", "split", "annex", "pilot", "jobs", "access_point", "guest", "slurm_faults")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,6 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _turn(item.path))  # a stable sort: within a file the order stays
 
 
-def _turn(file: Path) -> tuple[bool, int, str]:
+def _turn(file: Path) -> tuple[int, int, str]:
     ring = next((number for number, ring in enumerate(RINGS) if ring in file.parts), len(RINGS))
-    return not any(word in file.name for word in LONG) or ring > 1, ring, str(file)
+    long = next((number for number, word in enumerate(LONG) if ring < 2 and word in file.name), len(LONG))
+    return long, ring, str(file)
