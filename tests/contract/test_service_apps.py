@@ -27,6 +27,8 @@ from sublet.service.desk import Person
 from sublet.service.service import Service
 from tests.contract.services import OPERATOR, allow, in_phase, over, reach, serving
 from tests.git_server import GitServer, Repository, git_server, program
+from tests.real.images import oci_archive
+from tests.registries import registry
 
 pytestmark = pytest.mark.anyio
 
@@ -218,6 +220,26 @@ async def test_an_image_that_is_not_pinned_keeps_an_app_from_being_approved(
     local.commit({"sublet.yaml": MANIFEST.replace("docker://ghcr.io/ann/hello", "/etc/passwd.sif")})
     with pytest.raises(BadManifest):
         await service.propose(ANN, local.url)
+
+
+async def test_a_tag_becomes_the_digest_that_it_means_now(server: GitServer, tmp_path: Path) -> None:
+    oci_archive(tmp_path / "box.tar")
+    with registry() as images:
+        digest = images.push("ann/tool", "v1", tmp_path / "box.tar")
+        named = f"docker://{images.address}/ann/tool:v1"
+        tagged = server.repository("ann/tagged-image")
+        tagged.commit({"sublet.yaml": f"name: tagged\nimage: {{location: '{named}'}}\nrun: sh a.sh\n", "a.sh": ""})
+        gone = server.repository("ann/no-image")
+        gone.commit({"sublet.yaml": f"name: gone\nimage: {{location: '{named}9'}}\nrun: sh a.sh\n", "a.sh": ""})
+        settings = {"mode": "gateway", "private_data": True, "loop": False}
+        async with serving(tmp_path / "home", **settings) as service:  # type: ignore[arg-type]
+            version = await service.propose(ANN, tagged.url)
+            assert (version.image, version.digest) == (named, digest)
+            assert version.as_manifest().image.digest == digest
+            lost = await service.propose(ANN, gone.url)
+            assert any("has no such image" in finding for finding in lost.findings)
+            with pytest.raises(NotDecidable, match="which image"):
+                await service.approve("gone@1", REVIEWER, lost.tree)
 
 
 async def test_an_archive_that_was_altered_is_neither_shown_nor_approved(

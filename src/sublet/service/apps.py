@@ -11,7 +11,7 @@ from sublet.core.app_request import fitted
 from sublet.core.manifest import Manifest, from_json
 from sublet.core.offer import Reason
 from sublet.core.request import Executable, Request
-from sublet.core.session import Session
+from sublet.core.session import ACTIVE, Session
 from sublet.errors import AppRefused, BadName
 from sublet.kinds.app import name_of
 from sublet.service.desk import Person
@@ -98,6 +98,12 @@ class Apps(Reviewing):
             return "what it was to run is not what was approved."
         code = await asyncio.to_thread(read_archive, self.archives, version.tree)
         return "" if code is not None else f"{version.name}: {CHANGED}."
+
+    async def session(self, name: str, person: Person) -> Session:
+        """A session, which says that its app was revoked even where a look that began before then has the last word."""
+        found = await super().session(name, person)
+        untold = found.app and found.phase in ACTIVE and not found.condition
+        return replace(found, condition=await self.word_on(found)) if untold else found
 
     async def word_on(self, session: Session) -> str:
         """What there is to say of the app that a session runs, while it runs."""

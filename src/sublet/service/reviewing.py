@@ -119,7 +119,7 @@ class Reviewing(Proposing):
         if cancel and session.phase is not Phase.RELEASING:
             self._cancel(tx, session.id, person)
         else:
-            tx.sessions.change(session.id, now=now, condition=words)
+            tx.sessions.change(session.id, now=now, condition=words, due=now)
 
     async def _tell_proposer(self, version: Version, to: VersionState, person: Person, why: str) -> None:
         said = f"\n\n{why.strip()}" if why.strip() else ""
