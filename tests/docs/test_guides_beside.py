@@ -89,5 +89,5 @@ def test_a_guide_to_nodes_that_reach_nothing(
     differences = differences_beside(beside, "split")
     log = (beside.directory.parent / "guide-home" / "logs" / "service.log").read_text()
     assert not differences, "\n\n".join(differences)
-    assert [seen in line for line in log.splitlines() if "split.started" in line] == [True]
+    assert {seen in line for line in log.splitlines() if "split.started" in line} == {True}
     assert site.on("login", "find", "/home/researcher", "-path", "*/sessions/*").split() == []
