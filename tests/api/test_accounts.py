@@ -83,7 +83,7 @@ async def test_an_account_is_added_seen_changed_and_removed_and_its_key_never_co
     assert (changed.json()["capacity"], changed.json()["options"]) == (3, ["--nice=5"])
     assert "can't be reached" in (await olga.post("/v1/accounts/keeling/check")).json()["problem"]
     assert [one["name"] for one in (await ann.get("/v1/accounts")).json()["items"]] == ["keeling"]
-    assert (await olga.post("/v1/accounts/rekey")).json()["sealed"]["account"] == 1
+    assert (await olga.post("/v1/vault/rekey")).json()["sealed"]["account"] == 1
     answers = [made, changed, await olga.get("/v1/accounts"), await olga.get("/v1/platforms")]
     body = pair[0].splitlines()[2]
     assert not any(body in answer.text for answer in answers)
@@ -97,9 +97,9 @@ async def test_people_who_are_no_operators_change_nothing(ann: httpx2.AsyncClien
         await ann.patch("/v1/accounts/keeling", json={"capacity": 3}),
         await ann.delete("/v1/accounts/keeling"),
         await ann.post("/v1/accounts/keeling/check"),
-        await ann.post("/v1/accounts/plan", json={"document": SEED}),
-        await ann.post("/v1/accounts/host-keys", json={"host": "127.0.0.1", "port": 9}),
-        await ann.post("/v1/accounts/rekey"),
+        await ann.post("/v1/account-plans", json={"document": SEED}),
+        await ann.post("/v1/host-keys", json={"host": "127.0.0.1", "port": 9}),
+        await ann.post("/v1/vault/rekey"),
     ]
     assert {answer.status_code for answer in tries} == {403}
     assert {answer.json()["code"] for answer in tries} == {"operators-only"}
@@ -133,17 +133,17 @@ async def test_a_key_is_not_taken_where_others_could_read_it_on_its_way(
 
 
 async def test_an_hpc_json_is_told_field_by_field(olga: httpx2.AsyncClient) -> None:
-    (plan,) = (await olga.post("/v1/accounts/plan", json={"document": SEED})).json()["items"]
+    (plan,) = (await olga.post("/v1/account-plans", json={"document": SEED})).json()["items"]
     assert plan["fields"]["host"] == "127.0.0.1"
     assert plan["refused"] == ["init_sbatch_script"]
     assert {"field": "root_path", "state": "taken", "words": "sessions are kept below /tmp"} in plan["notes"]
-    assert (await olga.post("/v1/accounts/plan", json={"document": {}})).json()["code"] == "bad-account"
+    assert (await olga.post("/v1/account-plans", json={"document": {}})).json()["code"] == "bad-account"
 
 
 async def test_a_host_that_does_not_answer_shows_no_keys(olga: httpx2.AsyncClient) -> None:
-    answer = await olga.post("/v1/accounts/host-keys", json={"host": "127.0.0.1", "port": 9})
+    answer = await olga.post("/v1/host-keys", json={"host": "127.0.0.1", "port": 9})
     assert (answer.status_code, answer.json()["code"]) == (503, "platform-unreachable")
-    answer = await olga.post("/v1/accounts/host-keys", json={"host": "-D", "port": 9})
+    answer = await olga.post("/v1/host-keys", json={"host": "-D", "port": 9})
     assert answer.json()["code"] == "platform-refused"
 
 
@@ -163,6 +163,9 @@ async def test_usage_is_ones_own_and_comes_as_a_table_too(olga: httpx2.AsyncClie
     assert table.text.splitlines()[0].startswith("quarter,platform,person,sessions")
     assert f"memory,{name},1," in table.text
     assert (await ann.get("/v1/usage?person=somebody")).status_code == 403
-    assert (await ann.get("/v1/usage?since=2026-01-01T00:00:00")).json()["since"] == "2026-01-01T00:00:00Z"
+    since = await ann.get("/v1/usage?since=2026-01-01T01:00:00%2B01:00")
+    assert since.json()["since"] == "2026-01-01T00:00:00Z"
+    for wrong in ("2026-01-01T00:00:00", "5", "0001-01-01T00:00:00%2B14:00"):
+        assert (await ann.get(f"/v1/usage?since={wrong}")).status_code == 400
     assert (await ann.get("/v1/usage?quarter=2026Q9")).status_code == 400
     assert (await ann.get("/v1/usage?since=2026-01-01T00:00:00Z&quarter=2026Q1")).status_code == 400

@@ -31,7 +31,7 @@ from sublet.wire.views import (
     RekeyView,
 )
 
-router = APIRouter(prefix="/v1/accounts", tags=["Accounts"])
+router = APIRouter(prefix="/v1", tags=["Accounts"])
 APART = ("key", "passphrase", "rules")  # what is given, and is no field of an account
 SHOWN = (
     *("host", "port", "user", "connector", "directory", "queue", "project", "qos", "options", "modules", "wckey"),
@@ -39,7 +39,7 @@ SHOWN = (
 )
 
 
-@router.get("", response_model=AccountList, responses=described.problems(401))
+@router.get("/accounts", response_model=AccountList, responses=described.problems(401))
 async def accounts(request: Request) -> Response:
     """All accounts: their names and what they are; operators see how they are reached, nobody sees a private key."""
     person = await person_of(request)
@@ -47,14 +47,16 @@ async def accounts(request: Request) -> Response:
     return json_response(AccountList(items=tuple(_view(state, person) for state in found)))
 
 
-@router.get("/{name}", response_model=AccountView, responses=described.problems(401, 404))
+@router.get("/accounts/{name}", response_model=AccountView, responses=described.problems(401, 404))
 async def account(request: Request, name: str) -> Response:
     """One account."""
     person = await person_of(request)
     return json_response(_view(await service_of(request).account(name), person))
 
 
-@router.post("", status_code=201, response_model=AccountView, responses=described.problems(400, 401, 403, 409, 503))
+@router.post(
+    "/accounts", status_code=201, response_model=AccountView, responses=described.problems(400, 401, 403, 409, 503)
+)
 async def add(request: Request, ask: AccountAsk) -> Response:
     """Add an account; it is a platform at once. For operators, on the service's own machine or by https."""
     person = await person_of(request)
@@ -68,7 +70,9 @@ async def add(request: Request, ask: AccountAsk) -> Response:
     return json_response(_view(await service.account(made.name), person), 201)
 
 
-@router.patch("/{name}", response_model=AccountView, responses=described.problems(400, 401, 403, 404, 409, 503))
+@router.patch(
+    "/accounts/{name}", response_model=AccountView, responses=described.problems(400, 401, 403, 404, 409, 503)
+)
 async def change(request: Request, name: str, ask: AccountChange) -> Response:
     """Change an account, or give it another key; for operators."""
     person = await person_of(request)
@@ -81,21 +85,21 @@ async def change(request: Request, name: str, ask: AccountChange) -> Response:
     return json_response(_view(await service.account(name), person))
 
 
-@router.delete("/{name}", status_code=204, responses=described.problems(401, 403, 404, 409))
+@router.delete("/accounts/{name}", status_code=204, responses=described.problems(401, 403, 404, 409))
 async def remove(request: Request, name: str) -> Response:
     """Forget an account and its key; what was run under it stays recorded. For operators."""
     await service_of(request).remove_account(await person_of(request), name, host=host_of(request))
     return Response(status_code=204)
 
 
-@router.post("/{name}/check", response_model=AccountView, responses=described.problems(401, 403, 404, 503))
+@router.post("/accounts/{name}/check", response_model=AccountView, responses=described.problems(401, 403, 404, 503))
 async def check(request: Request, name: str) -> Response:
     """Sign in by it now, and look around: `problem` says what is wrong. For operators."""
     person = await person_of(request)
     return json_response(_view(await service_of(request).check_account(person, name), person))
 
 
-@router.post("/plan", response_model=AccountPlanList, responses=described.problems(400, 401, 403))
+@router.post("/account-plans", response_model=AccountPlanList, responses=described.problems(400, 401, 403))
 async def plan(request: Request, ask: HpcAsk) -> Response:
     """What the `hpc` objects of CyberGIS would be here, field by field; nothing is changed. For operators."""
     plans = service_of(request).plans(await person_of(request), ask.document)
@@ -109,7 +113,7 @@ async def host_keys(request: Request, ask: HostAsk) -> Response:
     return json_response(HostKeyList(items=tuple(HostKeyView(key=key, fingerprint=fingerprint(key)) for key in found)))
 
 
-@router.post("/rekey", response_model=RekeyView, responses=described.problems(401, 403, 503))
+@router.post("/vault/rekey", response_model=RekeyView, responses=described.problems(401, 403, 503))
 async def rekey(request: Request) -> Response:
     """Seal all that is stored with the newest master key. For operators."""
     done = await service_of(request).rekey(await person_of(request), host=host_of(request))

@@ -12,7 +12,9 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
+from sublet.api.calendar import Instant
 from sublet.api.people import person_of, service_of
+from sublet.errors import BadRequest
 from sublet.wire.usage import usage_report
 from sublet.wire.views import UsageReport
 
@@ -31,11 +33,11 @@ async def usage(
     platform: Annotated[str, Query(description="Only of this account or system.")] = "",
     person: Annotated[str, Query(description="Only of this person; operators may name others.")] = "",
     quarter: Annotated[str, Query(description="As `2026Q4`; without any, this one.")] = "",
-    since: Annotated[datetime | None, Query(description="Instead of a quarter: from then on.")] = None,
-    until: Annotated[datetime | None, Query(description="Until before then.")] = None,
+    since: Annotated[Instant | None, Query(description="Instead of a quarter: from then on, with a zone.")] = None,
+    until: Annotated[Instant | None, Query(description="Until before then.")] = None,
 ) -> Response:
     """Sessions, core-hours and node-hours by quarter, platform and person; with `Accept: text/csv`, as a table."""
-    times = {"since": _aware(since), "until": _aware(until)}
+    times = {"since": _utc(since), "until": _utc(until)}
     asker = await person_of(request)
     found = await service_of(request).usage(asker, of=person, platform=platform, quarter=quarter, **times)
     view = usage_report(found.since, found.until, found.rows)
@@ -44,9 +46,11 @@ async def usage(
     return json_response(view)
 
 
-def _aware(time: datetime | None) -> datetime | None:
-    """A time that names no zone is in UTC."""
-    return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
+def _utc(time: datetime | None) -> datetime | None:
+    try:
+        return time and time.astimezone(UTC)
+    except OverflowError:
+        raise BadRequest(detail="`since` and `until` are too far away.") from None
 
 
 def csv_text(view: UsageReport) -> str:

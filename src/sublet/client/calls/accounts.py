@@ -40,15 +40,15 @@ def check(name: str) -> Call[AccountView]:
 
 def plan(document: object) -> Call[AccountPlanList]:
     """What an `hpc.json` would be here."""
-    return Call("POST", path_of("accounts", "plan"), as_view(AccountPlanList), body=body_of({"document": document}))
+    return Call("POST", path_of("account-plans"), as_view(AccountPlanList), body=body_of({"document": document}))
 
 
 def host_keys(host: str, port: int) -> Call[HostKeyList]:
     """The keys that a host shows."""
     wish = {"host": host, "port": port}
-    return Call("POST", path_of("accounts", "host-keys"), as_view(HostKeyList), body=body_of(wish))
+    return Call("POST", path_of("host-keys"), as_view(HostKeyList), body=body_of(wish))
 
 
 def rekey() -> Call[RekeyView]:
     """Seal everything with the newest master key."""
-    return Call("POST", path_of("accounts", "rekey"), as_view(RekeyView))
+    return Call("POST", path_of("vault", "rekey"), as_view(RekeyView))
