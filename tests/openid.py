@@ -14,8 +14,10 @@ from pathlib import Path
 
 import httpx2
 
+from sublet import master_key
 from sublet.settings import OidcSettings
 from tests.openid_server import PASSWORD
+from tests.serving import Serving
 
 PATIENCE = 60.0
 
@@ -53,11 +55,11 @@ class OpenId:
 
 
 @contextlib.contextmanager
-def openid(directory: Path, *redirects: str) -> Iterator[OpenId]:
+def openid(directory: Path, *redirects: str, host: str = "127.0.0.1") -> Iterator[OpenId]:
     """One that runs, with a key of its own, and sends people back to these addresses."""
     directory.mkdir(parents=True, exist_ok=True)
     log = (directory / "log").open("wb")
-    words = [sys.executable, "-m", "tests.openid_server", str(directory), json.dumps(redirects)]
+    words = [sys.executable, "-m", "tests.openid_server", str(directory), host, json.dumps(redirects)]
     process = subprocess.Popen(words, stdout=log, stderr=log, cwd=Path(__file__).parents[1])
     log.close()
     try:
@@ -70,7 +72,27 @@ def openid(directory: Path, *redirects: str) -> Iterator[OpenId]:
         secret = directory / "client-secret"
         secret.touch(mode=0o600)
         secret.write_text("secret of gateway\n")
-        yield OpenId(f"http://127.0.0.1:{port.read_text()}/o", secret)
+        yield OpenId(f"http://{host}:{port.read_text()}/o", secret)
     finally:
         process.kill()
         process.wait()
+
+
+@contextlib.contextmanager
+def trusting_gateway(directory: Path, host: str = "127.0.0.1") -> Iterator[tuple[str, OpenId]]:
+    """A gateway in a process of its own that lets people in by such a provider; its address, and the provider."""
+    home, key = directory / "gateway", directory / "keys" / "master"
+    for one in (home, key.parent):
+        one.mkdir(mode=0o700)
+    master_key.make(str(key))
+    with openid(directory / "campus", "http://127.0.0.1/web/sign-in/oidc/campus/back", host=host) as campus:
+        lines = ['mode = "gateway"', f'master_key = "{key}"', "[oidc.campus]", 'title = "the campus"']
+        lines += [f'{name} = "{value}"' for name, value in campus.settings().items()]
+        (home / "sublet.toml").write_text("\n".join([*lines, "[platforms.trial]", 'kind = "memory"', ""]))
+        serving = Serving(home, "--port", "0")
+        serving.start()
+        try:
+            yield json.loads((home / "run" / "service.json").read_text())["url"], campus
+        finally:
+            serving.stop()
+        assert "secret of gateway" not in serving.log()

@@ -1,4 +1,4 @@
-"""A real OpenID provider on loopback, Django with django-oauth-toolkit: `python -m tests.openid_server DIR BACK`."""
+"""A real OpenID provider on loopback, Django with django-oauth-toolkit: `-m tests.openid_server DIR HOST BACK`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def configure(directory: Path, issuer: str) -> None:
     key = generate_private_key(65537, 2048).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     settings.configure(
         SECRET_KEY="of a test",
-        ALLOWED_HOSTS=["127.0.0.1"],
+        ALLOWED_HOSTS=["127.0.0.1", "localhost"],
         ROOT_URLCONF="tests.openid_server",
         INSTALLED_APPS=[
             "django.contrib.auth",
@@ -95,13 +95,13 @@ class Quiet(WSGIRequestHandler):
         """Nothing."""
 
 
-def serve(directory: Path, redirects: list[str]) -> None:
+def serve(directory: Path, host: str, redirects: list[str]) -> None:
     """Serve until this is ended; the port is written to a file once all is ready."""
     import django
     from django.core.wsgi import get_wsgi_application
 
     server = make_server("127.0.0.1", 0, None, handler_class=Quiet)
-    configure(directory, f"http://127.0.0.1:{server.server_port}/o")
+    configure(directory, f"http://{host}:{server.server_port}/o")
     django.setup()
     fill(redirects)
     server.set_app(get_wsgi_application())
@@ -122,4 +122,4 @@ def __getattr__(name: str) -> Any:
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]), json.loads(sys.argv[2]))
+    serve(Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3]))

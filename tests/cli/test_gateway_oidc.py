@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -13,10 +12,8 @@ import httpx2
 import pyotp
 import pytest
 
-from sublet import master_key
 from tests.cli.test_gateway import PATIENCE, SUBLET, Someone
-from tests.openid import OpenId, openid
-from tests.serving import Serving
+from tests.openid import OpenId, trusting_gateway
 from tests.smtp import Mailbox
 
 ANN = "ann@illinois.edu"
@@ -41,21 +38,8 @@ class There:
 
 @pytest.fixture
 def there(tmp_path: Path) -> Iterator[There]:
-    home, key = tmp_path / "gateway", tmp_path / "keys" / "master"
-    for directory in (home, key.parent):
-        directory.mkdir(mode=0o700)
-    master_key.make(str(key))
-    with openid(tmp_path / "campus", "http://127.0.0.1/web/sign-in/oidc/campus/back") as campus:
-        lines = ['mode = "gateway"', f'master_key = "{key}"', "[oidc.campus]"]
-        lines += [f'{name} = "{value}"' for name, value in campus.settings().items()]
-        (home / "sublet.toml").write_text("\n".join([*lines, "[platforms.trial]", 'kind = "memory"', ""]))
-        serving = Serving(home, "--port", "0")
-        serving.start()
-        try:
-            yield There(json.loads((home / "run" / "service.json").read_text())["url"], campus)
-        finally:
-            serving.stop()
-        assert "secret of gateway" not in serving.log()
+    with trusting_gateway(tmp_path) as (url, campus):
+        yield There(url, campus)
 
 
 def typed(someone: Someone, words: list[str], asked: str, answer: Callable[[str], str]) -> tuple[str, str]:

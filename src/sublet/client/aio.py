@@ -20,6 +20,7 @@ from sublet.client.calls import (
     access,
     annexes,
     events,
+    factors,
     health,
     moves,
     offers,
@@ -199,6 +200,12 @@ class AsyncClient:
     async def sign_in(self, address: str, code: str, client: str = "") -> TokenView:
         """Sign in to a gateway with that code; later calls show the token that comes of it."""
         made = await self.do(signing_in.sign_in(address, code, client))
+        self._link.address = replace(self._link.address, token=made.token)
+        return made
+
+    async def second(self, half: TokenView, code: str) -> TokenView:
+        """Sign in all the way with a code of one's second factor, where `sign_in` gave half a token."""
+        made = await self.do(factors.second(half.token, code))
         self._link.address = replace(self._link.address, token=made.token)
         return made
 

@@ -16,6 +16,7 @@ from sublet.client.calls import (
     access,
     annexes,
     events,
+    factors,
     health,
     moves,
     offers,
@@ -119,6 +120,12 @@ class Client:
     def sign_in(self, address: str, code: str, client: str = "") -> TokenView:
         """Sign in to a gateway with that code; later calls show the token that comes of it."""
         made = self.do(signing_in.sign_in(address, code, client))
+        self.link.address = replace(self.link.address, token=made.token)
+        return made
+
+    def second(self, half: TokenView, code: str) -> TokenView:
+        """Sign in all the way with a code of one's second factor, where `sign_in` gave half a token."""
+        made = self.do(factors.second(half.token, code))
         self.link.address = replace(self.link.address, token=made.token)
         return made
 

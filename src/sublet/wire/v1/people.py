@@ -16,7 +16,7 @@ class TokenView:
     created: datetime
     expires: datetime | None = None
     scope: tuple[str, ...] = ()  # read, run, manage; empty: all that the person may
-    use: str = "api"  # browser: a sign-in on the pages; session: for one session
+    use: str = "api"  # browser: a sign-in on the pages; session: for one session; half-…: good for nothing but `second`
     session: str = ""  # the one that it is for; empty: any
     used: datetime | None = None  # when it was last shown, to the minute
     token: str = ""
