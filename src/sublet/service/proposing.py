@@ -115,7 +115,10 @@ class Proposing(Trials):
             known = ", ".join(self.settings.maintainers) or "none"
             raise NotFound(noun="maintainer", name=maintainer, hint=f"There are: {known}.")
         if not person.operator and await self.store.read(lambda tx: tx.apps.count_open(person.name)) >= MOST_OPEN:
-            raise TooManyOpen(count=MOST_OPEN, hint="Wait until some of your proposals are decided on.")
+            told = f"You have {MOST_OPEN} proposals already that nobody has decided on."
+            raise TooManyOpen(told, hint="Wait until a reviewer has: `sublet app list` shows them.")
+        if not person.operator:
+            self.throttle.spend("proposal", person.name)
         async with self._reading:
             found = await self.repositories.fetch(repository, branch, commit)
         otherwise = name or name_of(found.repository.rpartition("/")[2].removesuffix(".git"))
