@@ -30,7 +30,7 @@ def addresses(route: Route) -> list[str]:
     """A route's addresses: one for each change that can be made there."""
     changes = getattr(sys.modules[route.endpoint.__module__], "CHANGES", None) or OTHER_CHANGES.get(route.path, ("x",))
     paths = [route.path.replace("{change}", change) for change in changes] if "{change}" in route.path else [route.path]
-    return ["/web" + re.sub(r"{\w+(:\w+)?}", "x", path) for path in paths]
+    return ["/web" + re.sub(r"{\w+(:\w+)?}", "x", re.sub(r"{\w+:int}", "1", path)) for path in paths]
 
 
 @pytest.fixture
