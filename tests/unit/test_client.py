@@ -26,12 +26,16 @@ from sublet.errors import (
 from sublet.wire.views import (
     AccessList,
     AccessView,
+    AccountList,
+    AccountView,
     LimitsView,
     PauseView,
     ReasonView,
     ResultFileView,
     ResultList,
     SessionPage,
+    UsageReport,
+    UsedView,
 )
 from tests.canned import ID, NOW, Canned, Said, a_no, a_session, a_yes, an_end, an_offer
 
@@ -241,3 +245,13 @@ def test_what_one_may_use_of_a_gateway_is_asked_in_one_word(serve: Serve) -> Non
     )
     client, _ = serve({"GET /v1/access": Said(AccessList(person="anna@illinois.edu", items=(view,)))})
     assert client.access() == (view,)
+
+
+def test_accounts_and_what_was_used_of_them_are_views(serve: Serve) -> None:
+    account = AccountView(name="keeling", capacity=10, there=2)
+    used = UsedView(quarter="2026Q4", platform="keeling", person="anna@illinois.edu", sessions=3, core_hours=1.5)
+    report = UsageReport(since=NOW, until=NOW, items=(used,), totals=())
+    answers = {"GET /v1/accounts": Said(AccountList(items=(account,))), "GET /v1/usage": Said(report)}
+    client, _ = serve(answers)
+    assert client.accounts() == (account,)
+    assert client.usage(quarter="2026Q4") == report

@@ -18,6 +18,7 @@ from sublet.client.annex_facts import lease_ask
 from sublet.client.call import Answer, Call
 from sublet.client.calls import (
     access,
+    accounts,
     annexes,
     events,
     factors,
@@ -30,6 +31,7 @@ from sublet.client.calls import (
     results,
     sessions,
     signing_in,
+    usage,
 )
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
@@ -39,6 +41,7 @@ from sublet.client.personal import start
 from sublet.client.problems import raise_for
 from sublet.errors import ServiceUnreachable
 from sublet.wire.v1.access import AccessView
+from sublet.wire.v1.accounts import AccountView
 from sublet.wire.v1.annexes import PlanView
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
@@ -48,6 +51,7 @@ from sublet.wire.v1.people import PersonView, TokenView, WhoView
 from sublet.wire.v1.platforms import PlatformView
 from sublet.wire.v1.results import ResultFileView
 from sublet.wire.v1.sessions import SessionView
+from sublet.wire.v1.usage import UsageReport
 
 T = TypeVar("T")
 
@@ -192,6 +196,14 @@ class AsyncClient:
     async def platforms(self) -> tuple[PlatformView, ...]:
         """The platforms that the service asks."""
         return (await self.do(platforms.platforms())).items
+
+    async def accounts(self) -> tuple[AccountView, ...]:
+        """The community accounts, and how many of their places are taken."""
+        return (await self.do(accounts.accounts())).items
+
+    async def usage(self, **asked: str) -> UsageReport:
+        """What was used: of a `platform` and a `person`, in a `quarter`, or from `since` to `until`."""
+        return await self.do(usage.usage(**asked))
 
     async def ask_code(self, address: str) -> None:
         """Have a gateway send a code to an address, if its owner may sign in."""

@@ -14,6 +14,7 @@ from sublet.client.annexes import Annex
 from sublet.client.call import Call
 from sublet.client.calls import (
     access,
+    accounts,
     annexes,
     events,
     factors,
@@ -26,6 +27,7 @@ from sublet.client.calls import (
     results,
     sessions,
     signing_in,
+    usage,
 )
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
@@ -34,6 +36,7 @@ from sublet.client.link import Link
 from sublet.client.waiting import carry_out, so_far
 from sublet.client.waiting import follow as wait_and_follow
 from sublet.wire.v1.access import AccessView
+from sublet.wire.v1.accounts import AccountView
 from sublet.wire.v1.annexes import PlanView
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
@@ -43,6 +46,7 @@ from sublet.wire.v1.people import PersonView, TokenView, WhoView
 from sublet.wire.v1.platforms import PlatformView
 from sublet.wire.v1.results import ResultFileView
 from sublet.wire.v1.sessions import SessionView
+from sublet.wire.v1.usage import UsageReport
 
 T = TypeVar("T")
 
@@ -112,6 +116,14 @@ class Client:
     def platforms(self) -> tuple[PlatformView, ...]:
         """The platforms that the service asks."""
         return self.do(platforms.platforms()).items
+
+    def accounts(self) -> tuple[AccountView, ...]:
+        """The community accounts, and how many of their places are taken."""
+        return self.do(accounts.accounts()).items
+
+    def usage(self, **asked: str) -> UsageReport:
+        """What was used: of a `platform` and a `person`, in a `quarter`, or from `since` to `until`."""
+        return self.do(usage.usage(**asked))
 
     def ask_code(self, address: str) -> None:
         """Have a gateway send a code to an address, if its owner may sign in."""
