@@ -1,4 +1,4 @@
-"""Runs one session that a hook is told of, in a process that a test kills at a point that it names: `… HOME URL`."""
+"""Has a hook told of one event, in a process that a test kills at a point that it names: `… HOME URL`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.contract.services import ME, ask, over, serving
+from tests.contract.services import ME, serving
 
 
 async def main(home: Path, url: str) -> None:
-    """Run it, and wait to be killed, if it was not before."""
+    """Let something happen, and wait to be killed."""
     async with serving(home) as service:
         await service.add_hook(ME, url, events=["ended"])
-        mine = await ask(service)
-        await over(service, (await service.accept(mine.offers[0].id, ME)).id)
+        await service.store.write(
+            lambda tx: tx.events.add(service.now(), "0" * 36, ME.name, "session.completed", "", "COMPLETED")
+        )
+        await service.tell()
         await asyncio.sleep(60)
 
 

@@ -28,6 +28,7 @@ from tests.receivers import Receiver, receiving
 from tests.smtp import running_smtp
 
 pytestmark = pytest.mark.anyio
+SOON = {"trial": {"kind": "memory", "takes": "0s"}}
 
 
 @pytest.fixture
@@ -62,16 +63,16 @@ async def given_up_for(service: Service) -> str:
 async def test_each_change_is_told_once_signed_and_of_ones_own_sessions_alone(
     tmp_path: Path, receiver: Receiver
 ) -> None:
-    async with serving(tmp_path) as service:
-        hook, secret = await service.add_hook(ME, receiver.url, events=["started", "ended"])
+    async with serving(tmp_path, platforms=SOON) as service:
+        hook, secret = await service.add_hook(ME, receiver.url, events=["accepted", "ended"])
         foreign = await ask(service, OTHER)
         await service.accept(foreign.offers[0].id, OTHER)
         id = await run_one(service)
         calls = await asyncio.to_thread(receiver.wait, 2)
         await told(service)
-        said = [json.loads(one.body) for one in calls]
+        said = sorted((json.loads(one.body) for one in calls), key=lambda one: int(one["event"]["id"]))
         assert [(one["session"]["id"], one["event"]["kind"]) for one in said] == [
-            (id, "session.running"),
+            (id, "session.accepted"),
             (id, "session.completed"),
         ]
         assert said[1]["session"]["phase"] == Phase.COMPLETED
@@ -88,7 +89,7 @@ async def test_each_change_is_told_once_signed_and_of_ones_own_sessions_alone(
 
 
 async def test_a_hook_of_one_session_is_its_owners(tmp_path: Path, receiver: Receiver) -> None:
-    async with serving(tmp_path) as service:
+    async with serving(tmp_path, platforms=SOON) as service:
         mine = await ask(service)
         id = mine.offers[0].id
         with pytest.raises(NotYours):
@@ -111,7 +112,7 @@ async def test_what_fails_is_tried_again_and_given_up_with_the_reason(tmp_path: 
     def later() -> datetime:
         return datetime.now(UTC) + clock
 
-    async with serving(tmp_path) as service:
+    async with serving(tmp_path, platforms=SOON) as service:
         hook, _ = await service.add_hook(ME, receiver.url, events=["ended"])
         await run_one(service)
         first = await told(service)
@@ -137,7 +138,7 @@ async def test_who_says_gone_is_told_no_more_and_redirections_are_not_followed(
     tmp_path: Path, receiver: Receiver
 ) -> None:
     receiver.statuses, receiver.location = [307, 410], receiver.url
-    async with serving(tmp_path) as service:
+    async with serving(tmp_path, platforms=SOON) as service:
         hook, _ = await service.add_hook(ME, receiver.url, events=["ended"])
         with pytest.raises(NotTold, match="not followed"):
             await service.test_hook(ME, hook.id)
@@ -155,7 +156,7 @@ async def test_a_service_that_dies_there_tells_it_after_all(tmp_path: Path, rece
     assert died.returncode == -signal.SIGKILL, died.stderr
     before = len(receiver.calls)
     assert before == (1 if point == "hook.sent" else 0)
-    async with serving(tmp_path) as service:
+    async with serving(tmp_path, platforms=SOON) as service:
         service.now = lambda: datetime.now(UTC) + timedelta(minutes=1)
         await told(service, 1 if point == "hook.spread" else 2)
         assert len(receiver.calls) == before + 1
@@ -180,7 +181,7 @@ async def test_a_gateway_calls_public_addresses_by_https_alone(tmp_path: Path, r
 
 
 async def test_hooks_are_few_end_by_themselves_and_are_not_for_guests(tmp_path: Path, receiver: Receiver) -> None:
-    async with serving(tmp_path, hooks={"most": 1, "longest": "40d"}) as service:
+    async with serving(tmp_path, platforms=SOON, hooks={"most": 1, "longest": "40d"}) as service:
         with pytest.raises(BadRequest, match="40 days"):
             await service.add_hook(ME, receiver.url, lasts=timedelta(days=41))
         with pytest.raises(BadHook):

@@ -1,0 +1,106 @@
+"""The words of old clients, and what they are here."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from sublet.core.draft import Draft, new_id
+from sublet.core.session import Event
+from sublet.errors import BadRequest
+from sublet.wire.app_run import AppWish, document_of, read_seed
+from sublet.wire.cybergis import data_of, event_of, job_of, secret_in, seed_of, wanted_of
+from sublet.wire.request import read_request
+
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+
+
+def draft(**fields: Any) -> Draft:
+    return Draft("1794830400abcde", "bob@example.org", NOW, NOW, fields)
+
+
+@pytest.mark.parametrize(
+    ("sent", "secret"),
+    [
+        ("sublet_abc", "sublet_abc"),
+        (base64.b64encode(b"hub.example.org@sublet_abc").decode(), "sublet_abc"),
+        (base64.b64encode(b"http://me@hub:8000@sublet_abc").decode(), "sublet_abc"),
+        (base64.b64encode(b"sublet_abc").decode(), base64.b64encode(b"sublet_abc").decode()),
+        ("", ""),
+        (None, ""),
+        (["x"], ""),
+        ("\u00e9", "\u00e9"),
+    ],
+)
+def test_a_token_is_found_as_it_is_and_behind_a_host(sent: object, secret: str) -> None:
+    assert secret_in(sent) == secret
+
+
+def test_settings_of_slurm_become_resources_with_their_units() -> None:
+    slurm = {"num_of_node": 2, "num_of_task": "8", "cpu_per_task": 1, "memory_per_cpu": "4GB", "time": 90, "gpus": None}
+    expected = {"nodes": 2, "tasks": 8, "cores": 1, "memory_per_core": "4GiB", "time": "90m"}
+    assert wanted_of(slurm) == expected
+    times = {"10:30": "630s", "01:00:00": "01:00:00", "1-00:00:00": "1-00:00:00"}
+    assert {text: wanted_of({"time": text})["time"] for text in times} == times
+    assert wanted_of({"memory": 512}) == {"memory": "512MiB"}
+    for wrong in ({"partition": "gpu"}, {"init_sbatch_options": ["--x"]}, ["time"]):
+        with pytest.raises(BadRequest):
+            wanted_of(wrong)
+
+
+def test_an_event_has_the_name_that_ends_their_loops() -> None:
+    kinds = {"session.completed": "JOB_ENDED", "session.failed": "JOB_FAILED", "session.cancelled": "JOB_FAILED"}
+    for kind, theirs in {**kinds, "session.moved-up": "SESSION_MOVED_UP"}.items():
+        assert event_of(Event(1, NOW, "s", "bob", kind))["type"] == theirs
+
+
+def test_a_draft_is_an_app_that_was_approved_and_no_other_code() -> None:
+    git = {"type": "git", "gitId": "hello"}
+    assert seed_of(draft(localExecutableFolder=git, hpc="keeling", param={"a": 0}))["file"] == "hello"
+    folders = (None, {"type": "local", "path": "/etc"}, {"type": "git"}, "hello", {"type": "globus", "path": "/x"})
+    for folder in folders:
+        with pytest.raises(BadRequest):
+            seed_of(draft(localExecutableFolder=folder))
+    with pytest.raises(BadRequest, match="env"):
+        seed_of(draft(localExecutableFolder=git, env={"A": "$(id)"}))
+
+
+def test_data_folders_are_locations_that_a_mover_takes_or_refuses() -> None:
+    assert data_of(None) == data_of({"type": "empty"}) == {}
+    assert data_of({"type": "globus", "endpoint": "e", "path": "/p"}) == {"": "globus://e/p"}
+    assert data_of({"type": "url", "url": "https://example.org/d"}) == {"": "https://example.org/d"}
+    with pytest.raises(BadRequest):
+        data_of("somewhere")
+
+
+def test_a_job_has_every_field_that_old_clients_print() -> None:
+    job = job_of(draft(), None)
+    printed = ("id", "slurmId", "hpc", "remoteExecutableFolder", "remoteDataFolder", "remoteResultFolder", "param")
+    for name in (*printed, "slurm", "userId", "maintainer", "createdAt", "localExecutableFolder", "events", "logs"):
+        assert name in job
+    assert (job["param"], job["events"], job["isFailed"]) == ({}, [], False)
+
+
+def test_ids_begin_with_the_time_and_can_not_be_guessed() -> None:
+    assert new_id(NOW).startswith("1794830400")
+    assert len({new_id(NOW) for _ in range(100)}) == 100
+
+
+def test_the_roadmaps_form_is_read_by_repository_by_name_or_by_maintainer() -> None:
+    assert read_seed({"file": "github://a/b"}).repository == "github://a/b"
+    assert read_seed({"file": "hello", "maintainer": "x"}).app == "hello"
+    assert read_seed({"maintainer": "SUMMA"}).app == "SUMMA"
+    assert read_seed({"file": "x", "data_file": "https://example.org/d"}).data == {"": "https://example.org/d"}
+
+
+def test_a_wish_is_a_document_like_any_other() -> None:
+    wish = AppWish(app="hello", hpc="keeling", data={"": "https://example.org/d", "rain": "https://example.org/r"})
+    request = read_request(document_of(wish, "hello", 3, {"a": 0, "b": "", "c": False}), NOW)
+    assert request.executable is not None
+    assert request.executable.fields["parameters"] == {"a": 0, "b": "", "c": False}
+    assert (request.platform, request.executable.fields["version"]) == ("keeling", 3)
+    assert [data.name for data in request.data] == ["data", "rain"]
+    assert "pinned" not in request.executable.fields
