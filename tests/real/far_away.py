@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 from sublet.client import Session
+from sublet.client.calls import access_point, annexes
+from sublet.wire.reader import plain
 from tests.access_points import Person
 from tests.sites import Site
 
@@ -28,7 +30,7 @@ class FarAway:
 
     def status(self) -> dict[str, Any] | None:
         """How its lease is; None if it has none."""
-        leases = json.loads(self.person.typed("annex", "status", self.name, "--json"))["leases"]
+        leases = plain(self.person.client().do(annexes.annex(self.name)))["leases"]
         return leases[0] if leases else None
 
     def lease(self) -> dict[str, Any]:
@@ -67,8 +69,8 @@ class FarAway:
 
     def describes(self, script: str, count: int, **more: str) -> None:
         """Write down such jobs."""
-        found = json.loads(self.person.typed("annex", "status", self.name, "--json"))["id"]
-        owner = json.loads(self.person.typed("annex", "setup", "--show", "--json"))["owner"]
+        found = self.person.client().do(annexes.annex(self.name)).id
+        owner = self.person.client().do(access_point.access_point()).owner
         self.person.file("loop.sh").write_text(f"#!/bin/sh\n{script}\n")
         self.person.file("loop.sh").chmod(0o755)
         values = {

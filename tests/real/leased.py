@@ -13,6 +13,8 @@ from typing import Any
 from testbed.network import inside
 from testbed.plan import Plan
 
+from sublet.client.calls import annexes
+from sublet.wire.reader import plain
 from tests.access_points import Person
 from tests.sites import Site
 
@@ -87,8 +89,8 @@ class Lessee(Person):
         return str(self.annex(name)["id"])
 
     def annex(self, name: str) -> dict[str, Any]:
-        """What `annex status` says."""
-        found: dict[str, Any] = json.loads(self.typed("annex", "status", name, "--json"))
+        """What `annex status --json` says, without another command line."""
+        found: dict[str, Any] = plain(self.client().do(annexes.annex(name)))
         return found
 
     def ends(self, name: str, seconds: float = SOON) -> dict[str, Any]:
@@ -96,7 +98,7 @@ class Lessee(Person):
         last: dict[str, Any] = {}
 
         def ended() -> bool:
-            last.update(json.loads(self.typed("annex", "history", name, "--json"))["annex"]["leases"][-1])
+            last.update(plain(self.client().do(annexes.history(name)))["annex"]["leases"][-1])
             return last["ended"] is not None
 
         self.site.wait(ended, seconds)
