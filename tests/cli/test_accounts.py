@@ -43,6 +43,10 @@ def test_from_a_master_key_to_an_imported_account_and_away_again(
     made = type_in("account", "key", str(tmp_path / "master"))
     assert "keep a copy apart" in made.err
     assert type_in("account", "key", str(tmp_path / "home" / "master")).code == 2
+    assert re.search(rf"ok +master key +{tmp_path / 'master'}", type_in("doctor").out)
+    (tmp_path / "master").chmod(0o644)
+    assert re.search(r"bad +master key .* chmod 600", type_in("doctor").out)
+    (tmp_path / "master").chmod(0o600)
     place = tmp_path / "cybergis"
     place.mkdir()
     key = place / "cigi.key"

@@ -21,8 +21,9 @@ from sublet.client.calls.health import health
 from sublet.client.calls.people import whoami
 from sublet.client.calls.platforms import platforms
 from sublet.client.link import Link
-from sublet.errors import SubletError
+from sublet.errors import BadMasterKey, SubletError
 from sublet.home import Home, sublet_home
+from sublet.master_key import find, read
 from sublet.whereabouts import objections, on_network, probe
 
 CONTAINERS = ("podman", "docker", "apptainer", "singularity", "ch-run")
@@ -97,6 +98,24 @@ def settings(home: Home) -> Iterator[Finding]:
         yield Finding("ok", "settings", home.settings)
 
 
+def master_key(home: Home) -> Iterator[Finding]:
+    """The key that seals stored secrets, if one is set."""
+    try:
+        with open(home.settings, "rb") as file:
+            said = str(tomllib.load(file).get("master_key", ""))
+    except (OSError, ValueError):
+        said = ""
+    found = find(said)
+    if not found:
+        return
+    try:
+        keys = read(found, home.root)
+    except BadMasterKey as error:
+        yield Finding("bad", "master key", error.message, error.advice)
+    else:
+        yield Finding("ok", "master key", f"{found}, {keys[0].id}")
+
+
 def database(home: Home) -> Iterator[Finding]:
     """The embedded database, if there is one."""
     if not os.path.exists(home.database):
@@ -169,4 +188,6 @@ def htcondor(home: Home) -> Iterator[Finding]:
     yield Finding(state, "access point", view.problem or f"{view.stage} {view.collector}".strip(), view.hint)
 
 
-CHECKS: tuple[Callable[[Home], Iterator[Finding]], ...] = (python, place, settings, database, service, tools, htcondor)
+CHECKS: tuple[Callable[[Home], Iterator[Finding]], ...] = (
+    *(python, place, settings, master_key, database, service, tools, htcondor),
+)
