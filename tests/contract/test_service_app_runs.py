@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sublet.core.session import Phase
+from sublet.core.session import OfferSet, Phase
 from sublet.errors import (
     AlreadySubmitted,
     BadRequest,
@@ -17,6 +18,7 @@ from sublet.errors import (
     NotFound,
     NotReviewed,
     NotYours,
+    SubletError,
     TooManyDrafts,
 )
 from sublet.service.desk import Person
@@ -179,3 +181,26 @@ async def test_drafts_are_bounded_take_no_environment_and_no_password(service: S
         await service.new_draft(BOB, {})
     with pytest.raises(TooManyDrafts):
         await service.new_draft(BOB, {})
+
+
+async def test_of_two_who_submit_at_once_one_does_and_what_is_refused_at_the_end_can_be_tried_again(
+    service: Service,
+) -> None:
+    fields = {"localExecutableFolder": {"type": "git", "gitId": "hello"}}
+    draft = await service.new_draft(BOB, {})
+    await service.set_draft(BOB, draft.id, fields)
+    both = await asyncio.gather(*(service.submit_draft(BOB, draft.id) for _ in range(2)), return_exceptions=True)
+    assert sorted(type(one).__name__ for one in both) == ["AlreadySubmitted", "tuple"]
+    later = await service.new_draft(BOB, {})
+    await service.set_draft(BOB, later.id, fields)
+    asked = service.ask_app
+
+    async def revoked_meanwhile(person: Person, wish: AppWish) -> OfferSet:
+        found = await asked(person, wish)
+        await service.revoke("hello@1", REVIEWER, "It is wrong.")
+        return found
+
+    service.ask_app = revoked_meanwhile  # type: ignore[method-assign]
+    with pytest.raises(SubletError):
+        await service.submit_draft(BOB, later.id)
+    assert not (await service.draft(BOB, later.id)).session

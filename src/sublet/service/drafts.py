@@ -9,7 +9,7 @@ from typing import Any
 
 from sublet.core.draft import Draft, new_id
 from sublet.core.session import Event, Session
-from sublet.errors import AlreadySubmitted, BadRequest, NoOwnLogins, NotFound, NotYours, TooManyDrafts
+from sublet.errors import AlreadySubmitted, BadRequest, NoOwnLogins, NotFound, NotYours, SubletError, TooManyDrafts
 from sublet.service.app_runs import AppRuns
 from sublet.service.desk import Person
 from sublet.store.tx import Tx
@@ -64,7 +64,11 @@ class Drafts(AppRuns):
         now = self.now()
         if not await self.store.write(lambda tx: tx.drafts.submit(id, offered, now)):  # of two at once, one goes on
             raise AlreadySubmitted(job=id)
-        session = await self.accept(offered, person)
+        try:
+            session = await self.accept(offered, person)
+        except SubletError:
+            await self.store.write(lambda tx: tx.drafts.reopen(id, offered))
+            raise
         return replace(draft, session=session.id, changed=now), session
 
     async def draft(self, person: Person, id: str) -> Draft:

@@ -20,6 +20,7 @@ LIST = DRAFT.where(D.person == given("of_person")).order_by(D.created.desc(), D.
 OPEN = select(func.count()).where(D.person == given("of_person"), D.session == "")
 SET = update(drafts).where(D.id == given("draft_id"), D.session == "").values(fields=given("f"), changed=given("c"))
 SUBMIT = update(drafts).where(D.id == given("draft_id"), D.session == "").values(session=given("s"), changed=given("c"))
+REOPEN = update(drafts).where(D.id == given("draft_id"), D.session == given("s")).values(session="")
 FORGET = delete(drafts).where(D.changed <= given("before"))
 
 
@@ -66,6 +67,10 @@ class Drafts:
     def submit(self, id: str, session: str, now: datetime) -> bool:
         """It has become this session; False if it was one already."""
         return self._sql.change(SUBMIT, {"draft_id": id, "s": session, "c": micros(now)}) > 0
+
+    def reopen(self, id: str, session: str) -> None:
+        """It has not become this session after all."""
+        self._sql.change(REOPEN, {"draft_id": id, "s": session})
 
     def forget(self, before: datetime) -> int:
         """Remove those that nobody touched since then, and say how many."""

@@ -30,6 +30,7 @@ EVENTS = {
     "session.completed": "JOB_ENDED",
     "session.failed": "JOB_FAILED",
     "session.cancelled": "JOB_FAILED",
+    "session.expired": "JOB_FAILED",
 }
 # Their Slurm settings, and the resources of an app that they are.
 SLURM = {
@@ -104,7 +105,7 @@ def job_of(
         "queuedAt": instant_text(session.modified if not session.start else session.start) if session else None,
         "initializedAt": _time(session.started) if session else None,
         "finishedAt": _time(session.ended or session.modified) if session and over else None,
-        "isFailed": bool(session and session.phase in (Phase.FAILED, Phase.CANCELLED)),
+        "isFailed": bool(session and session.phase in OVER - {Phase.COMPLETED}),
         "session": session.id if session else None,
         "phase": session.phase.value if session else None,
         "end": end_sentence(session.end) if session and session.end else None,
