@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
-from sublet.api.people import person_of, service_of
+from sublet.api.people import host_of, person_of, service_of
 from sublet.core.amounts import parse_duration
 from sublet.core.hooks import STATES, Delivery, Hook
 from sublet.wire.views import HookAsk, HookList, HookTestView, HookView, ToldView
@@ -23,7 +23,7 @@ async def add(request: Request, ask: HookAsk) -> Response:
     person = await person_of(request)
     lasts = parse_duration(ask.expires) if ask.expires else None
     made, secret = await service_of(request).add_hook(
-        person, ask.address, session=ask.session, events=ask.on, lasts=lasts
+        person, ask.address, session=ask.session, events=ask.on, lasts=lasts, host=host_of(request)
     )
     return json_response(_view(made, secret=secret), 201)
 
@@ -38,7 +38,7 @@ async def hooks(request: Request) -> Response:
 @router.delete("/{id}", status_code=204, responses=described.problems(401, 404, 409))
 async def remove(request: Request, id: str) -> Response:
     """Be told no longer."""
-    await service_of(request).remove_hook(await person_of(request), id)
+    await service_of(request).remove_hook(await person_of(request), id, host_of(request))
     return Response(status_code=204)
 
 

@@ -41,6 +41,7 @@ class Hooks(Telling):
         session: str = "",
         events: Sequence[str] = (),
         lasts: timedelta | None = None,
+        host: str = "",
     ) -> tuple[Hook, str]:
         """A new hook, and the secret that its calls are signed with, which is shown this once (mail has none)."""
         of = (await self.session(session, person)).id if session else ""
@@ -52,17 +53,17 @@ class Hooks(Telling):
         secret = "" if address.startswith(MAILTO) else secrets.token_urlsafe(32)
         sealed = self.vault.seal(f"hook:{id}", secret) if secret else ""
         hook = Hook(id, person.name, of, address, sealed, words_of(events), now, now + lasts)
-        made = await self.store.write(lambda tx: self._add_hook(tx, hook))
+        made = await self.store.write(lambda tx: self._add_hook(tx, hook, host))
         await self.tell()
         return made, secret
 
-    def _add_hook(self, tx: Tx, hook: Hook) -> Hook:
+    def _add_hook(self, tx: Tx, hook: Hook, host: str) -> Hook:
         if len(tx.hooks.of(hook.person)) >= self.settings.hooks.most:
             raise TooManyHooks(most=self.settings.hooks.most)
         hook = replace(hook, after=tx.events.newest())
         tx.hooks.add(hook)
         detail = {"address": hook.address, "session": hook.session}
-        tx.audit.add(Entry(hook.created, hook.person, "hook.add", "hook", hook.id, detail))
+        tx.audit.add(Entry(hook.created, hook.person, "hook.add", "hook", hook.id, detail, host))
         return hook
 
     async def _checked(self, person: Person, address: str) -> str:
@@ -84,13 +85,13 @@ class Hooks(Telling):
             lambda tx: [(hook, tx.hooks.last(hook.id, 3)) for hook in tx.hooks.of(person.name)]
         )
 
-    async def remove_hook(self, person: Person, name: str) -> Hook:
+    async def remove_hook(self, person: Person, name: str, host: str = "") -> Hook:
         """Tell it nothing any more."""
         hook = await self._hook(person, name)
 
         def remove(tx: Tx) -> None:
             tx.hooks.remove(hook.id)
-            tx.audit.add(Entry(self.now(), person.name, "hook.remove", "hook", hook.id))
+            tx.audit.add(Entry(self.now(), person.name, "hook.remove", "hook", hook.id, {}, host))
 
         await self.store.write(remove)
         return hook
