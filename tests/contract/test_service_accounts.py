@@ -141,6 +141,17 @@ async def test_the_rules_that_come_with_an_account_count_at_once(tmp_path: Path,
         assert await service.refused(Person("eve@elsewhere.org"), "account", "keeling") is not None
 
 
+async def test_an_account_that_can_no_longer_be_used_is_shown_with_the_reason_and_holds_up_no_other(
+    tmp_path: Path, key: Pair
+) -> None:
+    async with gateway(tmp_path) as service:
+        old = keeling(key, name="old", options=("--wrap=rm",))  # as another release may have taken it
+        await service.store.write(lambda tx: tx.accounts.add(old, "", service.now()))
+        await service.add_account(OPERATOR, keeling(key), key.private, "sesame")
+        assert {"keeling", "trial"} == set(service.platforms_by_name)
+        assert "--wrap can't be added here" in (await service.account("old")).trouble
+
+
 class Gated(Service):
     """A gateway whose trial platform stands for an account's."""
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sublet.core.account import Account
+from sublet.errors import BadSettings
+from sublet.platforms.registry import load_platforms
 from sublet.reach.agent import Agent
 from sublet.reach.target import private
 from sublet.reach.unattended import Holding
@@ -35,8 +37,8 @@ class AccountPlatforms(Access):
         """The ssh-agent of this process."""
         return Agent(self.settings.home / "run")
 
-    async def account_platforms(self, now: datetime) -> dict[str, dict[str, Any]] | None:
-        """The settings of each; None if they are as before, or were looked at just now."""
+    async def account_platforms(self, now: datetime) -> tuple[dict[str, dict[str, Any]], dict[str, str]] | None:
+        """The settings of each, and what is wrong with others; None if they are as before, or were just looked at."""
         if self._accounts_seen and now - self._accounts_seen < EVERY:
             return None
         self._accounts_seen = now
@@ -46,7 +48,9 @@ class AccountPlatforms(Access):
         found = await self.store.read(lambda tx: tx.accounts.list())
         await asyncio.to_thread(self._write_accounts, found)
         self._accounts_stamp = stamp
-        return {account.name: self.platform_settings(account) for account in found}
+        settings = {account.name: self.platform_settings(account) for account in found}
+        wrong = {name: why for name, values in settings.items() if (why := _wrong(name, values))}
+        return {name: values for name, values in settings.items() if name not in wrong}, wrong
 
     def platform_settings(self, account: Account) -> dict[str, Any]:
         """An account as the settings of the platform that it is."""
@@ -93,6 +97,15 @@ class AccountPlatforms(Access):
                 ("known_hosts", known),
             ):
                 _write(place / name, text)
+
+
+def _wrong(name: str, values: dict[str, Any]) -> str:
+    """Why it can be no platform: it was added under another release, say."""
+    try:
+        load_platforms({name: values})
+    except BadSettings as error:
+        return error.message
+    return ""
 
 
 def _write(file: Path, text: str) -> None:

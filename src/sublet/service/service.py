@@ -110,7 +110,7 @@ class Service(Drafts):
                 await self._take_up("site", self.invited_platforms(), {})
             accounts = await self.account_platforms(self.now())
             if accounts is not None:
-                await self._take_up("account", accounts, {})
+                await self._take_up("account", *accounts)
             annexes = await self.annex_platforms(self.now())
             if annexes is not None:
                 await self._take_up("annex", annexes, {})
