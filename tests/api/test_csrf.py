@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import httpx2
 import pytest
@@ -26,11 +28,11 @@ def routes(callers: Callers) -> list[Route]:
     return [route for route in mount.app.app.routes if isinstance(route, Route)]  # type: ignore[attr-defined]
 
 
-def addresses(route: Route) -> list[str]:
-    """A route's addresses: one for each change that can be made there."""
+def addresses(route: Route, names: Mapping[str, str] = MappingProxyType({"number": "1"})) -> list[str]:
+    """A route's addresses: one for each change that can be made there; of things with these names."""
     changes = getattr(sys.modules[route.endpoint.__module__], "CHANGES", None) or OTHER_CHANGES.get(route.path, ("x",))
     paths = [route.path.replace("{change}", change) for change in changes] if "{change}" in route.path else [route.path]
-    return ["/web" + re.sub(r"{\w+(:\w+)?}", "x", re.sub(r"{\w+:int}", "1", path)) for path in paths]
+    return ["/web" + re.sub(r"{(\w+)(:\w+)?}", lambda found: names.get(found[1], "x"), path) for path in paths]
 
 
 @pytest.fixture
