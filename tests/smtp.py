@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
+from pathlib import Path
 from typing import Any
 
 from aiosmtpd.smtp import SMTP
@@ -32,6 +33,7 @@ class Mailbox:
     mails: list[EmailMessage] = field(default_factory=list)
     recipients: list[list[str]] = field(default_factory=list)  # of each mail, as its envelope said
     refuses: str = ""  # an address that it takes nothing for
+    keep: Path | None = None  # a directory to write each mail to, by address and number
     come: threading.Condition = field(default_factory=threading.Condition)
 
     @property
@@ -83,6 +85,10 @@ class Mailbox:
         with self.come:
             self.mails.append(mail)
             self.recipients.append(list(envelope.rcpt_tos))
+            for address in envelope.rcpt_tos if self.keep else ():
+                part = self.keep / f".{address}-{len(self.mails)}"
+                part.write_text(text_of(mail))
+                part.rename(self.keep / part.name[1:])
             self.come.notify_all()
         return "250 OK"
 
@@ -93,9 +99,9 @@ def text_of(mail: EmailMessage) -> str:
 
 
 @contextlib.contextmanager
-def running_smtp(tls: ssl.SSLContext | None = None, **options: Any) -> Iterator[Mailbox]:
+def running_smtp(tls: ssl.SSLContext | None = None, keep: Path | None = None, **options: Any) -> Iterator[Mailbox]:
     """A mail server in a thread and on a port of its own, private from the start with `tls`; options are aiosmtpd's."""
-    box, began, end = Mailbox(), threading.Event(), threading.Event()
+    box, began, end = Mailbox(keep=keep), threading.Event(), threading.Event()
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()

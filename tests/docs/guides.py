@@ -2,13 +2,15 @@
 
 In a guide, a line that begins with `$ ` is a command (continued while it ends in a backslash); the lines below it
 are its output. `…` stands for anything within a line, and a line that is only `…` for any number of lines. A block
-with `file=NAME` beside its language (```yaml file=NAME) is written to that file first.
+with `file=NAME` beside its language (```yaml file=NAME) is written to that file first; with `filled` too, `$NAME` in it
+is what the environment has.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import string
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -35,6 +37,7 @@ class Written:
     line: int
     name: str
     text: str
+    filled: bool = False  # with values of the environment
 
 
 def parts(guide: str) -> list[Typed | Written]:
@@ -51,7 +54,7 @@ def parts(guide: str) -> list[Typed | Written]:
             if language == "console":
                 found += _typed(block, begins)
             elif named := re.search(r"file=(\S+)", info):
-                found.append(Written(begins, named[1], "\n".join(block) + "\n"))
+                found.append(Written(begins, named[1], "\n".join(block) + "\n", "filled" in info.split()))
         elif inside:
             block.append(line)
     return found
@@ -103,7 +106,7 @@ def run_guide(
         if isinstance(part, Written):
             target = directory / part.name
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(part.text)
+            target.write_text(string.Template(part.text).safe_substitute(env) if part.filled else part.text)
             continue
         done = subprocess.run(
             shell(part.command),
