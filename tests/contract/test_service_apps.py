@@ -22,6 +22,7 @@ from sublet.errors import (
     NotYours,
     OwnProposal,
     ReviewersOnly,
+    SubletError,
 )
 from sublet.service.desk import Person
 from sublet.service.service import Service
@@ -308,6 +309,40 @@ async def test_nobody_brings_what_is_pinned_from_outside(service: Service, repos
     assert (no.result, no.reasons[0].field) == ("NO", "executable.pinned")
     data = await ask(service, app="hello", data=[f"app:{version.tree}"])
     assert data.result == "NO"
+
+
+async def test_nobody_lays_anything_over_the_code_that_was_reviewed(service: Service, repository: Repository) -> None:
+    await approved(service, repository)
+    await may_run(service)
+    for path in ("/job/executable/hello.sh", "executable", "/bin/sh", "/job"):
+        for more in (
+            {"data": [{"location": "https://8.8.8.8/hello.sh", "path": path}]},
+            {"storage": [{"name": "executable", "size": "1GiB", "path": path}]},
+            {"data": ["https://8.8.8.8/hello.sh"], "volumes": [{"resource": "hello", "path": path}]},
+        ):
+            no = await ask(service, app="hello", **more)
+            assert (no.result, "/job/data" in no.reasons[0].message) == ("NO", True), (path, more, no.reasons)
+    for field in ("env", "environment", "script", "run", "image"):
+        with pytest.raises(SubletError):
+            await ask(service, app="hello", **{field: {"PATH": "/job/data"}})
+
+
+async def test_an_app_gets_no_more_than_its_rules_whatever_its_manifest_says(
+    service: Service, server: GitServer
+) -> None:
+    greedy = server.repository("ann/greedy")
+    wants = MANIFEST.replace("{min: 1, max: 4, default: 2}", "{min: 4, max: 512, default: 512}")
+    greedy.commit({"sublet.yaml": wants, "hello.sh": program("echo hello\n")}, "Begin")
+    await approved(service, greedy, "greedy")
+    await allow(service, BOB.name, noun="system", name="*")
+    await allow(service, BOB.name, noun="app", name="greedy", cores=2)
+    for asked in ({}, {"cores": 4}, {"cores": "4-512"}):
+        no = await ask(service, app="greedy", **asked)
+        assert (no.result, no.reasons[0].limit) == ("NO", "2 cores"), no.reasons
+    raw = server.repository("ann/raw")
+    raw.commit({"manifest.json": json.dumps({"name": "raw", "execution_stage_in_raw_sbatch": ["touch /tmp/x"]})})
+    with pytest.raises(BadManifest, match="outside the container"):
+        await service.propose(ANN, raw.url, name="raw")
 
 
 async def test_an_offer_of_a_revoked_version_is_not_accepted(service: Service, repository: Repository) -> None:

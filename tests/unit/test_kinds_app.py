@@ -13,7 +13,7 @@ import pytest
 from sublet.core import manifest as m
 from sublet.core.job import Mount
 from sublet.core.offer import Reason
-from sublet.core.request import Data, Executable, Request
+from sublet.core.request import Compute, Data, Executable, Request, Volume
 from sublet.kinds.app import APP
 from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside.container_tools import Image, Machine
@@ -97,7 +97,43 @@ def test_data_that_is_needed_must_be_there_and_none_may_take_the_codes_place() -
     assert refusals(app(needs), "rain") == []
     named = replace(needs, source="sublet.yaml")
     assert refusals(app(named), "rain")
-    assert "can't be the name" in refusals(app(), "sublet.app")[0].message
+    for name in ("sublet.app", ".sublet.app", "..sublet.image"):  # each as the directory that it would be kept in
+        assert "can't be the name" in refusals(app(), name)[0].message
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/job/executable",
+        "/job/executable/hello.sh",
+        "executable/hello.sh",
+        "/job",
+        "/job/entry.sh",
+        "entry.sh",
+        "/job/result",
+        "/bin",
+        "/usr/bin/python3",
+        "/etc/ld.so.preload",
+        "/sublet/stages/run",
+        "/job/data/../executable",
+        "data/../executable/hello.sh",
+        "../job/executable",
+        "/job//executable",
+        "/job/./executable",
+        "/job/data/x:/job/executable",
+        "/job/database",
+        "/",
+    ],
+)
+def test_nothing_that_someone_brings_lies_over_the_code_or_the_image(path: str) -> None:
+    rain = (Data("rain", "simple-data-resource", "https://x/y"),)
+    for manifest in (MANIFEST, SIMPLE, replace(MANIFEST, source="sublet.yaml")):
+        for good in ("/job/data", "/job/data/rain", "data/rain", "data/a/b"):
+            compute = Compute(volumes=(Volume("", good, "rain"),))
+            assert APP.check(app(manifest), Request(app(manifest), compute=compute, data=rain)) == []
+        compute = Compute(volumes=(Volume("", path, "rain"),))
+        (reason,) = APP.check(app(manifest), Request(app(manifest), compute=compute, data=rain))
+        assert (reason.field, reason.wanted) == ("compute.volumes", path)
 
 
 def test_only_contained_ways_with_a_pinned_image_are_for_a_gateway() -> None:

@@ -59,7 +59,8 @@ class App(Kind):
         if not isinstance(given, Mapping):
             return [*found, f.invalid("parameters", "parameters must be a map of names to values.", wanted=given)]
         found += [replace(reason, field=f"executable.{reason.field}") for reason in p.check(manifest, given)]
-        return found + check_tasks(manifest, fields.get("tasks")) + check_data(manifest, request)
+        found += check_tasks(manifest, fields.get("tasks"))
+        return found + check_data(manifest, request) + check_volumes(request)
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """One for each container tool that is there; without any image, as it is."""
@@ -129,11 +130,27 @@ def check_data(manifest: m.Manifest, request: Request) -> list[Reason]:
         for needed in manifest.data
         if needed.required and needed.name not in names and not (manifest.source in ONE_FOLDER and names)
     ]
-    taken = [name for name in names if name.startswith("sublet.")]
+    taken = [name for name in names if name.lstrip(".").startswith("sublet.")]  # as its directory is called
     return found + [
         Reason(f.INVALID, f"data[{name}].name", f"{name} can't be the name of data.", name, "", "input")
         for name in taken
     ]
+
+
+def check_volumes(request: Request) -> list[Reason]:
+    """Whoever runs an app sees to its data folder alone: what lay over its code or image would run unreviewed."""
+    told = f"an app sees what it is given below {m.DATA}, and nowhere else."
+    return [
+        Reason(f.INVALID, "compute.volumes", told, volume.path, "", f"{m.DATA}/input")
+        for volume in request.compute.volumes
+        if not _in_data(volume.path)
+    ]
+
+
+def _in_data(path: str) -> bool:
+    parts = (path if path.startswith("/") else f"{m.JOB}/{path}").rstrip("/").split("/")
+    plain = not any(part in ("", ".", "..") or set(part) & set(":,\\\n\0") for part in parts[1:])
+    return plain and parts[:3] == m.DATA.split("/")
 
 
 def program(

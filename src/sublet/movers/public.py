@@ -22,18 +22,18 @@ async def public_addresses(host: str, port: int) -> list[str]:
     return addresses
 
 
-NAT64 = ipaddress.ip_network("64:ff9b::/96")
+HOLDS_IPV4 = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "::/96")))  # NAT64, and the oldest writing of all
 
 
 def _public(text: str) -> bool:
     """Whether it is public itself, and so is an IPv4 address that it stands for."""
     address = ipaddress.ip_address(text.partition("%")[0])
     inner = _inner(address) if isinstance(address, ipaddress.IPv6Address) else None
-    return address.is_global and not address.is_multicast and (inner is None or inner.is_global)
+    return address.is_global and not address.is_multicast and (inner is None or _public(str(inner)))
 
 
 def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    if address in NAT64:
+    if any(address in network for network in HOLDS_IPV4):
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
 
@@ -48,6 +48,13 @@ class PublicOnly(httpx2.AsyncHTTPTransport):
             addresses = await public_addresses(host, port)
         except NotPublic as error:
             raise httpx2.UnsupportedProtocol(str(error), request=request) from error
-        request.url = request.url.copy_with(host=addresses[0])  # the header Host keeps the name
-        request.extensions = {**request.extensions, "sni_hostname": host}
-        return await super().handle_async_request(request)
+        pinned = (
+            httpx2.Request(  # its header Host keeps the name, and so does the request that a redirection is read by
+                request.method,
+                request.url.copy_with(host=addresses[0]),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": host},
+            )
+        )
+        return await super().handle_async_request(pinned)

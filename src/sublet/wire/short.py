@@ -87,7 +87,7 @@ def _expanded(short: Document) -> Document:
         full["executable"] = executable
     inside = {"docker-container": "/", "app": "/job/"}.get(kind, "")  # where a container sees what is brought
     data = _data(short.get("data", []), inside, volumes)
-    storage = _storage(short.get("storage", []), inside, volumes)
+    storage = _storage(short.get("storage", []), f"{inside}data/" if kind == "app" else inside, volumes)
     volumes += _volumes(short.get("volumes", []))
     full["compute"] = _compute(short, volumes)
     if data:
