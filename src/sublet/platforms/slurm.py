@@ -325,11 +325,11 @@ class Slurm(SlurmSite):
         self._fetched(key).check()
         relative = inside(path, self.name)
         root = await self.root()
-        if not await self.reach.run(to.to_check_result(root, self._key(key), relative)):
-            raise NotFound(noun="result", name=path, hint="`sublet result` lists the files that there are.")
-        while piece := await self.reach.read(f"{root}/sessions/{key}/work/{relative}", offset, CHUNK):
+        while piece := await self.reach.run(to.to_result(root, self._key(key), relative, offset, CHUNK)):
             yield piece
             offset += len(piece)
+        if piece is None:
+            raise NotFound(noun="result", name=path, hint="`sublet result` lists the files that there are.")
 
     async def clean(self, key: str) -> None:
         """Remove the session's directories, there and here; what still runs must be cancelled first."""

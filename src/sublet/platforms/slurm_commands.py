@@ -191,9 +191,10 @@ def to_results(root: str, key: str) -> Command[tuple[ResultFile, ...]]:
     )
 
 
-def to_check_result(root: str, key: str, path: str) -> Command[bool]:
-    """Whether one of them can be read."""
-    return Command(script("result", f"{root}/sessions/{key}", path), lambda said: said.code == 0)
+def to_result(root: str, key: str, path: str, offset: int, limit: int) -> Command[bytes | None]:
+    """Part of one of them; None if it is no file of this session's."""
+    words = script("result", f"{root}/sessions/{key}", path, str(offset), str(limit))
+    return Command(words, lambda said: None if said.code else said.stdout)
 
 
 def to_clean(platform: str, root: str, key: str) -> Command[str]:
