@@ -13,6 +13,7 @@ PRE, EXECUTION, POST = "pre", "execution", "post"
 STAGES = (PRE, EXECUTION, POST)  # in the order in which they run
 EXECUTABLE, DATA, RESULT = "/job/executable", "/job/data", "/job/result"  # where an app sees its folders
 JOB = "/job"
+ONE_FOLDER = ("manifest.json", "entry.sh")  # of these forms a single input is the data folder itself
 
 
 @dataclass(frozen=True, slots=True)

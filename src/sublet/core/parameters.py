@@ -180,7 +180,7 @@ def read(parameter: Parameter | None, text: str) -> Any:
         return text
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -32,7 +32,6 @@ PARTS = ("kinds/inside/container_runner.py", *container.PARTS)
 INSIDE = "/sublet/stages"  # where a container sees what runs its stages
 HOME = "/sublet/home"
 LIBRARIES = ("library://", "oras://", "shub://")
-ONE_FOLDER = ("manifest.json", "entry.sh")  # of these forms a single input is the data folder itself
 
 
 class App(Kind):
@@ -128,7 +127,7 @@ def check_data(manifest: m.Manifest, request: Request) -> list[Reason]:
     found = [
         Reason(f.MISSING, "data", f"{manifest.name} needs the data {needed.name}: {needed.description or 'required'}.")
         for needed in manifest.data
-        if needed.required and needed.name not in names and not (manifest.source in ONE_FOLDER and names)
+        if needed.required and needed.name not in names and not (manifest.source in m.ONE_FOLDER and names)
     ]
     taken = [name for name in names if name.lstrip(".").startswith("sublet.")]  # as its directory is called
     return found + [
@@ -222,7 +221,7 @@ def _folders(manifest: m.Manifest, setting: Setting) -> dict[str, str]:
     """The same on the machine itself."""
     code = f"{setting.work}/job" if manifest.folder == m.JOB else setting.brought(BROUGHT)
     own = [mount.source for mount in setting.mounts]
-    data = own[0] if manifest.source in ONE_FOLDER and len(own) == 1 else "data"
+    data = own[0] if manifest.source in m.ONE_FOLDER and len(own) == 1 else "data"
     return {
         "executable_folder": code,
         "data_folder": f"{setting.directory}/{data}",
@@ -234,7 +233,7 @@ def _mounts(manifest: m.Manifest, setting: Setting, stages: str, home: str) -> l
     """Only what is the session's own: its code, its data, its home and what runs its stages."""
     code = f"{setting.work}/job" if manifest.folder == m.JOB else setting.brought(BROUGHT)
     found: list[list[Any]] = [[code, manifest.folder, not manifest.writable]]
-    alone = manifest.source in ONE_FOLDER and len(setting.mounts) == 1
+    alone = manifest.source in m.ONE_FOLDER and len(setting.mounts) == 1
     for mount in setting.mounts:
         target = mount.target if mount.target.startswith("/") else f"{m.JOB}/{mount.target}"
         target = m.DATA if alone or mount.source == "data/data" else target

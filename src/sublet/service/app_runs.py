@@ -4,22 +4,47 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sublet.core.app import Version, VersionState
 from sublet.core.offer import Reason
 from sublet.core.parameters import read as read_word
 from sublet.core.repository import read_address
+from sublet.core.request import Executable
 from sublet.core.session import OfferSet, Session
 from sublet.errors import Ambiguous, NoOffers, NotFound, NotReviewed
 from sublet.service.again import Again
+from sublet.service.apps import KIND
 from sublet.service.desk import Person
 from sublet.wire.app_run import AppWish, document_of
 
 LIST = "`sublet app list` shows those that you may run."
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where someone can run a version of an app, and why not elsewhere."""
+
+    names: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+
 class AppRuns(Again):
     """Ask for apps."""
+
+    async def places(self, person: Person, version: Version) -> Places:
+        """The platforms that this person may use, and where the app is known to run."""
+        if reason := await self.refused(person, KIND, version.app):
+            return Places(reasons=(reason,))
+        executable = Executable(KIND, version.app, {"app": version.app, "pinned": version.pinned})
+        names, reasons = [], []
+        for name in await self._open_to(person):
+            reason = self.barred(name, executable) or await self.refused(person, self.noun_of(name), name)
+            if reason:
+                reasons.append(reason)
+            else:
+                names.append(name)
+        return Places(tuple(names), tuple(reasons))
 
     async def ask_app(self, person: Person, wish: AppWish) -> OfferSet:
         """Offers for an app, with these values, data and resources."""

@@ -59,13 +59,6 @@ async def propose(request: Request) -> Response:
     return RedirectResponse(f"{HERE}/{made.app}/{made.number}", 303)
 
 
-async def look(request: Request) -> Response:
-    """One app, with its versions."""
-    who = await visitor(request)
-    state = await service_of(request).app(request.path_params["name"], who.person)
-    return page(request, "app.html", who, state=state, state_tones=TONES)
-
-
 async def version(request: Request) -> Response:
     """One version: all that is decided on, and what is new in it."""
     return await _version(request, await visitor(request))

@@ -74,6 +74,9 @@ async def _ask(request: Request, person: Person, body: bytes, kind: str) -> Resp
 
 async def _again(request: Request, who: Visitor, id: str, heed: str | None) -> Response:
     earlier = await service_of(request).offerset(id, who.person)
+    executable = earlier.request.executable
+    if executable and "pinned" in executable.fields and service_of(request).mode == "gateway":
+        return RedirectResponse(f"/web/apps/{executable.fields['app']}?from={earlier.id}", 303)
     values = values_of(earlier.request)
     if values is not None:
         return await _form(request, who, heeded(values, (r for r in earlier.reasons if r.platform == heed))[0])

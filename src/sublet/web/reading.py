@@ -20,21 +20,21 @@ async def visitor(request: Request) -> Visitor:
     return await visitor_of(request)
 
 
-async def fields(request: Request) -> dict[str, str]:
+async def fields(request: Request, most: int = MOST_FIELDS) -> dict[str, str]:
     """The fields of a form that was sent."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise WrongType(type=kind or "(none)", hint="Send the form from its page.")
     body = await read_body(request, MOST_BYTES)
     try:
-        return dict(parse_qsl(body.decode("ascii"), True, max_num_fields=MOST_FIELDS))
+        return dict(parse_qsl(body.decode("ascii"), True, max_num_fields=most))
     except ValueError:
         raise BadRequest(detail="the form is not one of this service's pages") from None
 
 
-async def posted(request: Request) -> tuple[Visitor, dict[str, str]]:
+async def posted(request: Request, most: int = MOST_FIELDS) -> tuple[Visitor, dict[str, str]]:
     """Who sent a form, and its fields; Forged if it did not come from a page of theirs."""
     who = await visitor(request)
-    form = await fields(request)
+    form = await fields(request, most)
     check_post(request, who.cookie, form.get("token", ""))
     return who, form
