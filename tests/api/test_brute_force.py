@@ -10,6 +10,7 @@ import pytest
 
 from sublet.service.throttle import LIMITS
 from tests.api.conftest import HOST, Callers
+from tests.api.test_pages import token_on
 
 pytestmark = pytest.mark.anyio
 MOST = LIMITS["token"].most
@@ -57,3 +58,19 @@ async def test_who_shows_no_token_is_not_counted(callers: Callers) -> None:
     async with httpx2.AsyncClient(transport=transport, base_url=HOST) as nobody:
         said = {(await nobody.get("/v1/whoami")).status_code for _ in range(2 * MOST)}
     assert said == {401}
+
+
+async def test_guessing_by_the_form_is_limited_too(callers: Callers) -> None:
+    transport = httpx2.ASGITransport(app=callers.app, client=("192.0.2.4", 4711))
+    ann = (await callers.someone("ann")).headers["authorization"].partition(" ")[2]
+    async with httpx2.AsyncClient(transport=transport, base_url=HOST) as guesser:
+        proof = await token_on(guesser, "/web/login", "/web/login")
+
+        async def guess(secret: str) -> httpx2.Response:
+            return await guesser.post("/web/login", data={"token": proof, "secret": secret})
+
+        said = Counter([(await guess(f"sublet_wrong-{number}")).status_code for number in range(MOST + 20)])
+        assert set(said) == {403, 429}
+        assert MOST <= said[403] < MOST + 20
+        assert int((await guess("sublet_one-more")).headers["retry-after"]) >= 1
+        assert (await guess(ann)).status_code == 303

@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from sublet.api.people import base_of, host_of, on_socket, service_of
 from sublet.errors import NotFound
 from sublet.service.desk import Person
+from sublet.service.throttle import neighbours
 from sublet.web import signing_in
 from sublet.web.drawing import page
 from sublet.web.entry import STAY, Sealed, check_post, delete_cookie, issue_code, let_in, next_of, unseal
@@ -44,6 +45,8 @@ async def sign_in(request: Request) -> Response:
     service = service_of(request)
     token = await service.token_of(secret) if secret else None
     if token is None or token.scope or token.session or await service.holder(token) is None:
+        if secret:
+            service.throttle.spend("token", neighbours(host_of(request)))
         wrong = "This token is not known here, has expired, or is for less than all that its person may."
         return page(request, "login.html", status=403, wrong=wrong, next=next_of(form), address="")
     stay = min(STAY, token.expires - service.now()) if token.expires else STAY

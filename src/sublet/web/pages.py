@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sublet.api.paths import allow_any_path
-from sublet.errors import NotSignedIn, SubletError
+from sublet.errors import NotSignedIn, SubletError, TooMany
 from sublet.web import (
     access,
     account,
@@ -149,7 +149,10 @@ async def _ours(request: Request, error: Exception) -> Response:
             return RedirectResponse("/web/login", 303)
         here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         return RedirectResponse(f"/web/login?next={quote(here, safe='')}", 303)
-    return await _error(request, error.status, error.message, error.advice)
+    answer = await _error(request, error.status, error.message, error.advice)
+    if isinstance(error, TooMany):
+        answer.headers["retry-after"] = str(error.values.get("seconds", 60))
+    return answer
 
 
 async def _http(request: Request, error: Exception) -> Response:
