@@ -15,6 +15,7 @@ from sublet.core.offer import Reason
 from sublet.core.request import Executable, Request
 from sublet.kinds.port import Kind, Way
 from sublet.pilots.access_point import AccessPoint
+from sublet.pilots.own import Contact
 from sublet.service.access_points import AccessPointState, Stage
 from sublet.service.annex_status import Heard
 from sublet.service.desk import utc_now
@@ -27,6 +28,20 @@ from tests.databases import put_database
 
 CLUSTER = {"cluster": {"kind": "memory", "terms": "predicted", "nodes": 8, "waits": ["0s", "0s", "1s"], "takes": "1h"}}
 TWO = Details(nodes=2, cores=4, lifetime=timedelta(hours=2))
+
+
+class PlayedTools:
+    """HTCondor's tools, as far as platforms want to know."""
+
+    configuration = "/nowhere/tools.conf"
+
+
+class KnownPoint:
+    """An access point that is only known, not there."""
+
+    tools = gathering = PlayedTools
+    contact = Contact("192.0.2.7:9618", "sublet@ap", "me@ap")
+    lease = timedelta(minutes=2)
 
 
 class PlayedPilot(Kind):

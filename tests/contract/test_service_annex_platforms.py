@@ -12,34 +12,14 @@ from sublet.core.offer import Offer, Predicted, Shape
 from sublet.service import annex_platforms
 from sublet.service.annex_platforms import read_kept, to_make_one
 from sublet.service.service import Service
-from tests.contract.leases import leasing, made
+from tests.contract.leases import KnownPoint, leasing, made
 from tests.contract.services import ME, OTHER, ask
 
 pytestmark = pytest.mark.anyio
 NAME = "annex-example"
 
 
-class Tools:
-    """HTCondor's tools, as far as platforms want to know."""
-
-    configuration = "/nowhere/tools.conf"
-
-
-class Contact:
-    """Where pilots go."""
-
-    owner = "me@ap"
-
-
-class Point:
-    """An access point that is only known, not there."""
-
-    tools = gathering = Tools
-    contact = Contact
-    lease = timedelta(minutes=2)
-
-
-async def look(service: Service, point: Any = Point) -> set[str]:
+async def look(service: Service, point: Any = KnownPoint) -> set[str]:
     """The platforms that are annexes, looked at anew."""
     service.point = point
     service._annexes_seen = None

@@ -16,14 +16,14 @@ from sublet.core.annex import Lease
 from sublet.errors import PilotRefused
 from sublet.pilots.own import Contact
 from sublet.service.service import Service
-from tests.contract.leases import leasing, made
+from tests.contract.leases import KnownPoint, leasing, made
 from tests.contract.services import ME
 
 pytestmark = pytest.mark.anyio
 FIRST, SECOND = "0" * 32, "1" * 32  # nonces
 
 
-class PlayedPoint:
+class PlayedPoint(KnownPoint):
     """An access point in name."""
 
     kind = "own"
