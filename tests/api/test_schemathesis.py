@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from sublet.api.app import make_app, openapi_document
 from sublet.service.service import Service
-from sublet.service.throttle import Limit, Throttle
+from sublet.service.throttle import LIMITS, Limit, Throttle
 from sublet.settings import Settings
 from sublet.store.tokens import Token
 
@@ -56,9 +56,8 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tried]:
             found["server"] = uvicorn.Server(config)
             token = Token("3f0c3a55-8a4e-4a59-9f39-0d3b6a1c7e21", "ann", "tried", datetime.now(UTC))
             await service.store.write(lambda tx: tx.tokens.add(token, SECRET))
-            service.throttle = Throttle(
-                {"token": Limit(10**6, timedelta(minutes=1))}
-            )  # bad tokens are tried by hundreds
+            often = Limit(10**6, timedelta(minutes=1))  # bad tokens are tried by hundreds
+            service.throttle = Throttle(dict.fromkeys(LIMITS, often))
             started.set()
             await found["server"].serve([listener])
 
