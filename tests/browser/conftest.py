@@ -51,7 +51,9 @@ SECONDS = 1000
 expect.set_options(timeout=15 * SECONDS)
 
 
-class _Socket(http.client.HTTPConnection):
+class Socket(http.client.HTTPConnection):
+    """A connection to the service's own socket."""
+
     def __init__(self, path: Path) -> None:
         super().__init__("localhost", timeout=20)
         self.path = path
@@ -70,7 +72,7 @@ class Site:
 
     def way_in(self) -> str:
         """An address that signs the owner in, once."""
-        connection = _Socket(self.home / "run" / "sublet.sock")
+        connection = Socket(self.home / "run" / "sublet.sock")
         connection.request("POST", "/web/code")
         address: str = json.loads(connection.getresponse().read())["url"]
         connection.close()

@@ -1,22 +1,59 @@
-"""Someone signs in to a gateway with the code from a mail, and ends another visit on the page of their account."""
+"""Someone signs in to a gateway with the code from a mail, ends another visit, and runs an app in its form."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import DESKTOP, PHONE, SECONDS, ZONE
+from tests.browser.conftest import DESKTOP, PHONE, SECONDS, ZONE, Socket
+from tests.git_server import GitServer, git_server, program
 from tests.serving import Serving
 from tests.smtp import Mailbox, running_smtp
 
 LOOK = Path(__file__).with_name("look.js").read_text()
-SETTINGS = 'mode = "gateway"\n\n[platforms.trial]\nkind = "memory"\n\n'
+SETTINGS = """
+mode = "gateway"
+
+[platforms.trial]
+kind = "memory"
+takes = "0.2s"
+
+[platforms.other]
+kind = "memory"
+
+[apps]
+own_review = true
+private = ["{git}/*"]
+
+"""
 NO_WAY_ON = "no nav[aria-label]"  # until one is signed in
 ANNA = f"anna.{'long' * 12}@example.org"
+BEN = "ben@example.org"
+MANIFEST = f"""
+name: flood
+description: Where the water goes, year by year, as far as the rain of each of them is known.
+estimated_runtime: about ten minutes
+image: {{location: "docker://ghcr.io/ann/flood", digest: "sha256:{"b" * 64}"}}
+run: sh flood.sh
+parameters:
+  years: {{type: integer, minimum: 0, maximum: 50, default: 10, unit: a, title: How many years}}
+  rate: {{type: number, minimum: 0, default: 0.5, description: How quickly it seeps away}}
+  label: {{type: string, default: here, maxLength: 40, pattern: "^[a-z]*$"}}
+  fast: {{type: boolean, default: true, title: Skip what is dry}}
+  model: {{enum: [diffusive wave, {"w" * 40}], default: diffusive wave}}
+resources:
+  nodes: 1
+  tasks: {{min: 1, max: 4, default: 2}}
+  memory_per_core: 1GiB-4GiB
+  time: 10m-2h
+data:
+  rain: {{description: what fell}}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +63,38 @@ def mailbox() -> Iterator[Mailbox]:
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) -> Iterator[str]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
+    with git_server(tmp_path_factory.mktemp("git")) as running:
+        yield running
+
+
+def furnish(home: Path, server: GitServer) -> None:
+    """An approved app, which Ben may run."""
+    repository = server.repository("ann/flood")
+    repository.commit({"sublet.yaml": MANIFEST, "flood.sh": program("echo 1\n")})
+
+    def post(path: str, **said: Any) -> dict[str, Any]:
+        connection = Socket(home / "run" / "sublet.sock")
+        connection.request("POST", path, json.dumps(said), {"content-type": "application/json"})
+        answer: dict[str, Any] = json.loads(connection.getresponse().read())
+        connection.close()
+        return answer
+
+    version = post("/v1/apps", repository=repository.url)
+    assert post("/v1/apps/flood/1/approve", tree=version["tree"])["state"] == "approved"
+    for noun in ("app", "system"):
+        post("/v1/rules", effect="allow", who=BEN, noun=noun, name="*")
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox, server: GitServer) -> Iterator[str]:
     """The address of a gateway."""
     home = tmp_path_factory.mktemp("gateway")
-    (home / "sublet.toml").write_text(SETTINGS + mailbox.toml)
+    (home / "sublet.toml").write_text(SETTINGS.replace("{git}", server.url) + mailbox.toml)
     serving = Serving(home, "--port", "0")
     serving.start()
     try:
+        furnish(home, server)
         yield json.loads((home / "run" / "service.json").read_text())["url"]
     finally:
         serving.stop()
@@ -51,21 +113,21 @@ def contexts(browser: Browser, gateway: str) -> Iterator[list[BrowserContext]]:
         context.close()
 
 
-def comes(context: BrowserContext, mailbox: Mailbox, number: int) -> Page:
+def comes(context: BrowserContext, mailbox: Mailbox, number: int, name: str = ANNA) -> Page:
     """Sign in as a person does: with a wrong code first."""
     page = context.new_page()
     page.set_default_timeout(15 * SECONDS)
     page.goto("/web/account")
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
-    page.get_by_label("E-mail address").fill(ANNA)
+    page.get_by_label("E-mail address").fill(name)
     page.get_by_role("button", name="Send me a code").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Type the code")
     page.get_by_label("Code", exact=True).fill("0000 0000")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_text("This code is wrong")).to_be_visible()
-    page.get_by_label("Code", exact=True).fill(mailbox.code(ANNA, number))
+    page.get_by_label("Code", exact=True).fill(mailbox.code(name, number))
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(ANNA)
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
     return page
 
 
@@ -94,7 +156,35 @@ def test_a_person_signs_in_by_mail_and_ends_another_visit(
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
     page.locator("summary").click()
     looked_at(page, tmp_path / "sign-in", NO_WAY_ON)
-    page.get_by_label("E-mail address").fill("ben@example.org")
+    page.get_by_label("E-mail address").fill("carl@example.org")
     page.get_by_role("button", name="Send me a code").click()
-    expect(page.get_by_text("ben@example.org")).to_be_visible()
+    expect(page.get_by_text("carl@example.org")).to_be_visible()
     looked_at(page, tmp_path / "code", NO_WAY_ON)
+
+
+def test_a_person_runs_an_app_in_its_form_and_reads_its_log(
+    contexts: list[BrowserContext], mailbox: Mailbox, tmp_path: Path
+) -> None:
+    page = comes(contexts[1], mailbox, 1, BEN)
+    page.get_by_role("link", name="Apps", exact=True).click()
+    page.get_by_role("link", name="flood", exact=True).click()
+    looked_at(page, tmp_path / "form")
+    page.get_by_label("How many years").fill("0")
+    page.get_by_label("Skip what is dry").uncheck()
+    page.get_by_label("label", exact=True).fill("")
+    page.get_by_label("rain", exact=True).fill("globus://endpoint/rain.nc")
+    page.get_by_label("Where", exact=True).select_option("trial")
+    page.get_by_role("button", name="See the offers").click()
+    expect(page.locator("#data-0-wrong")).to_contain_text("globus")
+    expect(page.get_by_label("How many years")).to_have_value("0")
+    expect(page.get_by_label("Skip what is dry")).not_to_be_checked()
+    looked_at(page, tmp_path / "no")
+    page.get_by_label("rain", exact=True).fill("")
+    page.get_by_role("button", name="See the offers").click()
+    page.get_by_role("button", name="Accept offer 1,").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("flood")
+    expect(page.locator("#stdout")).to_contain_text("trial is a platform that plays")
+    expect(page.locator("#stages .good")).to_have_text("completed")
+    page.get_by_role("link", name="Ask again").click()
+    expect(page.get_by_label("How many years")).to_have_value("0")
+    expect(page.get_by_label("Where", exact=True)).to_have_value("trial")

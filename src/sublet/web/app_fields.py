@@ -105,12 +105,12 @@ def _hint(schema: Mapping[str, Any]) -> str:
     if "maxLength" in schema:
         said.append(f"up to {schema['maxLength']} characters")
     if "pattern" in schema:
-        said.append(f"as in {schema['pattern']}")
+        said.append(f"must match {schema['pattern']}")
     if schema.get("type") == "array":
         said.append("a list, as in [1, 2]")
     told = "; ".join(filter(None, said))
-    description = str(schema.get("description", "")).strip()
-    return f"{description.rstrip('.')}. {told}".removesuffix(". ") if description and told else description or told
+    description = str(schema.get("description", "")).strip().rstrip(".")
+    return ". ".join(f"{words[0].upper()}{words[1:]}" for words in (description, told) if words)
 
 
 def _number(text: str) -> float | None:

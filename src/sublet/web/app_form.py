@@ -123,9 +123,10 @@ def _resource(name: str, bounds: Bounds | None, value: str) -> Field:
 
 def _input(one: Input, id: str, value: str) -> Field:
     attributes = {"inputmode": "url"} | ({"required": ""} if one.required else {})
-    hint = ". ".join(filter(None, (one.description[:1].upper() + one.description[1:], "An https: address")))
-    optional = "" if one.required else "may be left empty"
-    return Field(f"{DATA}{one.name}", id, one.name, "text", value, hint, optional, attributes=attributes)
+    described = one.description[:1].upper() + one.description[1:]
+    asked = "An https: address" if one.required else "An https: address, or empty"
+    hint = f"{described.rstrip('.')}. {asked}" if described else asked
+    return Field(f"{DATA}{one.name}", id, one.name, "text", value, hint, attributes=attributes)
 
 
 def first_values(manifest: Manifest, places: Sequence[str]) -> Values:
