@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 ROWS = re.findall(
     r"^\| ([A-Z]\d+) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", (ROOT / "docs" / "coverage.md").read_text(), re.M
@@ -27,9 +29,17 @@ def test_every_named_test_exists() -> None:
     assert missing == []
 
 
-def test_every_row_of_the_comparison_of_annexes_names_a_test_that_exists() -> None:
-    text = (ROOT / "docs" / "annex-compared.md").read_text()
-    rows = re.findall(r"^\| (?!feature|---)(.*?) \|.*\| (.*?) \|$", text, re.M)
+@pytest.mark.parametrize(
+    ("page", "heads"),
+    [
+        ("annex-compared", "feature"),
+        ("security", "attack"),
+        ("cybergis-points", "asked|there|complaint"),
+    ],
+)
+def test_every_row_of_a_table_of_claims_names_a_test_that_exists(page: str, heads: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    rows = re.findall(rf"^\| (?!(?:{heads}) \||---)(.*?) \|.*\| (.*?) \|$", text, re.M)
     missing = []
     for name, tests in rows:
         named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", tests)
