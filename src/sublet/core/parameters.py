@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import json
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sublet.core.amounts import shown
 from sublet.core.manifest import Manifest, Parameter
 from sublet.core.offer import Reason
+from sublet.core.patterns import LONGEST as LONGEST_MATCHED
+from sublet.core.patterns import pattern_problem
 
 # What a schema of a parameter may say: nothing that leads elsewhere.
 KEYWORDS = frozenset(
@@ -23,7 +24,7 @@ KEYWORDS = frozenset(
 FORMATS = ("date", "email", "ipv4", "uuid")
 TYPES = ("string", "integer", "number", "boolean", "array")
 LONGEST = 100_000  # characters of one value as JSON
-LONGEST_MATCHED = 1000  # characters of a text that has to match a pattern
+LONGEST_LIST = 2000  # characters of a list whose items have to match one
 
 
 def schema_problems(parameter: Parameter) -> list[tuple[str, str]]:
@@ -36,20 +37,26 @@ def schema_problems(parameter: Parameter) -> list[tuple[str, str]]:
         found.append(("type", f"{shown(schema['type'])} is not a type; there are {', '.join(TYPES)}"))
     if schema.get("format") not in (*FORMATS, None):
         found.append(("format", f"{shown(schema['format'])} is not a format; there are {', '.join(FORMATS)}"))
-    if isinstance(schema.get("items"), Mapping) and set(schema["items"]) - KEYWORDS:
-        found.append(("items", f"there is no {min(set(schema['items']) - KEYWORDS)} here"))
+    deeper = list(_deeper(schema))
+    found += [("items", f"there is no {min(set(one) - KEYWORDS)} here") for one in deeper if set(one) - KEYWORDS]
     if found:
         return found
+    for keyword, one in [("pattern", schema), *(("items", one) for one in deeper)]:
+        if slow := pattern_problem(str(one.get("pattern", ""))):
+            return [(keyword, f"the pattern: {slow}")]
     try:
         Draft202012Validator.check_schema(dict(schema))
-        re.compile(str(schema.get("pattern", "")))
     except SchemaError as error:
         return [(str(error.path[0]) if error.path else "", error.message)]
-    except re.error as error:
-        return [("pattern", f"it is not a regular expression: {error}")]
     if parameter.has_default and (why := _wrong(parameter, schema["default"])):
         return [("default", f"the default itself is not allowed: {why[0]}")]
     return []
+
+
+def _deeper(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The schemas of its items, of their items, and so on."""
+    while isinstance(schema := schema.get("items", ()), Mapping):
+        yield schema
 
 
 def check(manifest: Manifest, given: Mapping[str, Any]) -> list[Reason]:
@@ -61,7 +68,7 @@ def check(manifest: Manifest, given: Mapping[str, Any]) -> list[Reason]:
             if manifest.any_parameters:
                 found += _reasons(Parameter(str(name)), given[name])
                 continue
-            close = difflib.get_close_matches(str(name), names, 1)
+            close = difflib.get_close_matches(str(name)[:200], names, 1)
             there = ", ".join(names) or "none"
             told = f"{manifest.name} has no parameter {shown(name)}; it has: {there}."
             found.append(Reason("urn:invalid-value", f"parameters.{name}", told, str(name)[:200], there, *close))
@@ -94,17 +101,21 @@ def _reasons(parameter: Parameter, value: Any) -> list[Reason]:
 def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
     """Why a value can't be used, the limit, and the nearest that can; None if it can."""
     from jsonschema import Draft202012Validator, FormatChecker  # only who checks needs it
+    from referencing import Registry
 
     schema = {name: item for name, item in parameter.schema.items() if name != "step"}
     if isinstance(value, float) and not math.isfinite(value):
         return "must be a finite number", "", None
-    if len(json.dumps(value, default=str)) > LONGEST:
+    if (size := len(json.dumps(value, default=str))) > LONGEST:
         return f"is longer than {LONGEST} characters", str(LONGEST), None
-    if "pattern" in schema and isinstance(value, str) and len(value) > LONGEST_MATCHED:
-        return f"is longer than {LONGEST_MATCHED} characters", str(LONGEST_MATCHED), None
+    longest = LONGEST_MATCHED if isinstance(value, str) else LONGEST_LIST
+    matched = any("pattern" in one for one in (schema, *_deeper(schema)))
+    if matched and (len(value) if isinstance(value, str) else size) > longest:
+        return f"is longer than {longest} characters", str(longest), None
     if isinstance(value, str) and "\0" in value:
         return "contains a NUL character", "", None
-    validator = Draft202012Validator(schema, format_checker=FormatChecker(FORMATS))
+    checker = FormatChecker(FORMATS)
+    validator = Draft202012Validator(schema, format_checker=checker, registry=Registry())  # which fetches nothing
     errors = sorted(validator.iter_errors(value), key=lambda error: error.validator != "type")
     return _told(parameter, errors[0], value) if errors else None
 
@@ -133,7 +144,7 @@ def _told(parameter: Parameter, error: Any, value: Any) -> tuple[str, str, Any]:
 def nearest_of(schema: Mapping[str, Any], value: Any) -> Any:
     """The good value that is nearest to a bad one, as far as that can be told; else the default; else None."""
     if isinstance(schema.get("enum"), Sequence):
-        close = difflib.get_close_matches(str(value), [str(item) for item in schema["enum"]], 1, 0.5)
+        close = difflib.get_close_matches(str(value)[:200], [str(item) for item in schema["enum"]], 1, 0.5)
         return next((item for item in schema["enum"] if [str(item)] == close), schema.get("default"))
     kind = schema.get("type")
     if kind in ("integer", "number"):

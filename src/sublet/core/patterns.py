@@ -1,0 +1,54 @@
+"""How long a regular expression may take: one that a stranger wrote must not keep a service busy."""
+
+from __future__ import annotations
+
+import re
+from re import _constants as c  # type: ignore[attr-defined]  # Python shows its own reading of a pattern nowhere else
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any
+
+LONGEST = 200  # characters of a text that has to match a pattern
+MOST_TRIES = 10_000_000
+SIMPLE = frozenset({c.LITERAL, c.NOT_LITERAL, c.ANY, c.IN, c.AT, c.RANGE, c.CATEGORY})
+REPEATS = frozenset({c.MAX_REPEAT, c.MIN_REPEAT, c.POSSESSIVE_REPEAT})
+FEW = 8  # repetitions of a part that can itself match in several ways
+NEVER = MOST_TRIES + 1
+
+
+def pattern_problem(pattern: str) -> str:
+    """Why a pattern can't be used; empty if it can."""
+    try:
+        parsed = list(_parser.parse(pattern))
+        ways = _ways(parsed)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"it is not a regular expression: {error}"
+    anchored = bool(parsed) and parsed[0] == (c.AT, c.AT_BEGINNING)
+    if ways * (1 if anchored else LONGEST) > MOST_TRIES:
+        return "it could take too long; begin it with ^, and repeat nothing that has repetitions or choices in it"
+    return ""
+
+
+def _ways(parts: Any) -> int:
+    """In how many ways a sequence of parts could be tried at most, on a text of the longest length."""
+    found = 1
+    for operation, argument in parts:
+        found = min(found * _ways_of(operation, argument), NEVER)
+    return found
+
+
+def _ways_of(operation: Any, argument: Any) -> int:
+    if operation in SIMPLE:
+        return 1
+    if operation in REPEATS:
+        low, high, body = argument
+        inner, high = _ways(body), min(int(high), LONGEST)
+        if inner == 1:
+            return max(high - int(low) + 1, 1)
+        return min(inner**high * max(high, 1), NEVER) if high <= FEW else NEVER
+    if operation is c.SUBPATTERN:
+        return _ways(argument[-1])
+    if operation is c.ATOMIC_GROUP:
+        return _ways(argument)
+    if operation is c.BRANCH:
+        return min(sum(_ways(branch) for branch in argument[1]), NEVER)
+    return NEVER  # what looks back or ahead
