@@ -11,6 +11,7 @@ import pytest
 from starlette.requests import Request
 
 from sublet.api.app import make_app
+from sublet.service.audit import Sought
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
@@ -182,6 +183,39 @@ async def test_the_page_says_the_same_to_whoever_is_typed(callers: Callers, serv
         answer = await client.post("/web/login", data={"token": proof, "address": address})
         texts.add((answer.status_code, answer.text.replace(address, "ADDRESS")))
     assert len(texts) == 1
+
+
+async def test_operators_see_and_change_people_on_a_page_and_nobody_else_does(
+    callers: Callers, mailbox: Mailbox, service: Service
+) -> None:
+    boss, gus, here = "boss@example.org", "gus@example.org", "/web/people"
+    await service.add_person(ROOT, boss, "operator")
+    op, other = await visit(callers, mailbox, boss), await visit(callers, mailbox, gus)
+
+    async def act(change: str, **fields: str) -> httpx2.Response:
+        proof = await token_on(op, here, f"{here}/{change}")
+        return await op.post(f"{here}/{change}", data={"token": proof, **fields})
+
+    assert (await act("add", name="Hal@Example.org", role="reviewer")).status_code == 303
+    text = (await op.get(here)).text
+    assert all(words in text for words in ("hal@example.org", ">People</a>", f"The part of {gus}"))
+    assert f"The part of {boss}" not in text, "nobody takes away their own part by a slip"
+    assert (await act("role", name=gus, role="reviewer")).status_code == 303
+    assert gus in (await op.get(here, params={"only": "reviewer"})).text
+    assert (await act("block", name=gus, why="<b>left</b>")).status_code == 303
+    assert (await other.get("/web/")).status_code == 303
+    blocked = (await op.get(here, params={"only": "blocked"})).text
+    assert ("&lt;b&gt;left" in blocked, boss in blocked.partition("<tbody>")[2]) == (True, False)
+    assert (await act("unblock", name=gus)).status_code == 303
+    assert (await other.get("/web/")).status_code == 200
+    for wrong in ({"name": "nonsense"}, {"name": boss, "role": "person"}, {"name": "x@example.org", "role": "king"}):
+        said = await act("add", **{"role": "person", **wrong})
+        assert (said.status_code in (400, 409), 'role="alert"' in said.text) == (True, True)
+    assert (await op.get(here, params={"name": "nobody@example.org"})).status_code == 404
+    assert (await other.get(here)).status_code == 403
+    assert ">People</a>" not in (await other.get("/web/")).text
+    done = {one.action for one in await service.audit(ROOT, Sought(person=boss))}
+    assert done >= {"person.add", "person.role", "person.block", "person.unblock"}
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
 
 
 def furnish(home: Path, server: GitServer) -> None:
-    """An approved app, which Ben may run."""
+    """An approved app, which Ben may run; Anna is an operator."""
     repository = server.repository("ann/flood")
     repository.commit({"sublet.yaml": MANIFEST, "flood.sh": program("echo 1\n")})
 
@@ -82,6 +82,7 @@ def furnish(home: Path, server: GitServer) -> None:
 
     version = post("/v1/apps", repository=repository.url)
     assert post("/v1/apps/flood/1/approve", tree=version["tree"])["state"] == "approved"
+    assert post("/v1/people", address=ANNA, role="operator")["role"] == "operator"
     for noun in ("app", "system"):
         post("/v1/rules", effect="allow", who=BEN, noun=noun, name="*")
 
@@ -152,6 +153,15 @@ def test_a_person_signs_in_by_mail_and_ends_another_visit(
     expect(page.get_by_role("row", name="Chrome on Linux")).to_have_count(1)
     plain.reload()
     expect(plain.get_by_role("heading", level=1)).to_have_text("Sign in")
+    page.goto("/web/people")
+    page.get_by_label("E-mail address").fill("dora@example.org")
+    page.get_by_role("button", name="Add").click()
+    page.locator("summary", has_text="dora").click()
+    looked_at(page, tmp_path / "people")
+    page.get_by_label("Why dora@example.org is blocked").fill("She left.")
+    page.get_by_role("button", name="Block dora@example.org").click()
+    expect(page.get_by_role("row", name="dora@example.org")).to_contain_text("She left.")
+    looked_at(page, tmp_path / "blocked")
     page.locator("header").get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
     page.locator("summary").click()

@@ -1,0 +1,97 @@
+"""People, as operators see, add, block and unblock them, and give them their part, on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from sublet.api.people import host_of, service_of
+from sublet.core.people import Role
+from sublet.errors import OperatorsOnly, SubletError
+from sublet.service.desk import Person
+from sublet.service.people import Profile
+from sublet.service.service import Service
+from sublet.web.drawing import page
+from sublet.web.entry import Visitor
+from sublet.web.reading import posted, visitor
+
+HERE = "/web/people"
+MOST = 200  # on one page
+BLOCKED = "blocked"  # a filter beside the roles
+
+
+async def look(request: Request) -> Response:
+    """Those who are known, by name; `after` is where the page before ended."""
+    return await _page(request, await visitor(request))
+
+
+async def _page(
+    request: Request, who: Visitor, wrong: SubletError | None = None, form: dict[str, str] | None = None
+) -> Response:
+    service = service_of(request)
+    service.operated(who.person)
+    sought = {field: request.query_params.get(field, "").strip() for field in ("name", "only", "after")}
+    found: Sequence[Profile] = ()
+    try:
+        found = await _found(service, who.person, **sought)
+    except SubletError as error:
+        wrong = wrong or error
+    given = {field: text for field, text in sought.items() if text and field != "after"}
+    return page(
+        request,
+        "people.html",
+        who,
+        wrong.status if wrong else 200,
+        people=found[:MOST],
+        more=found[MOST - 1].known.name if len(found) > MOST else "",
+        sought=sought,
+        given=given,
+        roles=[role.value for role in Role],
+        filters=[*(role.value for role in Role), BLOCKED],
+        form=form or {},
+        wrong=wrong,
+    )
+
+
+async def _found(service: Service, person: Person, name: str, only: str, after: str) -> Sequence[Profile]:
+    if name:
+        return [await service.profile(person, name)]
+    role = "" if only == BLOCKED else only
+    return await service.people(person, role, blocked=only == BLOCKED, after=after, limit=MOST + 1)
+
+
+async def change(request: Request) -> Response:
+    """Add someone, give them another part, or let them in no more, or again."""
+    act = CHANGES.get(request.path_params["change"])
+    if act is None:
+        raise HTTPException(404)
+    who, form = await posted(request)
+    try:
+        await act(service_of(request), who.person, form, host_of(request))
+    except OperatorsOnly:
+        raise
+    except SubletError as error:
+        return await _page(request, who, error, form)
+    return RedirectResponse(HERE, 303)
+
+
+async def _add(service: Service, person: Person, form: dict[str, str], host: str) -> None:
+    await service.add_person(person, form.get("name", "").strip(), form.get("role", ""), host)
+
+
+async def _role(service: Service, person: Person, form: dict[str, str], host: str) -> None:
+    await service.set_role(person, form.get("name", ""), form.get("role", ""), host)
+
+
+async def _block(service: Service, person: Person, form: dict[str, str], host: str) -> None:
+    await service.block(person, form.get("name", ""), form.get("why", ""), host)
+
+
+async def _unblock(service: Service, person: Person, form: dict[str, str], host: str) -> None:
+    await service.unblock(person, form.get("name", ""), host)
+
+
+CHANGES = {"add": _add, "role": _role, "block": _block, "unblock": _unblock}
