@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -88,6 +89,14 @@ def test_a_browser_is_told_the_bounds_as_far_as_it_understands_them() -> None:
     assert (kept.control, kept.value) == ("text", "many"), "a field for numbers would not show it"
 
 
+@pytest.mark.parametrize("step", ["x", 0, -1, float("inf"), [1]])
+@pytest.mark.parametrize("least", [0, float("-inf"), 10**400])
+def test_whatever_an_author_wrote_there_is_a_form(step: Any, least: Any) -> None:
+    odd = Parameter("odd", {"type": "number", "minimum": least, "step": step, "default": 3})
+    (field,) = form_of(Manifest("odd", "sublet.yaml", (), parameters=(odd,)), PLACES).parameters
+    assert (field.control, field.attributes["step"]) == ("number", "any")
+
+
 def test_what_can_not_be_chosen_is_told_and_one_place_is_chosen_already() -> None:
     form = form_of(MANIFEST, ("keeling",))
     assert form.fixed == ("Nodes: 1",)
@@ -134,9 +143,8 @@ def test_an_earlier_request_fills_in_the_same_form() -> None:
     request = Request(
         Executable("app", "mine", fields), data=(Data("rain", "", "https://example.org/r"),), platform="expanse"
     )
+    request = replace(request, duration=timedelta(minutes=20))
     wish = wish_of(VERSION, MANIFEST, values_of(MANIFEST, PLACES, request))
     assert {name: wish.set[name] for name in ("years", "fast", "any")} == {"years": 0, "fast": False, "any": "7"}
-    assert (wish.name, wish.hpc, wish.resources["tasks"], wish.data["rain"]) == (
-        *("mine", "expanse", 4),
-        "https://example.org/r",
-    )
+    assert (wish.name, wish.hpc, wish.resources["tasks"], wish.resources["time"]) == ("mine", "expanse", 4, "20m")
+    assert wish.data == {"rain": "https://example.org/r"}

@@ -86,12 +86,19 @@ def _range(parameter: Parameter) -> dict[str, str]:
     schema = parameter.schema
     low, high = schema.get("minimum"), schema.get("maximum")
     found = {name: json.dumps(value) for name, value in (("min", low), ("max", high)) if value is not None}
-    step = schema.get("multipleOf") or schema.get("step") or (1 if schema.get("type") == "integer" else None)
-    from_where = low or 0
-    reached = [schema["default"]] if parameter.has_default else []
-    reached += [0] if "multipleOf" in schema else []
-    fits = step and all(math.isclose(math.remainder(one - from_where, step), 0, abs_tol=1e-9) for one in reached)
-    return found | {"step": json.dumps(step) if fits else "1" if schema.get("type") == "integer" else "any"}
+    whole = schema.get("type") == "integer"
+    step = schema.get("multipleOf") or schema.get("step") or (1 if whole else None)
+    reached = ([schema["default"]] if parameter.has_default else []) + ([0] if "multipleOf" in schema else [])
+    fits = step is not None and all(_steps(low or 0, one, step) for one in reached)
+    return found | {"step": json.dumps(step) if fits else "1" if whole else "any"}
+
+
+def _steps(low: Any, value: Any, step: Any) -> bool:
+    """Whether a value is reached from the least by whole steps; what an author wrote there may be anything."""
+    try:
+        return step > 0 and math.isclose(math.remainder(value - low, step), 0, abs_tol=1e-9)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _hint(schema: Mapping[str, Any]) -> str:

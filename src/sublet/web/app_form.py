@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sublet.core.amounts import duration_text
 from sublet.core.app import Version
 from sublet.core.app_resources import COUNT, DEFAULT_TIME, NAMES, parse, text
 from sublet.core.manifest import ONE_FOLDER, Bounds, Input, Manifest, Parameter
@@ -150,8 +151,8 @@ def values_of(manifest: Manifest, places: Sequence[str], request: Request) -> Va
             values[f"{PARAMETER}{one.name}"] = shown_as(one, given[one.name])
     others = [f"{name}={shown_as(Parameter(name), value)}" for name, value in given.items()]
     values[MORE] = "\n".join(line for line in others if manifest.parameter(line.partition("=")[0]) is None)
-    for name, amount in (fields.get("resources") or {}).items():
-        values[f"{RESOURCE}{name}"] = str(amount)
+    asked = {"time": duration_text(request.duration), "tasks": fields.get("tasks")} | (fields.get("resources") or {})
+    values |= {f"{RESOURCE}{name}": str(amount) for name, amount in asked.items() if amount is not None}
     values |= {f"{DATA}{one.name}": one.location for one in request.data}
     name = request.executable.name if request.executable else ""
     return values | {WHERE: request.platform, NAME: "" if name == manifest.name else name}
