@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
-from sublet.core.manifest import Parameter
-from sublet.core.parameters import _wrong, schema_problems
+from sublet.core.manifest import Manifest, Parameter
+from sublet.core.parameters import _wrong, check, schema_problems
 from sublet.core.patterns import LONGEST, pattern_problem
+from sublet.wire.manifests.reader import read_manifest
 
 
 @pytest.mark.parametrize(
@@ -78,3 +80,18 @@ def test_no_schema_leads_elsewhere_however_deep(keyword: str, monkeypatch: pytes
     with pytest.raises(Exception, match="Unresolvable"):  # and if one was there, nothing would be fetched
         _wrong(Parameter("x", {"$ref": "http://169.254.169.254/"}), 1)
     assert opened == []
+
+
+def test_an_app_has_so_many_parameters_and_no_more() -> None:
+    many = {f"p{number}": {"type": "integer", "default_value": 1} for number in range(20_000)}
+    rules = {"name": "x", "container": "python", "execution_stage": "true", "param_rules": many}
+    own = {"name": "x", "run": "true", "parameters": {name: {"type": "integer"} for name in many}}
+    for files in (
+        {"sublet.yaml": json.dumps(own)},
+        {"manifest.json": json.dumps(rules)},
+        {"entry.sh": "true", "params.json": json.dumps(dict.fromkeys(many, 1))},
+    ):
+        read = read_manifest({name: text.encode() for name, text in files.items()})
+        assert any("up to 500 parameters, not 20000" in str(error) for error in read.errors)
+    (reason,) = check(Manifest("x", "entry.sh", (), any_parameters=True), many)
+    assert (reason.field, reason.limit) == ("parameters", "500")

@@ -24,6 +24,7 @@ KEYWORDS = frozenset(
 FORMATS = ("date", "email", "ipv4", "uuid")
 TYPES = ("string", "integer", "number", "boolean", "array")
 LONGEST = 100_000  # characters of one value as JSON
+MOST = 500  # parameters of one app
 LONGEST_LIST = 2000  # characters of a list whose items have to match one
 
 
@@ -61,6 +62,9 @@ def _deeper(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def check(manifest: Manifest, given: Mapping[str, Any]) -> list[Reason]:
     """What is wrong with the values, each with its parameter's name, the limit and the nearest good value."""
+    if len(given) > MOST:
+        told = f"an app has up to {MOST} parameters, not {len(given)}."
+        return [Reason("urn:invalid-value", "parameters", told, str(len(given)), str(MOST))]
     found = []
     names = [parameter.name for parameter in manifest.parameters]
     for name in given:

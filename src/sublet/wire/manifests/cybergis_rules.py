@@ -12,7 +12,7 @@ from sublet.core.manifest import Bounds, Parameter
 from sublet.core.request import GIB
 from sublet.wire.manifests.lines import Path
 from sublet.wire.manifests.page import Page
-from sublet.wire.manifests.sublet_yaml import check_parameter
+from sublet.wire.manifests.sublet_yaml import check_parameter, few
 
 # Their keys → our resources.
 KEYS = {
@@ -115,7 +115,7 @@ def _number(page: Page, path: Path, value: Any) -> float | None:
 def parameters(page: Page) -> tuple[Parameter, ...]:
     """The parameters that `param_rules` describe; none is dropped."""
     found = []
-    for name, value in page.a_map(("param_rules",), page.value.get("param_rules")).items():
+    for name, value in few(page, ("param_rules",), page.value.get("param_rules")):
         path = ("param_rules", name)
         rule = page.a_map(path, value)
         page.known(path, rule, _RULE, page.warn)

@@ -7,7 +7,7 @@ from typing import Any
 from sublet.core.amounts import shown
 from sublet.core.manifest import EXECUTION, JOB, Image, Manifest, Parameter, Stage
 from sublet.wire.manifests.page import Page
-from sublet.wire.manifests.sublet_yaml import check_parameter
+from sublet.wire.manifests.sublet_yaml import check_parameter, few
 
 FILE = "entry.sh"
 PARAMS = "params.json"
@@ -25,7 +25,7 @@ def read(page: Page, name: str, params: Page | None) -> Manifest:
     script = page.value["script"]
     if not script.strip():
         page.error((), f"{FILE} is empty: there is nothing to run.")
-    parameters = tuple(_parameter(params, key, value) for key, value in params.value.items()) if params else ()
+    parameters = tuple(_parameter(params, key, value) for key, value in few(params, (), params.value)) if params else ()
     first = script.partition("\n")[0].strip()
     words = first[2:].split(None, 1) if first.startswith("#!") else ()
     stage = Stage(EXECUTION, (*(words or ("sh",)), FILE))

@@ -10,7 +10,7 @@ from typing import Any
 from sublet.core import app_resources as resources
 from sublet.core.amounts import shown
 from sublet.core.manifest import EXECUTION, STAGES, Bounds, Image, Input, Manifest, Parameter, Stage
-from sublet.core.parameters import KEYWORDS, schema_problems
+from sublet.core.parameters import KEYWORDS, MOST, schema_problems
 from sublet.wire.manifests.lines import Path
 from sublet.wire.manifests.page import Page
 
@@ -146,7 +146,7 @@ def _words(page: Page, path: Path, value: Any) -> tuple[str, ...]:
 
 def _parameters(page: Page) -> tuple[Parameter, ...]:
     found = []
-    for name, value in page.a_map(("parameters",), page.value.get("parameters")).items():
+    for name, value in few(page, ("parameters",), page.value.get("parameters")):
         path = ("parameters", name)
         said = page.a_map(path, value)
         page.known(path, said, _PARAMETER, page.error)
@@ -156,6 +156,15 @@ def _parameters(page: Page) -> tuple[Parameter, ...]:
         check_parameter(page, path, parameter)
         found.append(parameter)
     return tuple(found)
+
+
+def few(page: Page, path: Path, value: Any) -> list[tuple[str, Any]]:
+    """Parameters by their names, as many as an app may have."""
+    said = page.a_map(path, value)
+    if len(said) > MOST:
+        page.error(path, f"an app has up to {MOST} parameters, not {len(said)}.")
+        return []
+    return list(said.items())
 
 
 def check_parameter(page: Page, path: Path, parameter: Parameter) -> None:
