@@ -321,6 +321,33 @@ async def test_nobody_accepts_anothers_offer_or_finds_a_session_by_its_beginning
         assert (await eve.get(f"/v1/sessions/{wild}")).status_code == 404, wild
 
 
+async def test_nobody_names_what_is_anothers_in_a_wish_of_their_own(things: Things) -> None:
+    await allow(things.service, EVE)
+    _, secret = await things.service.make_token(Person(EVE))
+    eve = await things.callers.with_headers({"authorization": f"Bearer {secret}"})
+    run = {"image": "docker.io/library/alpine:3.20", "run": ["true"], "time": "5m"}
+    mine = (await eve.post("/v1/offersets", json=run, headers={"idempotency-key": "one"})).json()
+    hers = (await things.ann.post("/v1/offersets", json=run, headers={"idempotency-key": "one"})).json()
+    assert mine["id"] != hers["id"]
+    for method, path, body in (
+        ("POST", "/v1/hooks", {"address": "https://8.8.8.8/told", "session": things.session}),
+        ("POST", "/v1/tokens", {"session": things.session}),
+        ("POST", "/v1/tokens", {"person": ANN}),
+        ("POST", "/v1/offersets", {**run, "after": [things.session]}),
+        ("POST", "/v1/offersets", {**run, "after": [things.session[:8]]}),
+        ("POST", "/v1/rules", {"effect": "allow", "who": EVE, "noun": "system", "name": "*"}),
+        ("GET", f"/v1/events?session={things.session}", None),
+        ("GET", f"/v1/usage?person={ANN}", None),
+        ("GET", f"/v1/audit?person={ANN}", None),
+        ("GET", f"/v1/audit/export?person={ANN}", None),
+        ("GET", f"/v1/access?person={ANN}", None),
+    ):
+        answer = await eve.request(method, path, json=body)
+        no = answer.status_code == 201 and answer.json().get("result") == "NO"
+        assert no or answer.status_code in (400, 403, 404), (method, path, body, answer.text)
+        assert not any(word in answer.text for word in (SECRET_NAME, *things.secrets)), answer.text
+
+
 PAGES_FOR_ALL = {
     "/",
     "/login",
