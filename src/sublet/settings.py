@@ -301,6 +301,11 @@ class Settings(BaseModel):
     private_data: bool = Field(
         default=False, description="Whether a gateway brings http(s) data from private and loopback addresses too."
     )
+    largest_data: int = Field(
+        default=100 << 30,
+        ge=1,
+        description="The most bytes that are downloaded as one file for people of a gateway, and for guests.",
+    )
     master_key: str = Field(
         default="",
         description="A file outside SUBLET_HOME with the key that seals stored secrets; `sublet account key FILE` "

@@ -5,7 +5,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -253,6 +253,24 @@ async def test_what_strangers_ask_for_never_reaches_a_private_address(tmp_path: 
             with pytest.raises(DataNotThere, match="not a public address"):
                 await HttpMover(public_only=True).bring(data(location), tmp_path, nothing)
         assert not server.asked
+
+
+async def test_what_never_ends_is_stopped_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
+    def endless(handler: BaseHTTPRequestHandler, _: int) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        with suppress(OSError):
+            while True:
+                handler.wfile.write(bytes(1 << 16))
+
+    with serving(endless) as server, pytest.raises(DataNotThere, match="more than 1000000 bytes"):
+        await HttpMover(largest=1_000_000).bring(data(f"{server.url}/cube"), tmp_path, nothing)
+    with serving(lambda handler, _: send(handler, bytes(2000))) as server:
+        with pytest.raises(DataNotThere, match="more than 1000 bytes"):
+            await HttpMover(largest=1000).bring(data(f"{server.url}/cube"), tmp_path, nothing)
+        assert os.listdir(tmp_path) == []
+        await HttpMover(largest=2000).bring(data(f"{server.url}/cube"), tmp_path, nothing)
+    assert os.listdir(tmp_path) == ["cube"]
 
 
 @pytest.mark.parametrize("path", ["/", "/a/", "/%2e%2e%2f%2e%2e%2fetc", "/.hidden", "/a%00b"])

@@ -44,6 +44,7 @@ class HttpMover:
     tries: int = 5  # without any progress between them
     pause: float = 0.5  # seconds before the second try; twice as long before each further one
     public_only: bool = False  # whether this machine and private networks are out of reach, as for strangers' requests
+    largest: int = 0  # bytes that one download may have, as strangers could name an endless one; 0: any number
     name: str = "http"
     schemes: Sequence[str] = ("http", "https")
 
@@ -108,7 +109,7 @@ class HttpMover:
         while True:
             before = part.size
             try:
-                await _download(client, data, part, progress)
+                await _download(client, data, part, progress, self.largest)
                 return
             except Interrupted as broken:
                 failures = 1 if part.size > before else failures + 1
@@ -159,7 +160,7 @@ class Part:
         self.mark_path.unlink(missing_ok=True)
 
 
-async def _download(client: httpx2.AsyncClient, data: Data, part: Part, progress: Progress) -> None:
+async def _download(client: httpx2.AsyncClient, data: Data, part: Part, progress: Progress, largest: int = 0) -> None:
     """One try: go on where the last one stopped, if the server still has the same version."""
     headers = {"Accept-Encoding": "identity"}
     if part.size and part.mark:
@@ -167,8 +168,10 @@ async def _download(client: httpx2.AsyncClient, data: Data, part: Part, progress
     try:
         async with client.stream("GET", data.location, headers=headers) as response:
             total = _accept(response, data, part)
+            _check_size(data, part, total or 0, largest)
             with part.path.open("ab") as file:
                 async for piece in response.aiter_raw():
+                    _check_size(data, part, file.tell() + len(piece), largest)
                     file.write(piece)
                     progress(file.tell(), total)
     except (httpx2.TooManyRedirects, httpx2.UnsupportedProtocol) as error:
@@ -177,6 +180,13 @@ async def _download(client: httpx2.AsyncClient, data: Data, part: Part, progress
         raise Interrupted(words(error)) from error
     if total is not None and part.size != total:
         raise Interrupted(f"the connection ended after {part.size} of {total} bytes")
+
+
+def _check_size(data: Data, part: Part, size: int, largest: int) -> None:
+    """Stop, and keep nothing, where it is more than may come."""
+    if largest and size > largest:
+        part.drop()
+        raise missing(data, f"it has more than {largest} bytes, the most that is downloaded here")
 
 
 def _accept(response: httpx2.Response, data: Data, part: Part) -> int | None:

@@ -24,13 +24,15 @@ class Movers:
     broken: Mapping[str, str]
 
 
-def survey_movers(roots: Sequence[Path] | None = None, public_only: bool = False, home: Path | None = None) -> Movers:
+def survey_movers(
+    roots: Sequence[Path] | None = None, public_only: bool = False, home: Path | None = None, largest: int = 0
+) -> Movers:
     """Every mover that is installed: a plug-in that can't be loaded is shown as broken, not absent."""
     held: dict[object, Callable[[], Mover]] = {
         AppMover: lambda: AppMover(home / FOLDER if home else None),
         FileMover: lambda: FileMover(None if roots is None else tuple(root.resolve() for root in roots)),
-        HttpMover: lambda: HttpMover(public_only=public_only),
-        OciMover: lambda: OciMover(HttpMover(public_only=public_only)),
+        HttpMover: lambda: HttpMover(public_only=public_only, largest=largest),
+        OciMover: lambda: OciMover(HttpMover(public_only=public_only, largest=largest)),
     }
     found: list[Mover] = []
     broken: dict[str, str] = {}

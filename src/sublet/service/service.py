@@ -55,8 +55,9 @@ class Service(Drafts):
         platforms, bad = admitted(*load_platforms(settings.platforms), settings.mode)
         roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()
         public_only = settings.mode == "gateway" and not settings.private_data
-        movers = survey_movers(roots, public_only=public_only, home=settings.home)
-        strangers = survey_movers((), public_only=not settings.private_data)
+        largest = settings.largest_data if settings.mode == "gateway" else 0
+        movers = survey_movers(roots, public_only=public_only, home=settings.home, largest=largest)
+        strangers = survey_movers((), public_only=not settings.private_data, largest=settings.largest_data)
         broken = {f"kind {name}": why for name, why in kinds.broken.items()}
         broken |= {f"mover {name}": why for name, why in movers.broken.items()} | bad
         service = cls(settings, store, platforms, kinds.by_name, movers.found, strangers.found, broken, now)
