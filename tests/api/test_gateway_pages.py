@@ -11,12 +11,13 @@ import pytest
 from starlette.requests import Request
 
 from sublet.api.app import make_app
+from sublet.master_key import make
 from sublet.service.audit import Sought
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from sublet.web.entry import HOST_COOKIE as COOKIE
-from sublet.web.entry import Sealed, issue_code, seal
+from sublet.web.entry import Sealed, form_token, issue_code, seal
 from sublet.web.signing_in import browser_of
 from tests.api.conftest import Callers
 from tests.api.test_pages import token_on
@@ -37,8 +38,10 @@ def mailbox() -> Iterator[Mailbox]:
 async def service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) -> AsyncIterator[Service]:
     """A gateway that is reached by https."""
     home, trial = tmp_path_factory.mktemp("gateway"), {"trial": {"kind": "memory"}}
+    master = str(tmp_path_factory.mktemp("key") / "master")
+    make(master)
     url = "https://gateway.example.org"
-    settings = Settings.load(home, mode="gateway", mail=mailbox.settings, platforms=trial, url=url)
+    settings = Settings.load(home, mode="gateway", mail=mailbox.settings, platforms=trial, url=url, master_key=master)
     async with Service.open(settings, loop=False) as opened:
         yield opened
 
@@ -216,6 +219,38 @@ async def test_operators_see_and_change_people_on_a_page_and_nobody_else_does(
     assert ">People</a>" not in (await other.get("/web/")).text
     done = {one.action for one in await service.audit(ROOT, Sought(person=boss))}
     assert done >= {"person.add", "person.role", "person.block", "person.unblock"}
+
+
+async def test_on_a_page_people_say_who_is_told_of_their_sessions(
+    callers: Callers, mailbox: Mailbox, service: Service
+) -> None:
+    name, here = "ina@example.org", "/web/hooks"
+    ina = await visit(callers, mailbox, name)
+
+    async def act(path: str, **fields: str) -> httpx2.Response:
+        return await ina.post(path, data={"token": await token_on(ina, here, path), **fields})
+
+    assert f'value="{name}"' in (await ina.get(here)).text
+    by_mail = await act(here, address=name, expires="2d", **{"on.failed": "1", "on.ended": "1"})
+    assert (by_mail.status_code, "failed, ended" in by_mail.text, "secret" in by_mail.text) == (200, True, False)
+    [(hook, _)] = await service.hooks(Person(name))
+    assert (hook.address, hook.events) == (f"mailto:{name}", ("failed", "ended"))
+    assert "It took it: sent." in (await act(f"{here}/{hook.id}/test")).text
+    called = await act(here, address="https://8.8.8.8/told")
+    secret = called.text.partition("shown this once: <code>")[2].partition("<")[0]
+    assert len(secret) >= 40
+    assert secret not in (await ina.get(here)).text
+    evil = '"><script>alert(1)</script>'
+    for wrong in ({"address": evil}, {"address": "eve@example.net"}, {"address": name, "expires": evil}):
+        said = await act(here, **wrong)
+        assert (said.status_code, "<script>alert" in said.text) == (400, False)
+    jon = await visit(callers, mailbox, "jon@example.org")
+    assert name not in (await jon.get(here)).text
+    proof = form_token(service, jon.headers["cookie"].partition("=")[2], f"{here}/{hook.id}/remove")
+    assert (await jon.post(f"{here}/{hook.id}/remove", data={"token": proof})).status_code == 404
+    gone = await act(f"{here}/{hook.id}/remove")
+    assert "is told nothing any more" in gone.text
+    assert len(await service.hooks(Person(name))) == 1
 
 
 @pytest.mark.parametrize(

@@ -355,6 +355,7 @@ PAGES_FOR_ALL = {
     "/account/factor",
     "/ask",
     "/sessions",
+    "/hooks",
     "/apps",
     "/access",
     "/audit",
@@ -362,7 +363,17 @@ PAGES_FOR_ALL = {
     "/usage",
     "/usage/export",
 }
-FORMS_FOR_ALL = {"/login", "/login/code", "/login/second", "/logout", "/account/revoke", "/ask", "/apps", "/access/ask"}
+FORMS_FOR_ALL = {
+    "/login",
+    "/login/code",
+    "/login/second",
+    "/logout",
+    "/account/revoke",
+    "/ask",
+    "/hooks",
+    "/apps",
+    "/access/ask",
+}
 
 
 async def test_no_page_and_no_form_serves_whom_it_does_not_belong_to(things: Things) -> None:
@@ -371,7 +382,7 @@ async def test_no_page_and_no_form_serves_whom_it_does_not_belong_to(things: Thi
     let_in = []
     for route in routes(things.callers):
         names = {"id": things.session, "name": things.values.get(f"/v1/{route.path.split('/')[1]}", "x"), "number": "1"}
-        if route.path.startswith(("/access/requests/", "/rules/")):
+        if route.path.startswith(("/access/requests/", "/rules/", "/hooks/")):
             names["id"] = things.values["/v1/" + route.path.split("/")[1]]
         if route.path.startswith("/offersets/"):
             names["id"] = things.offerset

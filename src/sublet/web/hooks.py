@@ -1,0 +1,120 @@
+"""Who is told of the visitor's sessions: the list, and a form for another."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sublet.api.people import host_of, service_of
+from sublet.core.amounts import parse_duration
+from sublet.core.hooks import MAILTO, STATES, WORDS, Delivery, Hook
+from sublet.errors import SubletError
+from sublet.service.desk import Person
+from sublet.service.service import Service
+from sublet.web.drawing import page
+from sublet.web.entry import Visitor
+from sublet.web.reading import posted, visitor
+
+ON = "on."  # before the word of each box
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What was done, in words; and a secret that is shown this once."""
+
+    words: str
+    secret: str = ""
+
+
+async def look(request: Request) -> Response:
+    """The visitor's hooks."""
+    who = await visitor(request)
+    return await _page(request, who, {"session": request.query_params.get("session", "")})
+
+
+async def _page(
+    request: Request,
+    who: Visitor,
+    form: dict[str, str],
+    *,
+    done: Done | None = None,
+    wrong: SubletError | None = None,
+) -> Response:
+    service = service_of(request)
+    found = await service.hooks(who.person)
+    return page(
+        request,
+        "hooks.html",
+        who,
+        wrong.status if wrong else 200,
+        hooks=[(hook, *state_of(hook, told[0] if told else None)) for hook, told in found],
+        addresses=sorted(await service.own_addresses(who.person)),
+        words=WORDS,
+        states=STATES,
+        form=form,
+        done=done,
+        wrong=wrong,
+    )
+
+
+def state_of(hook: Hook, last: Delivery | None) -> tuple[str, str]:
+    """How the last time went: its tone, and its words."""
+    if hook.trouble:
+        return "bad", f"given up: {hook.trouble}"
+    if last is None or not last.answer:
+        return "idle", "not told yet"
+    return ("open", f"is tried again: {last.answer}") if last.due else ("good", f"told: {last.answer}")
+
+
+async def add(request: Request) -> Response:
+    """Have another told."""
+    who, form = await posted(request)
+    return await _done(request, who, form, _add(service_of(request), who.person, form, host_of(request)))
+
+
+async def change(request: Request) -> Response:
+    """Remove a hook, or tell it something now."""
+    act = CHANGES.get(request.path_params["change"])
+    if act is None:
+        raise HTTPException(404)
+    who, _ = await posted(request)
+    acting = act(service_of(request), who.person, request.path_params["id"], host_of(request))
+    return await _done(request, who, {}, acting)
+
+
+async def _done(request: Request, who: Visitor, form: dict[str, str], acting: Awaitable[Done]) -> Response:
+    try:
+        return await _page(request, who, {}, done=await acting)
+    except SubletError as error:
+        return await _page(request, who, form, wrong=error)
+
+
+async def _add(service: Service, person: Person, form: dict[str, str], host: str) -> Done:
+    address = form.get("address", "").strip()
+    mail = "@" in address and ":" not in address
+    lasts = form.get("expires", "").strip()
+    hook, secret = await service.add_hook(
+        person,
+        f"{MAILTO}{address}" if mail else address,
+        session=form.get("session", "").strip(),
+        events=[name.removeprefix(ON) for name in form if name.startswith(ON)],
+        lasts=parse_duration(lasts) if lasts else None,
+        host=host,
+    )
+    return Done(f"{hook.address.removeprefix(MAILTO)} is told from now on.", secret)
+
+
+async def _remove(service: Service, person: Person, id: str, host: str) -> Done:
+    hook = await service.remove_hook(person, id, host)
+    return Done(f"{hook.address.removeprefix(MAILTO)} is told nothing any more.")
+
+
+async def _test(service: Service, person: Person, id: str, host: str) -> Done:
+    return Done(f"It took it: {await service.test_hook(person, id)}.")
+
+
+CHANGES = {"remove": _remove, "test": _test}
