@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import AsyncIterator
 
 import httpx2
 import pytest
 import yaml
 
+from sublet.api.app import openapi_document
+from sublet.api.bodies import LIMIT
 from tests.api import documents
 from tests.api.conftest import Callers
 from tests.api.documents import CONTAINER
@@ -87,6 +90,26 @@ async def test_a_document_beyond_the_limit_is_a_413_whether_or_not_it_says_its_l
     for content in (b" " * (10 * 1024 * 1024), ten_megabytes()):
         answer = await ann.post("/requests", content=content, headers={"content-type": JSON})
         assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
+
+
+async def test_no_address_reads_more_of_a_strangers_body_than_a_document_may_have(
+    anonymous: httpx2.AsyncClient,
+) -> None:
+    for path, methods in openapi_document()["paths"].items():
+        for method in {"post", "put", "patch", "delete"} & set(methods):
+            read = 0
+
+            async def endless() -> AsyncIterator[bytes]:
+                nonlocal read
+                while read < 8 * LIMIT:
+                    read += 65536
+                    yield b" " * 65536
+
+            address = re.sub(r"{\w+}", "x", path)
+            answer = await anonymous.request(method, address, content=endless(), headers={"content-type": JSON})
+            assert answer.status_code in (400, 401, 404, 409, 413, 422), (method, path, answer.status_code)
+            assert read <= LIMIT + 2 * 65536, (method, path)
+            assert len(answer.content) < 10_000, (method, path)
 
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(

@@ -44,6 +44,7 @@ from sublet.api import (
     usage,
 )
 from sublet.api.apart import Apart
+from sublet.api.bounded import Bounded
 from sublet.api.connect import Connect
 from sublet.api.heads import HeadIsGet
 from sublet.api.metrics import Counted
@@ -78,6 +79,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.state.connect = Connect(service)
     app.router.routes.append(Mount("/connect", app=app.state.connect))
     pages.mount(app)
+    app.add_middleware(Bounded)
     app.add_middleware(HeadIsGet)
     app.add_middleware(Apart, address=service.settings.sessions_url)
     app.add_middleware(Counted)

@@ -22,15 +22,20 @@ async def read_body(request: Request, limit: int = LIMIT) -> bytes:
     """The whole body, read no further than the limit, whatever its length is said to be."""
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > limit:
-        raise TooLarge(limit=_mebibytes(limit))
+        raise too_large(limit)
     parts: list[bytes] = []
     size = 0
     async for part in request.stream():
         size += len(part)
         if size > limit:
-            raise TooLarge(limit=_mebibytes(limit))
+            raise too_large(limit)
         parts.append(part)
     return b"".join(parts)
+
+
+def too_large(limit: int = LIMIT) -> TooLarge:
+    """The error for a body that has more than that."""
+    return TooLarge(limit=_mebibytes(limit))
 
 
 def preferred(request: Request) -> str:
