@@ -284,6 +284,9 @@ class Settings(BaseModel):
         description="Addresses or networks of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count.",
     )
     hold: Duration = Field(default=timedelta(minutes=5), description="How long offers are held for the asker.")
+    most_held: int = Field(
+        default=50, ge=1, description="For how many requests of one person a gateway holds offers at once."
+    )
     offers: int = Field(default=6, ge=1, le=50, description="How many offers a platform makes at most.")
     longest: Duration | None = Field(default=None, description="The longest session that can be asked for.")
     horizon: Duration = Field(default=timedelta(days=400), description="How far ahead a start can be.")

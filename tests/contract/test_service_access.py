@@ -15,7 +15,16 @@ from sublet.core.offer import Reason
 from sublet.core.people import Group
 from sublet.core.request import Compute, Executable, Range, Request
 from sublet.core.session import OfferSet, Phase
-from sublet.errors import AlreadyAllowed, AlreadyDecided, BadRequest, NotAGateway, NotAllowed, NotFound, OperatorsOnly
+from sublet.errors import (
+    AlreadyAllowed,
+    AlreadyDecided,
+    BadRequest,
+    NotAGateway,
+    NotAllowed,
+    NotFound,
+    OperatorsOnly,
+    TooMany,
+)
 from sublet.service.audit import Sought
 from sublet.service.desk import Person
 from sublet.service.service import Service
@@ -143,6 +152,19 @@ async def test_accepts_at_the_same_time_never_exceed_a_limit(
         assert (standing.use.jobs, standing.use.hours) == (most, float(most))
         refused = await two.audit(OPERATOR, Sought(action="accept."))
         assert len(refused) == len(offers) - most
+
+
+async def test_nobody_keeps_others_out_by_offers_that_they_never_take(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False, most_held=3) as service:
+        await allow(service)
+        held = [await wish(service, cores=1) for _ in range(3)]
+        with pytest.raises(TooMany, match="held for 3 of your requests"):
+            await wish(service, cores=1)
+        assert (await ask(service, Person("other@illinois.edu"), **IMAGE)).offers
+        await service.accept(held[0].offers[0].id, ANNA)
+        await wish(service, cores=1)
+        with pytest.raises(TooMany):
+            await wish(service, cores=1)
 
 
 async def test_someone_asks_to_be_let_in_and_an_operator_decides(tmp_path: Path) -> None:

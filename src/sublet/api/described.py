@@ -135,7 +135,7 @@ def _broker() -> dict[str, dict[str, Any]]:
 
 
 ASK_SHORT: Route = {
-    "responses": {201: {"headers": LOCATION}, **problems(400, 401, 413, 415)},
+    "responses": {201: {"headers": LOCATION}, **problems(400, 401, 413, 415, 429)},
     "openapi_extra": _body("ShortRequest", SHORTS),
 }
 

@@ -15,7 +15,7 @@ from sublet.core.offers import WayFacts, expiry_of, find_offers, hold_of
 from sublet.core.request import Executable, Request
 from sublet.core.rules import apply_rules
 from sublet.core.session import OfferSet, Phase, Session
-from sublet.errors import Ambiguous, LoginNeeded, NotFound, NotYours, PlatformUnreachable, SubletError
+from sublet.errors import Ambiguous, LoginNeeded, NotFound, NotYours, PlatformUnreachable, SubletError, TooMany
 from sublet.platforms.port import Survey
 from sublet.service import metrics
 from sublet.service.dependencies import end_of_all, hopeless, later, latest_end, own, planned_end
@@ -277,6 +277,14 @@ class Asking(Desk):
         samples = await self.store.read(lambda tx: recall(tx, platform, now))
         return corrected(answer, samples, now)
 
+    def _check_held(self, tx: Tx, person: Person, now: datetime) -> None:
+        """On a gateway nobody keeps others out by offers that they never take."""
+        most = self.settings.most_held
+        if self.settings.mode == "gateway" and tx.sessions.count_held(person.name, now) >= most:
+            told = f"Offers are held for {most} of your requests already, and there can't be more at once."
+            hint = "Accept or reject some of them, or wait until they expire."
+            raise TooMany(told, hint=hint, seconds=round(self.settings.hold.total_seconds()))
+
     def _hold(
         self,
         tx: Tx,
@@ -291,6 +299,7 @@ class Asking(Desk):
         if key and (known := _whole(tx, tx.offersets.by_key(person.name, key))):
             return known
         now = self.now()
+        self._check_held(tx, person, now)
         offers: list[Offer] = []
         no = [*reasons, *(Reason("urn:capped-by-rule", "request", note) for note in asked.notes)]
         booked = replace(asked.request, not_before=asked.booked_from)

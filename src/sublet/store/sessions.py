@@ -34,6 +34,9 @@ REJECT_SIBLINGS = (
     .where(S.offerset == given("of_set"), S.id != given("session_id"), S.phase == Phase.OFFERED.value)
     .values(phase=Phase.REJECTED.value, modified=given("now"), due=null())
 )
+HELD = select(func.count(S.offerset.distinct())).where(
+    S.phase == Phase.OFFERED.value, S.expires > given("at"), S.person == given("of_person")
+)
 COUNTS = select(S.phase, func.count()).group_by(S.phase)
 RUNNING_JOBS = select(S.id, S.job).where(S.platform == given("on_platform"), S.job > "", WORKED_ON)
 WAITING = (
@@ -172,6 +175,11 @@ class Sessions(Claims):
         wanted = [job for job in jobs if job]
         query = SESSION.where(S.platform == platform, S.job.in_(wanted), WORKED_ON)
         return [read_session(row) for row in self._sql.select(query)] if wanted else []
+
+    def count_held(self, person: str, now: datetime) -> int:
+        """For how many requests of a person offers are held now."""
+        row = self._sql.row(HELD, {"at": micros(now), "of_person": plain(person)})
+        return int(row[0]) if row else 0
 
     def count_by_phase(self) -> dict[Phase, int]:
         """How many there are in each phase."""
