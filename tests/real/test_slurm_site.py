@@ -66,8 +66,9 @@ def findings(cluster: Cluster) -> dict[Rule, Finding]:
     async def tried() -> list[Finding]:
         slurm = await cluster.open("rules")
         found = await asyncio.gather(*(try_rule(slurm, rule) for rule in RULES))
-        assert await slurm.left() == []
+        left = await slurm.left()
         await slurm.close()
+        assert left == [] or not all(finding.ok for finding in found)  # one that failed may have left its job
         return found
 
     return dict(zip(RULES, asyncio.run(tried()), strict=True))
