@@ -234,6 +234,15 @@ def test_clean_removes_one_session_and_never_more(tmp_path: Path) -> None:
     subprocess.run(script("clean", str(tmp_path), "two"), check=True)
 
 
+def test_many_that_are_cleaned_at_once_are_all_gone(tmp_path: Path) -> None:
+    keys = [f"key-{number}" for number in range(40)]
+    for key in keys:
+        (tmp_path / "sessions" / key / "work").mkdir(parents=True)
+    cleaning = [subprocess.Popen(script("clean", str(tmp_path), key)) for key in keys]
+    assert {process.wait(60) for process in cleaning} == {0}
+    assert not tmp_path.exists()
+
+
 def test_only_the_services_own_sessions_are_swept(tmp_path: Path) -> None:
     for key, owner in (("one", "me"), ("two", "another"), ("three", "")):
         (tmp_path / "sessions" / key).mkdir(parents=True)

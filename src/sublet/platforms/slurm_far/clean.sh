@@ -3,9 +3,13 @@
 root=$1 key=$2
 case $key in '' | */* | .*) exit 64 ;; esac
 cd "$root" || exit 0
-mkdir -p trash
 for place in sessions incoming; do
-    [ -d "$place/$key" ] && mv "$place/$key" "trash/$key.$place.$$"
+    tries=0
+    while [ -d "$place/$key" ]; do # another one's end may take the trash away, just now
+        mkdir -p trash && said=$(mv "$place/$key" "trash/$key.$place.$$" 2>&1) && break
+        tries=$((tries + 1))
+        [ "$tries" = 20 ] && { printf '%s\n' "$said" >&2; exit 73; }
+    done
 done
 for left in "trash/$key."*; do
     [ -d "$left" ] && chmod -R u+rwX "$left" 2>/dev/null
