@@ -42,7 +42,7 @@ test: setup system ## every ring of tests, on real components (under 10 minutes)
 soak: setup system ## the few tests that take minutes more, and show on another road what others show too
 	@testbed/site box >/dev/null
 	@$(BIN)/python -m pytest -q -m soak tests
-	@HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q tests/unit
+	@HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q tests/unit tests/api/test_schemathesis.py
 
 check: setup ## lint, types, layers
 	@$(BIN)/ruff check .

@@ -66,6 +66,7 @@ def configuration(name: str, directory: str, ready: AccessPointView, more: Mappi
         "STARTER_ALLOW_RUNAS_OWNER": "False",
         "START": "True",
         "NUM_CPUS": "2",
+        "RUNBENCHMARKS": "False",
         "MEMORY": "512",
         "STARTD_DIRECT_ATTACH_SCHEDD_NAME": ready.schedd,
         "STARTD_DIRECT_ATTACH_SCHEDD_POOL": ready.collector,

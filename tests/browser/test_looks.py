@@ -24,7 +24,12 @@ def places() -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("size", "colours"),
-    [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")],
+    [
+        (DESKTOP, "light"),
+        pytest.param(DESKTOP, "dark", marks=pytest.mark.soak),
+        pytest.param(PHONE, "light", marks=pytest.mark.soak),
+        (PHONE, "dark"),
+    ],
     ids=["desktop-light", "desktop-dark", "phone-light", "phone-dark"],
 )
 def test_every_page_is_labelled_readable_and_no_wider_than_the_screen(

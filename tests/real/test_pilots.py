@@ -70,6 +70,7 @@ def age(lessee: Lessee, name: str) -> float:
     return (datetime.now(UTC) - datetime.fromisoformat(lease["started"])).total_seconds()
 
 
+@pytest.mark.soak
 def test_two_nodes_behind_nat_take_the_jobs_of_their_annex_and_end_at_their_owners_order(lessee: Lessee) -> None:
     site = lessee.site
     annex = lessee.leases("example", "--wait", nodes=2)

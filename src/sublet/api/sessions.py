@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
+from pydantic import BeforeValidator
 from starlette.responses import Response
 
 from sublet.api import described
@@ -21,6 +22,13 @@ router = APIRouter(prefix="/v1/sessions", tags=["Sessions"])
 Id = Annotated[str, Path(description="A session's uuid, or the first 4 or more characters of it.")]
 LOOK = described.problems(401, 403, 404, 409)
 CHANGE = described.problems(400, 401, 403, 404, 409, 503)
+
+
+def _amounts(said: Any) -> Any:
+    """`true` is no amount, though Python counts it as 1."""
+    if isinstance(said, dict) and any(isinstance(value, bool) for value in said.values()):
+        raise ValueError("amounts are numbers or text, not true or false")
+    return said
 
 
 @router.get("", response_model=SessionPage, responses=described.problems(400, 401))
@@ -114,7 +122,7 @@ async def explain(request: Request, id: Id) -> Response:
 
 
 @router.post("/{id}/again", status_code=201, response_model=OfferSetView, responses=CHANGE)
-async def again(request: Request, id: Id, ask: AgainAsk) -> Response:
+async def again(request: Request, id: Id, ask: Annotated[AgainAsk, BeforeValidator(_amounts)]) -> Response:
     """Ask for the same once more, with changes: new offers, whose notes say what was changed."""
     changes = {name: value for name, value in vars(ask).items() if name not in ("set", "words")}
     service = service_of(request)
