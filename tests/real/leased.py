@@ -26,8 +26,8 @@ poll = "1s"
 kind = "slurm"
 host = "{host}"
 user = "researcher"
-poll = "0.3s"
-look = "0.1s"
+poll = "1s"
+look = "0.5s"
 patience = "1s"
 calls = 100
 [platforms.quick.ssh]
