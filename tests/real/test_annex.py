@@ -88,8 +88,11 @@ def test_one_lease_ends_and_the_others_stay(leaser: Leaser, example: str) -> Non
     eventually(lambda: sum(one.busy for one in leaser.lease("example#2").nodes) == 2, "jobs on the second lease", 60)
     assert leaser.typed("shutdown", "example#2").startswith("example#2 ")
     leaser.waits("example#2", ended, "its end")
-    counted = json.loads(leaser.condor("condor_q", "-json", cluster, "-attributes", "JobStatus"))
-    assert [job["JobStatus"] for job in counted] == [1, 1]  # they wait again
+    eventually(
+        lambda: leaser.condor("condor_q", cluster, "-af", "JobStatus").split() == ["1", "1"],
+        "the jobs, waiting again",
+        60,
+    )
     leaser.condor("condor_rm", cluster)
     assert up(leaser.lease("example#1"))
 
