@@ -22,7 +22,11 @@ SHORT = {"run": "true", "cores": 1, "time": "10m"}
 
 async def token_on(client: httpx2.AsyncClient, page: str, action: str) -> str:
     """The proof that a form on a page carries."""
-    text = (await client.get(page)).text
+    return token_in((await client.get(page)).text, action)
+
+
+def token_in(text: str, action: str) -> str:
+    """The proof that the form for an action carries in a page's text."""
     form = text[text.index(f'action="{action}"') :]
     found = re.search(r'name="token" value="([0-9a-f]+)"', form)
     assert found, text

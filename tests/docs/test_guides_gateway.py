@@ -53,8 +53,7 @@ class Reader:
     def shell(self, command: str) -> list[str]:
         """The words that type a command here, and remember what it exported."""
         kept = self.place / "exported"
-        return ["bash", "-c", f'[ -f "{kept}" ] && . "{kept}"\n{command}\nexport -p SUBLET_HOME >/dev/null; '
-                f'declare -p SUBLET_HOME >"{kept}"']  # fmt: skip
+        return ["bash", "-c", f'[ -f "{kept}" ] && . "{kept}"\n{command}\ndeclare -p SUBLET_HOME >"{kept}"']
 
     def reads(self, guide: str) -> list[str]:
         """What differs."""

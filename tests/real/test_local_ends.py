@@ -108,8 +108,10 @@ async def test_at_the_end_of_the_time_work_can_be_saved(here: Here) -> None:
 
 
 async def test_what_ignores_the_end_of_its_time_is_killed(here: Here) -> None:
-    state = await here.ended(await here.submit("sh", "-c", "trap '' TERM; while :; do sleep 0.05; done", seconds=1))
+    script = "trap '' TERM; echo ready >ready; while :; do sleep 0.05; done"
+    state = await here.ended(await here.submit("sh", "-c", script, seconds=4))
     assert state.end
+    assert await here.text("ready") == "ready"
     assert (state.end.kind, state.end.signal) == (EndKind.TIMEOUT, signal.SIGKILL)
 
 

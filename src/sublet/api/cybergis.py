@@ -304,7 +304,7 @@ async def _platforms(request: Request, person: Person | None) -> dict[str, dict[
     """By name; to who shows no token, the names alone."""
     service = service_of(request)
     found = {}
-    for name, platform in service.platforms_by_name.items():
+    for name, platform in list(service.platforms_by_name.items()):
         noun = service.noun_of(name)
         if person is None or await service.refused(person, noun, name) is None:
             place = {"ip": getattr(platform, "host", ""), "port": getattr(platform, "port", 22)} if person else {}

@@ -175,7 +175,7 @@ class AccessPoints(Logins):
     def _host(self, system: str) -> str:
         """The login host of a system, else of any: this machine's address on the way there is one it can reach."""
         if system:
-            return str(getattr(self._named(system), "host", ""))
+            return str(getattr(self.there(system), "host", ""))
         hosts = (getattr(one, "host", "") for one in self.platforms_by_name.values() if one.has_queues)
         return str(next((host for host in hosts if host), ""))
 

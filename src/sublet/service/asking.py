@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from sublet.core.access import NO_LIMITS, Limits
 from sublet.core.access_words import capped, within
 from sublet.core.offer import Answer, Offer, Reason
-from sublet.core.offers import WayFacts, expiry_of, find_offers, hold_of
-from sublet.core.request import Executable, Request
+from sublet.core.offers import expiry_of, find_offers, hold_of
+from sublet.core.request import Request
 from sublet.core.rules import apply_rules
 from sublet.core.session import OfferSet, Phase, Session
-from sublet.errors import Ambiguous, LoginNeeded, NotFound, NotYours, PlatformUnreachable, SubletError, TooMany
-from sublet.platforms.port import Survey
+from sublet.errors import Ambiguous, NotFound, NotYours, SubletError, TooMany
 from sublet.service import metrics
+from sublet.service.candidates import Asked, Candidate, Candidates
 from sublet.service.dependencies import end_of_all, hopeless, later, latest_end, own, planned_end
-from sublet.service.desk import Desk, Person, log
-from sublet.service.staging import bringing
+from sublet.service.desk import Person, log
 from sublet.service.track import corrected, recall
 from sublet.store.tx import Tx
 from sublet.wire.document import parse_document
@@ -42,41 +40,10 @@ PINNED = Reason(
     "Which code an app runs is not for who asks to say.",
     nearest="its name, and a version that was approved",
 )
-UNINVITED = Reason(
-    "urn:not-allowed",
-    "platform",
-    "Nothing is shared with you here.",
-    nearest="an annex that its owner shares: sublet annex share NAME PERSON",
-)
 SHORTEST = 4  # letters of an id that may name a session
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request as it was received, read, and with the operator's rules applied."""
-
-    request: Request
-    document: str
-    content_type: str
-    reasons: tuple[Reason, ...] = ()
-    notes: tuple[str, ...] = ()
-    unresolved: bool = False  # it names an app that can't be run so; the reasons say why
-    booked_from: datetime | None = None  # what it waits for is sure to have ended then, as far as that is planned
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A platform that has a way to run it."""
-
-    platform: str
-    survey: Survey
-    ways: tuple[WayFacts, ...]
-    prepare: timedelta
-    interactive: frozenset[str]  # the ways that someone can connect to
-    limits: Limits = NO_LIMITS  # of the asker there
-
-
-class Asking(Desk):
+class Asking(Candidates):
     """Ask, and look at what was answered."""
 
     async def read(self, body: bytes, content_type: str, person: Person) -> Asked:
@@ -135,118 +102,6 @@ class Asking(Desk):
             raise NotYours(noun="offer set")
         return replace(found, offers=tuple(self.shown(session) for session in found.offers))
 
-    async def _candidates(self, asked: Asked, person: Person) -> tuple[list[Candidate], list[Reason]]:
-        """The platforms that could run it, and every reason that speaks against it before any calendar is opened."""
-        request, executable = asked.request, asked.request.executable
-        reasons = [*asked.reasons]
-        if executable is None:
-            reasons.append(
-                Reason(
-                    "urn:executable-required",
-                    "executable",
-                    "Description of the executable is required: what is to run?",
-                )
-            )
-            return [], reasons
-        kind = self.kinds.get(executable.kind)
-        if kind is None:
-            known = ", ".join(sorted(self.kinds))
-            why = f"No kind of executable called {executable.kind} is known here; these are: {known}."
-            reasons.append(Reason("urn:unknown-kind", "executable.kind", why, executable.kind, known, "command"))
-            return [], reasons
-        open_to = await self._open_to(person)
-        limits, refused = await self._bounded(person, open_to, request)
-        if refused and not limits:
-            return [], [*reasons, *refused]
-        if asked.unresolved:
-            return [], reasons
-        wrong = kind.check(executable, request)
-        prepare, data_reasons = await bringing(self, None if wrong else executable, request, guest=person.guest)
-        reasons += [*wrong, *data_reasons]
-        if reasons:
-            return [], reasons
-        candidates: list[Candidate] = []
-        if not open_to:
-            return [], [UNINVITED]
-        reasons += refused
-        for name, most in limits.items():
-            found = (
-                self._unnamed(name, request)
-                or self._unfit(name, request)
-                or await self._candidate(name, executable, prepare, person)
-            )
-            if isinstance(found, Candidate):
-                candidates.append(replace(found, limits=most))
-            else:
-                reasons.append(found)
-        if not candidates and not reasons:
-            names = ", ".join(open_to)
-            why = f"There is no platform {request.platform} here; there are: {names}."
-            reasons.append(Reason("urn:invalid-value", "platform", why, request.platform, names, names))
-        return candidates, reasons
-
-    async def _open_to(self, person: Person) -> list[str]:
-        """The platforms where a person may run something; a guest only where someone shares with them, now."""
-        invited = await self.invited(person) if person.guest else set()
-        return [
-            name
-            for name, platform in self.platforms_by_name.items()
-            if (name in invited if person.guest else platform.serves(person.name))
-        ]
-
-    async def _bounded(
-        self, person: Person, open_to: Sequence[str], request: Request
-    ) -> tuple[dict[str, Limits], list[Reason]]:
-        """Of the platforms that are asked, those that the asker may use, with their limits; and why not the others."""
-        limits: dict[str, Limits] = {}
-        refused: list[Reason] = []
-        for name in open_to:
-            if request.platform == name or not (request.platform or self.platforms_by_name[name].asleep):
-                found = await self.bounds(person, name, request)
-                if isinstance(found, Reason):
-                    refused.append(replace(found, platform=name))
-                else:
-                    limits[name] = found
-        return limits, refused
-
-    def _unfit(self, name: str, request: Request) -> Reason | None:
-        """What a platform could never run, whatever is booked there."""
-        found = next(iter(self.platforms_by_name[name].unfit(request)), None)
-        return replace(found, platform=name) if found else None
-
-    def _unnamed(self, name: str, request: Request) -> Reason | None:
-        """Why a queue, a quality of service or a project can't be named here; None if it can, or none is."""
-        said = {"queue": request.queue, "qos": request.qos, "project": request.project}
-        field = next((field for field, value in said.items() if value), "")
-        platform = self.platforms_by_name[name]
-        if not field or (platform.has_queues and self.settings.mode == "personal"):
-            return None
-        why = "it has none" if not platform.has_queues else "on a gateway its operator chooses"
-        message = f"A {field} can't be chosen on {name}: {why}."
-        return Reason("urn:not-supported", field, message, said[field], "", f"leave {field} out", name)
-
-    async def _candidate(
-        self, name: str, executable: Executable, prepare: timedelta, person: Person
-    ) -> Candidate | Reason:
-        if barred := self.barred(name, executable):
-            return barred
-        try:
-            survey = await self.survey(name)
-        except (PlatformUnreachable, LoginNeeded) as error:
-            return Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice, platform=name)
-        ways = [way for way in self.ways(executable, survey.tools) if way.contained or not person.guest]
-        if ways:
-            facts = tuple(WayFacts(way.name, way.prepare) for way in ways)
-            interactive = frozenset(way.name for way in ways if way.interactive)
-            return Candidate(name, survey, facts, prepare, interactive)
-        needs = self.kinds[executable.kind].needs(executable)
-        contained = " in a container (this is a gateway)" if self.settings.mode == "gateway" else ""
-        contained = " in a container (it is shared with you for containers only)" if person.guest else contained
-        why = f"{name} has no way to run a {executable.kind}{contained}; it needs {needs}."
-        return Reason(
-            "urn:not-supported", "executable.kind", why, executable.kind, needs, f"a platform with {needs}", name
-        )
-
     async def _shared(self, request: Request, candidates: Sequence[Candidate]) -> dict[str, Answer]:
         """What platforms that we don't own answer, before anything is locked."""
         answers: dict[str, Answer] = {}
@@ -254,7 +109,7 @@ class Asking(Desk):
             parts = self.kinds[executable.kind].parts(executable, request.compute.cores.min)
             request = replace(request, parts=parts)
         for candidate in candidates:
-            platform = self.platforms_by_name[candidate.platform]
+            platform = candidate.host
             if platform.terms == "booked":
                 continue
             try:

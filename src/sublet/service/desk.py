@@ -84,12 +84,20 @@ class Desk:
         """Seal what is stored with the newest master key: noun → how many; whoever stores such things adds its own."""
         return {}
 
+    def there(self, name: str) -> Platform:
+        """A platform that is there now; those of annexes, accounts and systems come and go while others wait."""
+        platform = self.platforms_by_name.get(name)
+        if platform is None:
+            names = ", ".join(self.platforms_by_name)
+            raise NotFound(noun="platform", name=name, hint=f"There are: {names}.")
+        return platform
+
     async def survey(self, name: str) -> Survey:
         """What a platform has, while its last survey is good; a change of its nodes reaches its calendar."""
         old = self.surveys.get(name)
         if old and self.now() - old.as_of < old.good_for:
             return old
-        platform = self.platforms_by_name[name]
+        platform = self.there(name)
         new = await platform.survey()
         if platform.terms == "booked" and (not old or _has(old) != _has(new)):
             await self.store.write(lambda tx: tx.books.define(name, new.nodes, new.pools, new.taken))

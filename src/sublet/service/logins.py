@@ -161,7 +161,7 @@ class Logins(Probing):
         return {name for name, platform in self.platforms_by_name.items() if platform.login}
 
     def _login(self, name: str, person: Person) -> Login:
-        platform = self._named(name)
+        platform = self.there(name)
         if self.settings.mode != "personal":
             raise NoOwnLogins(platform=name)
         if not person.operator:

@@ -57,10 +57,10 @@ class NodeReleases(AccessPoints):
 
         async def keep() -> bool:
             try:
-                platform = self.platforms_by_name[session.offer.platform]
+                platform = self.there(session.offer.platform)
                 await platform.keep(release.file, f"sha256:{release.sha256}", session.id)
                 return True
-            except (SubletError, OSError, KeyError) as error:
+            except (SubletError, OSError) as error:
                 log.info("release.not-kept", platform=session.offer.platform, why=str(error))
                 return False
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sublet.core.offer import Node, Take
-from sublet.errors import NotFound, SubletError
+from sublet.errors import SubletError
 from sublet.platforms.conformance import Finding, check_platform
 from sublet.platforms.port import Platform, Survey
 from sublet.service.events import Events
@@ -42,13 +42,15 @@ class Platforms(Events):
 
     async def platforms(self) -> list[PlatformState]:
         """All of them, the broken ones too."""
-        return [await self.platform(name) for name in self.platforms_by_name] + [
-            PlatformState(name, "broken", "", None, why) for name, why in self.broken.items()
-        ]
+        there = [await self._state(platform) for platform in list(self.platforms_by_name.values())]
+        return there + [PlatformState(name, "broken", "", None, why) for name, why in self.broken.items()]
 
     async def platform(self, name: str) -> PlatformState:
         """One of them."""
-        platform = self._named(name)
+        return await self._state(self.there(name))
+
+    async def _state(self, platform: Platform) -> PlatformState:
+        name = platform.name
         try:
             survey = await self.survey(name)
         except SubletError as error:
@@ -57,23 +59,16 @@ class Platforms(Events):
 
     async def check(self, name: str) -> Sequence[Finding]:
         """Run the contract suite on the live platform."""
-        return await check_platform(self._named(name))
+        return await check_platform(self.there(name))
 
     async def sweep(self, name: str, idle: timedelta | None = None) -> Swept:
         """Remove what is left there and no session needs; shared files that nobody needed for so long, too."""
-        self._named(name)
+        self.there(name)
         return await sweep(self, name, timedelta(0), idle)
 
     async def busy(self, name: str, start: datetime, end: datetime) -> Busy:
         """What is booked and held there, node by node; nothing says by whom."""
-        self._named(name)
+        self.there(name)
         survey = await self.survey(name)
         takes = await self.store.write(lambda tx: tx.books.calendar(name).busy(start, end))
         return Busy(name, start, end, survey.nodes, survey.pools, takes)
-
-    def _named(self, name: str) -> Platform:
-        platform = self.platforms_by_name.get(name)
-        if platform is None:
-            names = ", ".join(self.platforms_by_name)
-            raise NotFound(noun="platform", name=name, hint=f"There are: {names}.")
-        return platform

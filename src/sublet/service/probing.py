@@ -22,7 +22,7 @@ class Probing(Platforms):
     async def probe(self, name: str) -> Probe:
         """Ask the live system, and compare it with what was known; LoginNeeded if nobody is signed in."""
         await self.refresh()
-        platform = self._named(name)
+        platform = self.there(name)
         known = await asyncio.to_thread(self._known, name)
         tools = dict.fromkeys(WANTED, "") | {tool.name: tool.module for tool in known.tools}
         return probed(known, await platform.probe(tools))
@@ -39,6 +39,6 @@ class Probing(Platforms):
 
     async def record(self, name: str) -> Sequence[Track]:
         """How the predicted starts of a platform came true, by queue and size."""
-        self._named(name)
+        self.there(name)
         now = self.now()
         return tracks(await self.store.read(lambda tx: recall(tx, name, now)), now)

@@ -262,7 +262,7 @@ class Loop:
         for first in range(0, len(wanted), BATCH):
             some = wanted[first : first + BATCH]
             try:
-                states = await self.desk.platforms_by_name[name].ask(some)
+                states = await self.desk.there(name).ask(some)
             except SubletError as error:
                 metrics.platform_errors.labels(name, error.code).inc()
                 words = f"{error.message} {error.advice}".strip()

@@ -79,7 +79,7 @@ class Service(Drafts):
                 if tasks:
                     await carrier.stop()
         finally:
-            for platform in service.platforms_by_name.values():
+            for platform in list(service.platforms_by_name.values()):
                 await platform.close()
             await service.end_agent()
             store.close()

@@ -14,7 +14,8 @@ from sublet.core.offers import hold_of, takes_of
 from sublet.core.session import ACTIVE, OVER, OfferSet, Phase, Session
 from sublet.errors import BadRequest, NoOffers, NotAllowedNow, NotFound, NotInvited, OfferExpired, PlatformRefused
 from sublet.service import metrics
-from sublet.service.asking import Asked, Asking, named
+from sublet.service.asking import Asking, named
+from sublet.service.candidates import Asked
 from sublet.service.dependencies import begin
 from sublet.service.desk import Person, log
 from sublet.service.faults import point

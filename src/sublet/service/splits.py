@@ -184,7 +184,7 @@ class Splits(Pilots):
         return missing and (known or now - (one.session.started or now) >= SILENT)
 
     async def _start_relay(self, one: Carried, relaying: Relaying) -> None:
-        platform = self.platforms_by_name[one.session.offer.platform]
+        platform = self.there(one.session.offer.platform)
         carrier = await platform.carrier(one.session.id, f"{NEEDS_PYTHON} exec python3 -u -c {shlex.quote(BOOT)}")
         callback = await self.callback(platform.name)
         point = await self.access_point(platform.name)

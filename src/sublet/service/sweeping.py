@@ -29,7 +29,7 @@ async def sweep(desk: Desk, name: str, age: timedelta = SETTLED, idle: timedelta
 
     What sessions left counts from an `age` on, shared files from being `idle` for so long, else as the platform says.
     """
-    platform = desk.platforms_by_name[name]
+    platform = desk.there(name)
     left = await platform.left(age)
     known = await desk.store.read(lambda tx: tx.sessions.with_files(left)) if left else set()
     gone = []

@@ -21,17 +21,17 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sublet.pilots.keeping import keep
 from sublet.pilots.release import Release
 from sublet.pilots.split.asking import Endpoint, Refused
 from sublet.pilots.split.bridge import Bridge
 from sublet.pilots.split.channel import Channel
-from sublet.pilots.split.frames import SLICE
 from sublet.pilots.split.ledger import OPEN, Attempt, Ledger, Link, Node, Stage
 from sublet.pilots.split.parcels import Incoming, Outgoing
+from sublet.pilots.split.printed import facts_of, show, show_all
 
 RETRY = 2.0
 NAME = re.compile(r"[\w.-]{1,200}")
-STREAMS = {"out": "_condor_stdout", "err": "_condor_stderr"}
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Relay:
             future.set_result(answer)
 
     def _keep(self, attempt: Attempt) -> None:
-        write(self.directory / "attempts" / f"{attempt.name}.json", json.dumps(asdict(attempt)))
+        keep(self.directory / "attempts" / f"{attempt.name}.json", json.dumps(asdict(attempt)).encode())
 
     def _forget(self, name: str) -> None:
         (self.directory / "attempts" / f"{name}.json").unlink(missing_ok=True)
@@ -301,7 +301,7 @@ class Relay:
             for number, bridge in self.bridges.items():
                 self._tend(number, bridge, now)
             self._tell_startd()
-            write(self.directory / "state.json", json.dumps(self._state(now)))
+            keep(self.directory / "state.json", json.dumps(self._state(now)).encode())
             await asyncio.sleep(1)
 
     def _tend(self, number: int, bridge: Bridge, now: float) -> None:
@@ -334,7 +334,7 @@ class Relay:
         for number in range(self.plan.nodes):
             place = self.directory / "bridge" / str(number)
             if place.is_dir():
-                write(place / "probe.out", self.ledger.probe(number, time.monotonic(), int(time.time())))
+                keep(place / "probe.out", self.ledger.probe(number, time.monotonic(), int(time.time())).encode())
 
     def _bury(self, node: Node) -> None:
         (self.directory / "fenced" / node.epoch).touch(mode=0o600)
@@ -384,56 +384,6 @@ class Relay:
                 task.cancel()
             await asyncio.gather(*works, return_exceptions=True)
             server.close()
-
-
-def facts_of(job_ad: str, sandbox: str) -> tuple[str, dict[str, str]]:
-    """The cluster and process of a job, and where what it prints is to be seen while it runs, out of its ad.
-
-    Where HTCondor would stream it to the access point, which is this machine, it goes there; else into the sandbox.
-    """
-    try:
-        text = Path(job_ad).read_text(errors="replace")
-    except OSError:
-        text = ""
-
-    def value(name: str) -> str:
-        found = re.search(rf'(?im)^{name}\s*=\s*"?([^"\n]*)"?\s*$', text)
-        return found.group(1) if found else ""
-
-    streams = {}
-    for stream, file in STREAMS.items():
-        streamed = value(f"Stream{stream}").lower() == "true" and value("OrigIwd")
-        streams[stream] = os.path.join(value("OrigIwd"), value(stream)) if streamed else os.path.join(sandbox, file)
-    return f"{value('ClusterId')}.{value('ProcId')}", streams
-
-
-def show_all(attempt: Attempt) -> None:
-    """All that a job printed, where HTCondor would have streamed it to."""
-    for stream, file in STREAMS.items():
-        whole, target = Path(attempt.sandbox) / file, attempt.streams.get(stream, "")
-        if target and target != str(whole) and whole.is_file() and not whole.is_symlink():
-            with whole.open("rb") as source:
-                offset = 0
-                while piece := source.read(SLICE):
-                    show(target, offset, piece)
-                    offset += len(piece)
-
-
-def show(file: str, offset: int, content: bytes) -> None:
-    """Put what a job printed where it is seen."""
-    with contextlib.suppress(OSError):
-        target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            os.pwrite(target, content, offset)
-        finally:
-            os.close(target)
-
-
-def write(file: Path, text: str) -> None:
-    """Let a file appear whole."""
-    part = file.with_name(f".{file.name}.part")
-    part.write_text(text)
-    part.replace(file)
 
 
 def main() -> int:
