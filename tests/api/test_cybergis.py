@@ -18,6 +18,7 @@ import uvicorn
 
 from sublet.api.app import make_app
 from sublet.client import Job, User
+from sublet.core.people import Known, Role
 from sublet.errors import NoOwnLogins, NotReviewed, NotSignedIn, NotSubmitted, WrongCode
 from sublet.service.desk import Person
 from sublet.service.service import Service
@@ -68,6 +69,8 @@ async def service(
         await running.approve("hello@1", REVIEWER, version.tree)
         await allow(running, "*@example.org")
         await allow(running, "*@example.org", noun="app")
+        known = Known(BOB, Role.PERSON, running.now())
+        await running.store.write(lambda tx: tx.people.add(known))
         yield running
 
 
@@ -125,13 +128,10 @@ async def test_an_old_client_runs_an_app_from_its_form_to_its_results(service: S
     assert (await bob.request("GET", "/maintainer"))["maintainer"]["community_contribution"]["hpc"] == ["trial"]
     assert (await bob.request("GET", "/container"))["container"]["python"]["dockerhub"]
     form = (await bob.request("GET", "/git"))["git"]["hello"]
-    assert form["param_rules"]["years"] == {
-        "type": "integer",
-        "require": False,
-        "default_value": 10,
-        "min": 0,
-        "step": 1,
-    }
+    assert form["param_rules"]["years"] == {"type": "string_input", "require": False, "default_value": "10"}
+    assert (form["supported_hpc"], form["default_hpc"]) == (["trial"], "trial")
+    assert (await bob.request("GET", "/hpc"))["hpc"]["trial"]["description"]
+    assert set(await bob.request("GET", "/user/jupyter-globus")) == {"endpoint", "root_path", "container_home_path"}
     assert form["slurm_input_rules"]["num_of_task"]["max"] == 4
     assert form["slurm_input_rules"]["time"] == {
         "type": "integer",
@@ -147,7 +147,9 @@ async def test_an_old_client_runs_an_app_from_its_form_to_its_results(service: S
         assert name in job
     where = f"/job/{job['id']}"
     folder = {"type": "git", "gitId": "hello"}
-    await bob.request("PUT", where, localExecutableFolder=folder, param={"years": 0}, slurm={"time": "5:00"})
+    mail = {"mail_user": [BOB], "mail_type": ["FAIL", "END", "BEGIN"]}
+    sent = {"years": "0", "label": "", "fast": False}
+    await bob.request("PUT", where, localExecutableFolder=folder, param=sent, slurm={"time": "5:00", **mail})
     submitted = await bob.request("POST", f"{where}/submit")
     assert submitted["localExecutableFolder"]["gitId"] == "hello"
     assert await bob.fails("POST", f"{where}/submit") == (
@@ -161,10 +163,17 @@ async def test_an_old_client_runs_an_app_from_its_form_to_its_results(service: S
     assert (done["isFailed"], done["phase"]) == (False, "COMPLETED")
     assert isinstance(await bob.request("GET", f"{where}/events"), list)
     assert isinstance(await bob.request("GET", f"{where}/logs"), list)
-    assert isinstance(await bob.request("GET", f"{where}/result-folder-content"), list)
-    assert [one["id"] for one in (await bob.request("GET", "/user/job"))["job"]] == [job["id"]]
+    assert await bob.request("GET", f"{where}/result-folder-content") == ["/"]
+    newest = await bob.request("POST", "/job", hpc="trial")
+    assert [one["id"] for one in (await bob.request("GET", "/user/job"))["job"]] == [job["id"], newest["id"]]
     assert (await bob.request("GET", "/user/slurm-usage?format=True"))["cpus"] >= 1
-    assert len((await bob.request("GET", "/folder"))["folder"]) == 1
+    for part, name in (("remoteExecutableFolder", "mine_executable"), ("remoteResultFolder", "mine_result")):
+        await bob.request("PUT", f"/folder/{done[part]['id']}", name=name)
+    [seen] = (await bob.request("GET", "/folder"))["folder"]
+    listed = ("id", "name", "hpc", "userId", "isWritable", "createdAt", "updatedAt", "deletedAt")
+    assert set(listed) == set(seen)
+    assert seen["name"] == "mine_result"
+    assert [hook.session for hook, _ in await service.hooks(Person(BOB))] == [done["session"]]
     assert (await bob.fails("PUT", f"{where}/cancel", jobId=job["id"]))[0] == 401
 
 
@@ -175,6 +184,7 @@ async def test_what_old_clients_could_do_to_others_they_can_not_here(service: Se
     job = await bob.request("POST", "/job")
     where = f"/job/{job['id']}"
     await bob.request("PUT", where, localExecutableFolder={"type": "git", "gitId": "hello"})
+    assert (await other.fails("PUT", "/folder/x", name="theirs"))[0] == 401
     acts = [("GET", ""), ("PUT", ""), ("POST", "/submit"), ("PUT", "/cancel"), ("PUT", "/pause"), ("GET", "/logs")]
     acts += [("GET", "/events"), ("GET", "/result-folder-content"), ("PUT", "/resume")]
     for method, uri in acts:
@@ -187,7 +197,10 @@ async def test_what_old_clients_could_do_to_others_they_can_not_here(service: Se
     for fields in ({"user": "me", "password": "x"}, {"password": "x"}):
         assert (await bob.fails("POST", "/job", **fields))[0] == 401
     assert (await bob.fails("POST", "/folder/x/download/globus-init"))[0] == 403
-    assert (await bob.fails("GET", "/user/jupyter-globus"))[0] == 403
+    mail = {"mail_user": ["victim@example.org"], "mail_type": ["END"]}
+    await bob.request("PUT", where, slurm=mail)
+    assert (await bob.fails("POST", f"{where}/submit"))[1].startswith("victim@example.org")
+    await bob.request("PUT", where, slurm={"time": 5})
     await bob.request("PUT", where, param={"years": "$(id)"})
     status, why = await bob.fails("POST", f"{where}/submit")
     assert (status, "years" in why) == (402, True)

@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
+from sublet.core.app_resources import NAMES
 from sublet.core.draft import Draft, new_id
+from sublet.core.manifest import Bounds, Manifest, Parameter
+from sublet.core.parameters import as_typed, check
 from sublet.core.session import Event
 from sublet.errors import BadRequest
 from sublet.wire.app_run import AppWish, document_of, read_seed
-from sublet.wire.cybergis import data_of, event_of, job_of, secret_in, seed_of, wanted_of
+from sublet.wire.cybergis import data_of, event_of, job_of, mail_of, secret_in, seed_of, wanted_of
+from sublet.wire.cybergis_manifest import manifest_of, rule_of
 from sublet.wire.request import read_request
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -104,3 +108,80 @@ def test_a_wish_is_a_document_like_any_other() -> None:
     assert (request.platform, request.executable.fields["version"]) == ("keeling", 3)
     assert [data.name for data in request.data] == ["data", "rain"]
     assert "pinned" not in request.executable.fields
+
+
+GIB, MIB = 1 << 30, 1 << 20
+PARAMETERS = (
+    Parameter("years", {"type": "integer", "minimum": 1, "maximum": 50}),
+    Parameter("from", {"type": "integer", "minimum": 0, "default": 10}),
+    Parameter("depth", {"type": "number", "default": 0.5}),
+    Parameter("dry", {"type": "boolean", "default": False}),
+    Parameter("kinds", {"type": "array", "default": [1, 2]}),
+    Parameter("label", {"type": "string"}),
+    Parameter("model", {"enum": ["a", "b"]}),
+)
+
+
+def drawn(rules: dict[str, Any]) -> dict[str, Any]:
+    """What their form holds when it is sent as it was drawn; it looks up each of these, and fails without any."""
+    found = {}
+    for name, rule in rules.items():
+        value = rule["default_value"]
+        if rule["type"] == "integer":
+            assert rule["min"] <= value <= rule["max"]
+            assert rule["step"] >= 1
+        elif rule["type"] == "string_option":
+            assert value in rule["options"]
+        else:
+            assert isinstance(value, str)
+        found[name] = value
+    return found
+
+
+def test_a_form_of_theirs_has_all_that_it_looks_up_and_what_it_sends_is_taken() -> None:
+    resources = {name: Bounds(least or 1, 4 * GIB, 2 * GIB) for name, (_, least) in NAMES.items()}
+    manifest = Manifest(
+        "hello", "sublet.yaml", (), parameters=PARAMETERS, resources=resources, systems=("far", "keeling")
+    )
+    form = manifest_of(manifest, "https://example.org/hello", "c0ffee", ["keeling", "other"])
+    assert (form["supported_hpc"], form["default_hpc"]) == (["keeling"], "keeling")
+    assert all(rule["unit"] for rule in form["slurm_input_rules"].values())
+    drawn(form["slurm_input_rules"])
+    sent = drawn(form["param_rules"])
+    assert sent == {
+        "years": 1,
+        "from": "10",
+        "depth": "0.5",
+        "dry": False,
+        "kinds": "[1, 2]",
+        "label": "",
+        "model": "a",
+    }
+    assert check(manifest, as_typed(manifest, sent)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "bounds", "slider"),
+    [
+        ("memory_per_core", Bounds(200 * MIB, 1000 * MIB, 400 * MIB, 200 * MIB), (200, 1000, 400, 200, "MB")),
+        ("memory", Bounds(GIB, 16 * GIB, 2 * GIB, GIB), (1, 16, 2, 1, "GB")),
+        ("memory", Bounds(MIB, 16 * GIB, 2 * GIB), (1, 16, 2, 1, "GB")),
+        ("time", Bounds(600, 1800, 600, 600), (10, 30, 10, 10, "Minutes")),
+        ("time", Bounds(3600, 7200, 3600, 3600), (1, 2, 1, 1, "Hours")),
+        ("time", Bounds(1, 30, 20), (1, 1, 1, 1, "Minutes")),
+        ("nodes", Bounds(1, 4, 2), (1, 4, 2, 1, "None")),
+    ],
+)
+def test_a_slider_has_whole_numbers_of_a_unit_that_is_small_enough(name: str, bounds: Bounds, slider: Any) -> None:
+    rule = rule_of(name, bounds)
+    assert tuple(rule[key] for key in ("min", "max", "default_value", "step", "unit")) == slider
+
+
+def test_the_box_for_a_letter_is_no_setting_of_slurm() -> None:
+    git = {"type": "git", "gitId": "hello"}
+    slurm = {"time": "01:00:00", "mail_user": ["bob@example.org"], "mail_type": ["FAIL", "END", "BEGIN"]}
+    asked = draft(localExecutableFolder=git, slurm=slurm)
+    assert seed_of(asked)["slurm"] == {"time": "01:00:00"}
+    assert mail_of(asked) == ("bob@example.org", ("failed", "ended", "started"))
+    for nobody in ({}, {"mail_user": [""]}, {"mail_user": None}, {"mail_user": [7]}, "time"):
+        assert mail_of(draft(slurm=nobody))[0] == ""

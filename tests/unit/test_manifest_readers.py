@@ -136,6 +136,19 @@ def test_everything_that_is_wrong_is_told_at_once_each_with_its_line() -> None:
     assert "8GiB" in lines[10]
 
 
+def test_numbers_are_numbers_however_they_are_written() -> None:
+    said = "{type: number, minimum: 1e-6, maximum: 1.50, default: 0.10, unit: m}"
+    whole = "{type: integer, minimum: +1, maximum: 1e3, enum: [1, 2.0], default: 1}"
+    listed = "{type: array, items: {type: number, minimum: .5}, default: [0.50, 1.0e1]}"
+    kept = '{type: string, default: "0.10"}'
+    text = f"name: x\nrun: sh main.sh\nparameters:\n  a: {said}\n  b: {whole}\n  c: {listed}\n  d: {kept}\n"
+    manifest = own(text).manifest
+    assert manifest, told(own(text))
+    schemas = [dict(parameter.schema) for parameter in manifest.parameters]
+    assert [schema["default"] for schema in schemas] == [0.1, 1, [0.5, 10], "0.10"]
+    assert (schemas[0]["minimum"], schemas[1]["maximum"], schemas[2]["items"]["minimum"]) == (1e-6, 1000, 0.5)
+
+
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
@@ -238,10 +251,13 @@ def test_what_cybergis_drops_in_silence_is_a_warning_with_its_line(changes: Any,
         ({"container": ...}, "container is needed"),
         ({"execution_stage": ...}, "execution_stage is needed"),
         ({"name": ...}, "a name is needed"),
-        ({"slurm_input_rules": {"time": {"default_value": 9, "max": 5, "unit": "Hours"}}}, "not within"),
+        (
+            {"slurm_input_rules": {"time": {"default_value": 9, "min": 9, "max": 5, "unit": "Hours"}}},
+            "more than its max",
+        ),
         ({"slurm_input_rules": {"time": {"default_value": -1, "unit": "Hours"}}}, "must be a number"),
-        ({"param_rules": {"p": {"type": "integer", "default_value": 9, "max": 5}}}, "default itself"),
-        ({"param_rules": {"p": {"type": "string_option"}}}, "needs options"),
+        ({"param_rules": {"p": {"type": "integer", "default_value": "many", "max": 5}}}, "default itself"),
+        ({"param_rules": {"p": {"type": "integer", "default_value": 9, "min": 9, "max": 5}}}, "more than its maximum"),
         ({"default_result_folder_downloadable_path": "../../x"}, "not a path below"),
         ({"require_upload_data": "yes"}, "true or false"),
     ],

@@ -22,9 +22,8 @@ from sublet.core.session import Session
 from sublet.errors import BadRequest, NoGlobus, NotFound, NotHad, NotSignedIn, SubletError, TooMany
 from sublet.service.desk import Person
 from sublet.service.drafts import runtime_of
-from sublet.service.proposing import AppState
-from sublet.wire.cybergis import MAINTAINER, event_of, job_of, secret_in
-from sublet.wire.cybergis_manifest import manifest_of
+from sublet.wire.cybergis import MAINTAINER, event_of, folder_of, job_of, secret_in
+from sublet.wire.cybergis_manifest import manifest_of, supported
 
 PREFIX = "/compat/cybergis"
 TOKEN = "jupyterhubApiToken"  # noqa: S105 - the name of a field
@@ -140,17 +139,16 @@ async def containers(request: Request) -> Response:
 @router.get("/git")
 async def apps(request: Request) -> Response:
     """The apps that they may run, with their forms."""
-    found = await _apps(request, await _visitor(request))
-    return JSONResponse({"git": {state.app.name: _manifest(state) for state in found if state.current}})
+    return JSONResponse({"git": await _apps(request, await _visitor(request))})
 
 
 @router.get("/git/{name}")
 async def app(request: Request, name: str) -> Response:
     """One of them."""
-    found = [state for state in await _apps(request, await _visitor(request)) if state.app.name == name]
-    if not found or not found[0].current:
+    found = await _apps(request, await _visitor(request))
+    if name not in found:
         raise NotFound(noun="app", name=name, hint="GET …/git lists them.")
-    return JSONResponse({"git": {name: _manifest(found[0])}})
+    return JSONResponse({"git": {name: found[name]}})
 
 
 @router.get("/announcement")
@@ -239,7 +237,7 @@ async def content(request: Request, id: str) -> Response:
     """The folders and files that it left, as paths."""
     person, _, session = await _job(request, id)
     files = await service_of(request).results(session.id, person) if session else ()
-    return JSONResponse(paths_of([file.path for file in files]) if files else [])
+    return JSONResponse(paths_of([file.path for file in files]) if session else [])
 
 
 @router.get("/statistic/job/{id}")
@@ -253,8 +251,16 @@ async def statistic(request: Request, id: str) -> Response:
 async def folders(request: Request) -> Response:
     """The folders with results."""
     person = await _person(request, await _asked(request))
-    found = [job_of(*pair)["remoteResultFolder"] for pair in await service_of(request).drafts(person)]
-    return JSONResponse({"folder": [folder for folder in found if folder]})
+    found = await service_of(request).drafts(person)
+    return JSONResponse({"folder": [folder_of(draft, session) for draft, session in found if session]})
+
+
+@router.put("/folder/{id}")
+async def name_folder(request: Request, id: str) -> Response:
+    """Give a job another name."""
+    body = await _asked(request)
+    named = await service_of(request).name_folder(await _person(request, body), id, str(body.get("name") or ""))
+    return JSONResponse({"id": id, "name": named.fields["name"]})
 
 
 @router.get("/folder/{id}/download/browser")
@@ -267,6 +273,12 @@ async def browser(request: Request, id: str) -> Response:
 
 
 @router.get("/user/jupyter-globus")
+async def no_endpoint(request: Request) -> Response:
+    """No endpoint: their forms ask before each job, and use it only where there is data to bring."""
+    await _person(request, await _asked(request))
+    return JSONResponse({"endpoint": "", "root_path": "/", "container_home_path": "/"})
+
+
 @router.post("/folder/{id}/download/globus-init")
 @router.get("/folder/{id}/download/globus-status")
 async def globus(request: Request, id: str = "") -> Response:
@@ -295,27 +307,31 @@ async def _submitted(request: Request, id: str) -> tuple[Person, Draft, Session]
     return person, draft, session
 
 
-async def _apps(request: Request, person: Person | None) -> Sequence[AppState]:
+async def _apps(request: Request, person: Person | None) -> dict[str, dict[str, Any]]:
+    """By name, with their forms; those that run nowhere here have none."""
     service = service_of(request)
-    return await service.apps(person) if person else await service.apps(Person("", guest=True))
+    places = sorted(await _platforms(request, person))
+    states = await service.apps(person or Person("", guest=True))
+    found = {}
+    for version in (state.current for state in states):
+        manifest = version.as_manifest() if version else None
+        if version and manifest and supported(manifest, places):
+            found[version.app] = manifest_of(manifest, version.repository, version.commit, places)
+    return found
 
 
 async def _platforms(request: Request, person: Person | None) -> dict[str, dict[str, Any]]:
     """By name; to who shows no token, the names alone."""
     service = service_of(request)
+    words = {state.account.name: state.account.description for state in await service.accounts()} if person else {}
     found = {}
     for name, platform in list(service.platforms_by_name.items()):
         noun = service.noun_of(name)
         if person is None or await service.refused(person, noun, name) is None:
             place = {"ip": getattr(platform, "host", ""), "port": getattr(platform, "port", 22)} if person else {}
-            found[name] = {"ip": "", "port": 22, "is_community_account": noun == "account", **place}
+            said = {"description": words.get(name) or name, "is_community_account": noun == "account"}
+            found[name] = {"ip": "", "port": 22, **said, **place}
     return found
-
-
-def _manifest(state: AppState) -> dict[str, Any]:
-    version = state.current
-    assert version is not None  # noqa: S101 - whoever calls this looked
-    return manifest_of(version.as_manifest(), version.repository, version.commit)
 
 
 def paths_of(files: Sequence[str]) -> list[str]:

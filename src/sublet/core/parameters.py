@@ -23,6 +23,7 @@ KEYWORDS = frozenset(
 )
 FORMATS = ("date", "email", "ipv4", "uuid")
 TYPES = ("string", "integer", "number", "boolean", "array")
+ORDERED = (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems"))
 LONGEST = 100_000  # characters of one value as JSON
 MOST = 500  # parameters of one app
 LONGEST_LIST = 2000  # characters of a list whose items have to match one
@@ -49,6 +50,9 @@ def schema_problems(parameter: Parameter) -> list[tuple[str, str]]:
         Draft202012Validator.check_schema(dict(schema))
     except SchemaError as error:
         return [(str(error.path[0]) if error.path else "", error.message)]
+    for low, high in ORDERED:
+        if low in schema and high in schema and schema[low] > schema[high]:
+            return [(low, f"its {low} {shown(schema[low])} is more than its {high} {shown(schema[high])}")]
     if parameter.has_default and (why := _wrong(parameter, schema["default"])):
         return [("default", f"the default itself is not allowed: {why[0]}")]
     return []
@@ -153,7 +157,7 @@ def nearest_of(schema: Mapping[str, Any], value: Any) -> Any:
     kind = schema.get("type")
     if kind in ("integer", "number"):
         number = _number(value)
-        return schema.get("default") if number is None else _clamped(schema, number)
+        return schema.get("default") if number is None else clamped(schema, number)
     if kind == "boolean" and str(value).lower() in ("true", "yes", "1", "false", "no", "0"):
         return str(value).lower() in ("true", "yes", "1")
     if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
@@ -169,7 +173,8 @@ def _number(value: Any) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def _clamped(schema: Mapping[str, Any], number: float) -> float:
+def clamped(schema: Mapping[str, Any], number: float) -> float:
+    """The number within a schema's bounds that is nearest to this one."""
     low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
     number = min(max(number, low), high)
     if (step := schema.get("multipleOf")) and step > 0:
@@ -197,6 +202,15 @@ def read(parameter: Parameter | None, text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+def as_typed(manifest: Manifest, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values that came as text, because a form had nothing else, as their schemas want them."""
+    known = {parameter.name: parameter for parameter in manifest.parameters}
+    return {
+        name: read(known[name], value) if name in known and isinstance(value, str) else value
+        for name, value in given.items()
+    }
 
 
 def _all_text(values: Any) -> bool:

@@ -7,19 +7,35 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import structlog
+
 from sublet.core.draft import Draft, new_id
+from sublet.core.hooks import MAILTO
+from sublet.core.parameters import as_typed
 from sublet.core.session import Event, Session
-from sublet.errors import AlreadySubmitted, BadRequest, NoOwnLogins, NotFound, NotYours, SubletError, TooManyDrafts
+from sublet.errors import (
+    AlreadySubmitted,
+    BadRequest,
+    NoOwnLogins,
+    NotFound,
+    NotYours,
+    SubletError,
+    TooManyDrafts,
+    TooManyHooks,
+)
 from sublet.service.app_runs import AppRuns
 from sublet.service.desk import Person
 from sublet.store.tx import Tx
 from sublet.wire.app_run import read_seed
-from sublet.wire.cybergis import SETTABLE, log_of, seed_of
+from sublet.wire.cybergis import CODE, SETTABLE, log_of, mail_of, seed_of
 
 MOST_OPEN = 100  # drafts of one person that were not submitted
 LARGEST = 100_000  # characters of what one holds
 KEPT = timedelta(days=365)
+LONGEST_NAME = 200  # characters
 LOG = 64 * 1024  # bytes of each stream that are shown
+
+log = structlog.get_logger()
 
 
 class Drafts(AppRuns):
@@ -57,7 +73,10 @@ class Drafts(AppRuns):
         draft = await self.draft(person, id)
         if draft.session:
             raise AlreadySubmitted(job=id)
-        found = await self.ask_app(person, read_seed(seed_of(draft)))
+        wish = read_seed(seed_of(draft))
+        manifest = (await self.runnable(person, wish)).as_manifest()
+        mailto = await self._mailed(person, draft)
+        found = await self.ask_app(person, replace(wish, set=as_typed(manifest, wish.set)))
         if not found.offers:
             raise BadRequest(" ".join(reason.message for reason in found.reasons), hint=_nearest(found.reasons))
         offered = found.offers[0].id
@@ -69,7 +88,33 @@ class Drafts(AppRuns):
         except SubletError:
             await self.store.write(lambda tx: tx.drafts.reopen(id, offered))
             raise
+        if mailto:
+            await self._tell_by_mail(person, mailto, draft, session)
         return replace(draft, session=session.id, changed=now), session
+
+    async def _mailed(self, person: Person, draft: Draft) -> str:
+        """To whom a letter is to be sent; nobody but who submits it."""
+        to, _ = mail_of(draft)
+        return await self.checked_address(person, f"{MAILTO}{to}") if to else ""
+
+    async def _tell_by_mail(self, person: Person, address: str, draft: Draft, session: Session) -> None:
+        """Have the box ticked for a letter; the job runs though somebody has too many of them."""
+        try:
+            await self.add_hook(person, address, session=session.id, events=mail_of(draft)[1])
+        except TooManyHooks as error:
+            log.info("hook.refused", session=session.id, person=person.name, why=error.message)
+
+    async def name_folder(self, person: Person, id: str, name: str) -> Draft:
+        """Give the folder of a job another name, which is the job's."""
+        found = next((draft for draft, _ in await self.drafts(person) if draft.session == id.removesuffix(CODE)), None)
+        if found is None:
+            raise NotFound(noun="folder", name=id, hint="GET …/folder lists yours.")
+        if not name or len(name) > LONGEST_NAME:
+            raise BadRequest(detail=f"name has to be a text of up to {LONGEST_NAME} characters.")
+        named = replace(found, fields={**found.fields, "name": name}, changed=self.now())
+        if not id.endswith(CODE):
+            await self.store.write(lambda tx: tx.drafts.keep(named))
+        return named
 
     async def draft(self, person: Person, id: str) -> Draft:
         """One of a person's own."""
@@ -81,8 +126,10 @@ class Drafts(AppRuns):
         return draft
 
     async def drafts(self, person: Person) -> list[tuple[Draft, Session | None]]:
-        """All of a person's, newest first, each with its session."""
-        return await self.store.read(lambda tx: [(draft, _session(tx, draft)) for draft in tx.drafts.of(person.name)])
+        """All of a person's, newest last as old clients expect, each with its session."""
+        return await self.store.read(
+            lambda tx: [(draft, _session(tx, draft)) for draft in reversed(tx.drafts.of(person.name))]
+        )
 
     async def draft_session(self, person: Person, draft: Draft) -> Session | None:
         """The session that it became, unless that is forgotten."""

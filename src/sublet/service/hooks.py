@@ -45,7 +45,7 @@ class Hooks(Telling):
     ) -> tuple[Hook, str]:
         """A new hook, and the secret that its calls are signed with, which is shown this once (mail has none)."""
         of = (await self.session(session, person)).id if session else ""
-        address = await self._checked(person, address.strip())
+        address = await self.checked_address(person, address.strip())
         lasts = lasts or self.settings.hooks.lasts
         if not timedelta(0) < lasts <= self.settings.hooks.longest:
             raise BadRequest(detail=f"a hook lasts {self.settings.hooks.longest.days} days at most.")
@@ -66,7 +66,7 @@ class Hooks(Telling):
         tx.audit.add(Entry(hook.created, hook.person, "hook.add", "hook", hook.id, detail, host))
         return hook
 
-    async def _checked(self, person: Person, address: str) -> str:
+    async def checked_address(self, person: Person, address: str) -> str:
         """The address, if this person may have it told."""
         if person.guest:
             raise BadHook(address=address, why="guests of a personal service have no hooks")

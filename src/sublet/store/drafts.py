@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import delete, func, insert, select, update
 
@@ -19,6 +20,7 @@ GET = DRAFT.where(D.id == given("draft_id"))
 LIST = DRAFT.where(D.person == given("of_person")).order_by(D.created.desc(), D.id).limit(given("most"))
 OPEN = select(func.count()).where(D.person == given("of_person"), D.session == "")
 SET = update(drafts).where(D.id == given("draft_id"), D.session == "").values(fields=given("f"), changed=given("c"))
+KEEP = update(drafts).where(D.id == given("draft_id")).values(fields=given("f"), changed=given("c"))
 SUBMIT = update(drafts).where(D.id == given("draft_id"), D.session == "").values(session=given("s"), changed=given("c"))
 REOPEN = update(drafts).where(D.id == given("draft_id"), D.session == given("s")).values(session="")
 FORGET = delete(drafts).where(D.changed <= given("before"))
@@ -61,8 +63,11 @@ class Drafts:
 
     def set(self, draft: Draft) -> bool:
         """Keep other fields; False if it was submitted meanwhile."""
-        params = {"draft_id": draft.id, "f": json.dumps(draft.fields), "c": micros(draft.changed)}
-        return self._sql.change(SET, params) > 0
+        return self._sql.change(SET, _changed(draft)) > 0
+
+    def keep(self, draft: Draft) -> None:
+        """Keep other fields, though it was submitted."""
+        self._sql.change(KEEP, _changed(draft))
 
     def submit(self, id: str, session: str, now: datetime) -> bool:
         """It has become this session; False if it was one already."""
@@ -75,6 +80,10 @@ class Drafts:
     def forget(self, before: datetime) -> int:
         """Remove those that nobody touched since then, and say how many."""
         return self._sql.change(FORGET, {"before": micros(before)})
+
+
+def _changed(draft: Draft) -> dict[str, Any]:
+    return {"draft_id": draft.id, "f": json.dumps(draft.fields), "c": micros(draft.changed)}
 
 
 def _draft(row: Row) -> Draft:

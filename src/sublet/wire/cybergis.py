@@ -45,6 +45,9 @@ SLURM = {
     "gpus_per_task": "gpus_per_task",
     "time": "time",
 }
+CODE = "-code"  # after a session's id: the folder with its code, which can be named and nothing else
+MAIL = ("mail_user", "mail_type")  # beside the settings of Slurm in what their forms send
+MAILED = {"BEGIN": "started", "END": "ended", "FAIL": "failed", "ALL": "ended"}
 UNIT = {"G": "GiB", "GB": "GiB", "M": "MiB", "MB": "MiB", "K": "KiB", "KB": "KiB", "T": "TiB", "TB": "TiB"}
 
 
@@ -82,7 +85,6 @@ def job_of(
 ) -> dict[str, Any]:
     """A job in their shape."""
     fields = draft.fields
-    folder = {"id": session.id, "name": session.name, "hpc": session.offer.platform} if session else None
     over = session is not None and session.phase in OVER
     return {
         "id": draft.id,
@@ -96,9 +98,9 @@ def job_of(
         "slurmId": session.job or None if session else None,
         "localExecutableFolder": fields.get("localExecutableFolder"),
         "localDataFolder": fields.get("localDataFolder"),
-        "remoteExecutableFolder": None,
-        "remoteDataFolder": None,
-        "remoteResultFolder": folder,
+        "remoteExecutableFolder": folder_of(draft, session, CODE) if session else {},
+        "remoteDataFolder": {},
+        "remoteResultFolder": folder_of(draft, session) if session else {},
         "createdAt": instant_text(draft.created),
         "updatedAt": instant_text(draft.changed),
         "deletedAt": None,
@@ -111,6 +113,20 @@ def job_of(
         "end": end_sentence(session.end) if session and session.end else None,
         "events": [{**event_of(event), "jobId": draft.id} for event in events],
         "logs": [{**log, "jobId": draft.id} for log in logs],
+    }
+
+
+def folder_of(draft: Draft, session: Session, part: str = "") -> dict[str, Any]:
+    """A folder of a job, with all that their lists of folders show."""
+    return {
+        "id": f"{session.id}{part}",
+        "name": draft.fields.get("name") or session.name,
+        "hpc": session.offer.platform,
+        "userId": draft.person,
+        "isWritable": False,
+        "createdAt": instant_text(draft.created),
+        "updatedAt": instant_text(session.modified),
+        "deletedAt": None,
     }
 
 
@@ -138,9 +154,27 @@ def seed_of(draft: Draft) -> dict[str, Any]:
         "file": str(folder["gitId"]),
         "data_file": data_of(fields.get("localDataFolder")),
         "app": fields.get("param") or {},
-        "slurm": fields.get("slurm") or {},
+        "slurm": _without_mail(fields.get("slurm") or {}),
         "name": fields.get("name") or "",
     }
+
+
+def _without_mail(slurm: Any) -> Any:
+    return {name: value for name, value in slurm.items() if name not in MAIL} if isinstance(slurm, Mapping) else slurm
+
+
+def mail_of(draft: Draft) -> tuple[str, tuple[str, ...]]:
+    """To whom a letter is to be sent, and of which events, where the box for it was ticked; else nobody."""
+    slurm = draft.fields.get("slurm")
+    if not isinstance(slurm, Mapping):
+        return "", ()
+    to, kinds = (_texts(slurm.get(name)) for name in MAIL)
+    events = dict.fromkeys(MAILED[kind.upper()] for kind in kinds if kind.upper() in MAILED)
+    return next((address.strip() for address in to if address.strip()), ""), tuple(events)
+
+
+def _texts(value: Any) -> list[str]:
+    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
 def data_of(folder: Any) -> dict[str, str]:

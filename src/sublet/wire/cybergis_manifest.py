@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sublet.core.app_resources import COUNT, MEMORY, NAMES
+from sublet.core.app_resources import COUNT, MEMORY, NAMES, TIME
 from sublet.core.manifest import Bounds, Manifest, Parameter
 from sublet.wire.cybergis import SLURM
 
-MINUTE = 60
-GB = 1024**3
+MIB, GIB = 1024**2, 1024**3
 THEIRS = {ours: theirs for theirs, ours in SLURM.items()}
+# The units that their forms know, largest first; in bytes and seconds.
+UNITS = {MEMORY: {"GB": GIB, "MB": MIB}, TIME: {"Hours": 3600, "Minutes": 60}, COUNT: {"None": 1}}
 
 
-def manifest_of(manifest: Manifest, repository: str, commit: str) -> dict[str, Any]:
-    """The fields that they read."""
+def manifest_of(manifest: Manifest, repository: str, commit: str, places: Sequence[str]) -> dict[str, Any]:
+    """The fields that they read; none may be missing, or no form of theirs is drawn."""
+    there = supported(manifest, places)
     return {
         "name": manifest.name,
         "description": manifest.description or "none",
@@ -23,8 +26,8 @@ def manifest_of(manifest: Manifest, repository: str, commit: str) -> dict[str, A
         "container": manifest.image.name or manifest.image.location,
         "repository": repository,
         "commit": commit,
-        "supported_hpc": list(manifest.systems),
-        "default_hpc": manifest.default_system or next(iter(manifest.systems), ""),
+        "supported_hpc": there,
+        "default_hpc": manifest.default_system if manifest.default_system in there else next(iter(there), ""),
         "slurm_input_rules": {
             THEIRS[name]: rule_of(name, bounds) for name, bounds in manifest.resources.items() if name in THEIRS
         },
@@ -34,31 +37,49 @@ def manifest_of(manifest: Manifest, repository: str, commit: str) -> dict[str, A
     }
 
 
+def supported(manifest: Manifest, places: Sequence[str]) -> list[str]:
+    """Those of the places where the app is known to run; their forms look each of them up."""
+    return [place for place in places if not manifest.systems or place in manifest.systems]
+
+
 def rule_of(name: str, bounds: Bounds) -> dict[str, Any]:
-    """Bounds in their units: whole minutes, gigabytes."""
-    unit = NAMES[name][0]
-    size, word = {COUNT: (1, ""), MEMORY: (GB, "GB")}.get(unit, (MINUTE, "Minutes"))
-    said = {
+    """Bounds as their sliders want them, in the largest unit in which all of them are whole."""
+    units = UNITS[NAMES[name][0]]
+    said = (bounds.max, bounds.default, bounds.min) if bounds.min > NAMES[name][1] else (bounds.max, bounds.default)
+    unit, size = next(
+        ((unit, size) for unit, size in units.items() if not any(n % size for n in said)), [*units.items()][-1]
+    )
+    low = -(-bounds.min // size)
+    high = max(low, bounds.max // size)
+    return {
         "type": "integer",
-        "min": -(-bounds.min // size),
-        "max": bounds.max // size,
+        "min": low,
+        "max": high,
         "step": max(1, bounds.step // size),
-        "default_value": max(1 if size > 1 else 0, bounds.default // size),
+        "default_value": min(max(bounds.default // size, low), high),
+        "unit": unit,
     }
-    return said | ({"unit": word} if word else {})
 
 
 def param_of(parameter: Parameter) -> dict[str, Any]:
     """One of the three types that they know; what else a schema says is checked by the service."""
     schema: Mapping[str, Any] = parameter.schema
-    default = {"default_value": schema["default"]} if parameter.has_default else {}
-    if schema.get("enum"):
-        return {"type": "string_option", "options": list(schema["enum"]), "require": parameter.required, **default}
-    if schema.get("type") == "integer":
-        bounds = {"min": schema.get("minimum"), "max": schema.get("maximum"), "step": schema.get("multipleOf", 1)}
-        return {"type": "integer", "require": parameter.required, **default, **_said(bounds)}
-    return {"type": "string_input", "require": parameter.required, **default}
+    required = {"require": parameter.required}
+    options = [True, False] if schema.get("type") == "boolean" else list(schema.get("enum") or ())
+    if options:
+        return {
+            "type": "string_option",
+            "options": options,
+            "default_value": schema.get("default", options[0]),
+            **required,
+        }
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if schema.get("type") == "integer" and isinstance(low, int) and isinstance(high, int):
+        start = schema.get("default", low)
+        bounds = {"min": low, "max": high, "step": schema.get("multipleOf", 1)}
+        return {"type": "integer", "default_value": start, **bounds, **required}
+    return {"type": "string_input", "default_value": _text(schema.get("default", "")), **required}
 
 
-def _said(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

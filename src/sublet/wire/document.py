@@ -60,13 +60,28 @@ def _from_json(text: str) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=_distinct, parse_constant=_not_json)
     except json.JSONDecodeError as error:
-        raise BadRequest(detail=f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+        where = f"at line {error.lineno}, column {error.colno}"
+        raise BadRequest(detail=f"not JSON: {_told(error)} {where}") from None
     except RecursionError:
         _too_deep()
     except ValueError:
         raise BadRequest(detail="it has a number with thousands of digits") from None
     _check(value, 0)
     return value
+
+
+def _told(error: json.JSONDecodeError) -> str:
+    """What is wrong with what was meant to be JSON, for who wrote it by hand."""
+    there = error.doc[error.pos : error.pos + 1]
+    if there in ("/", "#"):
+        return "it has no comments, and there is one"
+    if there == "'":
+        return "names and texts stand in double quotes, not in single ones,"
+    if "trailing comma" in error.msg or (there in ("}", "]") and error.doc[: error.pos].rstrip().endswith(",")):
+        return "there is a comma too many"
+    if "',' delimiter" in error.msg:
+        return "a comma is missing"
+    return error.msg
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

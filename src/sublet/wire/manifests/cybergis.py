@@ -58,7 +58,7 @@ def read(page: Page) -> Manifest:
         results=_results(page),
         systems=systems,
         default_system=default,
-        estimated_runtime=page.a_text(("estimated_runtime",), value.get("estimated_runtime")),
+        estimated_runtime=_words(page, "estimated_runtime"),
     )
 
 
@@ -69,8 +69,14 @@ def name_of(text: str) -> str:
 
 
 def _described(page: Page, name: str) -> str:
-    said = page.a_text(("description",), page.value.get("description"))
+    said = _words(page, "description")
     return said if name_of(name) == name else f"{name}: {said}".rstrip(": ")
+
+
+def _words(page: Page, field: str) -> str:
+    """Words for people; a number is one too."""
+    said = page.value.get(field)
+    return page.a_text((field,), str(said) if isinstance(said, int | float) else said)
 
 
 def _stages(page: Page) -> tuple[Stage, ...]:
@@ -127,7 +133,11 @@ def _systems(page: Page) -> tuple[tuple[str, ...], str]:
 
 
 def _data(page: Page) -> tuple[Input, ...]:
-    required = page.a_flag(("require_upload_data",), page.value.get("require_upload_data"))
+    said = page.value.get("require_upload_data")
+    if isinstance(said, str) and said.lower() in ("true", "false"):
+        page.warn(("require_upload_data",), f"{shown(said)} is written as text; it is taken for what it says.")
+        said = said.lower() == "true"
+    required = page.a_flag(("require_upload_data",), said)
     return (Input("data", required, "the folder that the app reads"),) if required else ()
 
 

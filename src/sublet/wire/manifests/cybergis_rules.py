@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sublet.core import app_resources
-from sublet.core.amounts import MIB, MOST_COUNT, shown
+from sublet.core.amounts import MIB, MOST_COUNT, parse_duration, shown
 from sublet.core.manifest import Bounds, Parameter
+from sublet.core.parameters import clamped
 from sublet.core.request import GIB
+from sublet.errors import BadAmount
 from sublet.wire.manifests.lines import Path
 from sublet.wire.manifests.page import Page
 from sublet.wire.manifests.sublet_yaml import check_parameter, few
@@ -33,7 +36,12 @@ _RULE = ("type", "min", "max", "step", "default_value", "unit", "options", "requ
 # Units as they are written, in bytes and seconds: Slurm counts GB as GiB.
 _UNITS: dict[str, dict[str, int]] = {
     app_resources.MEMORY: {"gb": GIB, "g": GIB, "gib": GIB, "mb": MIB, "m": MIB, "mib": MIB},
-    app_resources.TIME: {"minutes": 60, "minute": 60, "hours": 3600, "hour": 3600, "days": 86_400, "day": 86_400},
+    app_resources.TIME: {
+        **dict.fromkeys(("minutes", "minute", "mins", "min"), 60),
+        **dict.fromkeys(("hours", "hour", "hrs", "hr"), 3600),
+        **dict.fromkeys(("days", "day"), 86_400),
+        **dict.fromkeys(("seconds", "second", "secs", "sec"), 1),
+    },
     app_resources.COUNT: {"": 1, "none": 1},
 }
 _TYPES = {
@@ -54,13 +62,15 @@ def resources(page: Page) -> dict[str, Bounds]:
     """The resources that `slurm_input_rules` bound."""
     found: dict[str, Bounds] = {}
     under = "slurm_input_rules"
-    for key, value in page.a_map((under,), page.value.get(under)).items():
+    for key, value in page.a_map((under,), page.value.get(under) or None).items():
         path = (under, key)
-        if key == PARTITION:
+        if not isinstance(value, Mapping):
+            page.warn(path, f"{shown(value)} is no rule, so that it is left out, as CyberGIS-Compute does.")
+        elif key == PARTITION:
             page.warn(path, "the queue is chosen by the operator; this rule is left out.")
         elif key not in KEYS:
             page.warn(path, f"there is no {shown(key)} here; there are: {', '.join(KEYS)}, {PARTITION}.")
-        elif bounds := _bounds(page, path, KEYS[key], page.a_map(path, value)):
+        elif bounds := _bounds(page, path, KEYS[key], value):
             if key == "gpus_per_socket":
                 page.warn(path, "GPUs are counted for each node here, not for each socket.")
             found[KEYS[key]] = bounds
@@ -69,21 +79,50 @@ def resources(page: Page) -> dict[str, Bounds]:
 
 def _bounds(page: Page, path: Path, name: str, rule: Mapping[str, Any]) -> Bounds | None:
     page.known(path, rule, _RULE, page.warn)
-    factor = _factor(page, path, name, rule.get("unit"))
-    numbers = {key: _number(page, (*path, key), rule.get(key)) for key in ("min", "max", "step", "default_value")}
-    default = numbers["default_value"]
+    keys = ("min", "max", "step", "default_value")
+    clock = {key: _clock(rule.get(key)) for key in keys} if name == "time" else {}
+    told = rule.get("unit")
+    factor = _factor(page, path, name, told if told is not None or not any(clock.values()) else "seconds")
     if factor is None:
         return None
+    numbers = {
+        key: clock[key] / factor if clock.get(key) else _number(page, (*path, key), rule.get(key)) for key in keys
+    }
+    default = numbers["default_value"]
     if default is None:
         page.warn(path, "it has no default_value, so that it is left out, as CyberGIS-Compute does.")
         return None
     least = app_resources.NAMES[name][1]
     low = max(least, round((numbers["min"] or 0) * factor))
     high = round(numbers["max"] * factor) if numbers["max"] else max(low, round(default * factor) * 2)
-    bounds = Bounds(low, high, max(least, round(default * factor)), max(1, round((numbers["step"] or 1) * factor)))
+    step = (
+        1 if numbers["step"] is None and clock.get("default_value") else max(1, round((numbers["step"] or 1) * factor))
+    )
+    bounds = Bounds(low, high, max(least, round(default * factor)), step)
+    within = min(max(bounds.default, low), high)
+    if low <= high and bounds.default != within:
+        page.warn(
+            (*path, "default_value"),
+            f"the default {app_resources.text(name, bounds.default)} is not within its bounds; "
+            f"{app_resources.text(name, within)} is taken, as their sliders do.",
+        )
+        bounds = replace(bounds, default=within)
     for why in app_resources.check_bounds(name, bounds):
         page.error(path, f"{path[-1]}: {why}.")
     return bounds
+
+
+def _clock(value: Any) -> int:
+    """The seconds of a time that is written as Slurm does, `00:30:00`; 0 if it isn't one."""
+    if not isinstance(value, str) or ":" not in value:
+        return 0
+    minutes, _, seconds = value.strip().partition(":")
+    if minutes.isdecimal() and seconds.isdecimal() and int(seconds) < 60:
+        return int(minutes) * 60 + int(seconds)
+    try:
+        return round(parse_duration(value).total_seconds())
+    except BadAmount:
+        return 0
 
 
 def _factor(page: Page, path: Path, name: str, unit: Any) -> int | None:
@@ -115,9 +154,14 @@ def _number(page: Page, path: Path, value: Any) -> float | None:
 def parameters(page: Page) -> tuple[Parameter, ...]:
     """The parameters that `param_rules` describe; none is dropped."""
     found = []
-    for name, value in few(page, ("param_rules",), page.value.get("param_rules")):
+    for name, rule in few(page, ("param_rules",), page.value.get("param_rules") or None):
         path = ("param_rules", name)
-        rule = page.a_map(path, value)
+        if not isinstance(rule, Mapping):
+            page.warn(path, f"{shown(rule)} is no rule, so that it is left out, as CyberGIS-Compute does.")
+            continue
+        if "default" in rule and "default_value" not in rule:
+            page.warn((*path, "default"), "CyberGIS-Compute looks for default_value; here default counts as well.")
+            rule = {("default_value" if key == "default" else key): item for key, item in rule.items()}
         page.known(path, rule, _RULE, page.warn)
         parameter = Parameter(name, _schema(page, path, rule), page.a_text((*path, "unit"), rule.get("unit")))
         if not parameter.has_default:
@@ -140,7 +184,25 @@ def _schema(page: Page, path: Path, rule: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "option":
         return schema | _options(page, path, rule, default)
     schema |= {"type": kind} | default
-    return schema | (_bounded(page, path, rule, kind, default) if kind in ("integer", "number") else {})
+    if kind not in ("integer", "number"):
+        return schema
+    return _slid(page, path, schema | _bounded(page, path, rule, kind, default))
+
+
+def _slid(page: Page, path: Path, schema: dict[str, Any]) -> dict[str, Any]:
+    """The default where their slider puts it: within the bounds."""
+    default, low, high = (schema.get(key) for key in ("default", "minimum", "maximum"))
+    crossed = low is not None and high is not None and low > high
+    if crossed or isinstance(default, bool) or not isinstance(default, int | float):
+        return schema
+    nearest = clamped(schema, default)
+    if nearest == default:
+        return schema
+    page.warn(
+        (*path, "default_value"),
+        f"the default {shown(default)} is not what the rule allows; {shown(nearest)} is taken, as their sliders do.",
+    )
+    return schema | {"default": nearest}
 
 
 def _default(page: Page, path: Path, rule: Mapping[str, Any], kind: str) -> dict[str, Any]:
@@ -178,7 +240,7 @@ def _options(page: Page, path: Path, rule: Mapping[str, Any], default: dict[str,
             page.warn((*path, "default_value"), f"{shown(default['default'])} is not in options; it is added to them.")
         found.append(default["default"])
     if not found:
-        page.error(path, "a string_option needs options.")
+        page.warn(path, "a string_option without options: any text is taken.")
         return {"type": "string"}
     return {"enum": found} | default
 

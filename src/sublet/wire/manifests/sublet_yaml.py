@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Mapping
@@ -39,6 +40,8 @@ _INPUT = ("required", "description")
 _PARAMETER = (*sorted(KEYWORDS), "unit", "required")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+_BOUNDING = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "step")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN_PATH = re.compile(r"(?!/)(?!.*(^|/)\.\.(/|$))[^\x00-\x1f]+")
 
@@ -150,12 +153,36 @@ def _parameters(page: Page) -> tuple[Parameter, ...]:
         path = ("parameters", name)
         said = page.a_map(path, value)
         page.known(path, said, _PARAMETER, page.error)
-        schema = {key: item for key, item in said.items() if key in KEYWORDS}
+        schema = _numbers({key: item for key, item in said.items() if key in KEYWORDS})
         unit = page.a_text((*path, "unit"), said.get("unit"))
         parameter = Parameter(name, schema, unit, page.a_flag((*path, "required"), said.get("required")))
         check_parameter(page, path, parameter)
         found.append(parameter)
     return tuple(found)
+
+
+def _numbers(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same with numbers where numbers are meant: `0.10` and `1e-6` are text to who reads the document."""
+    numeric = schema.get("type") in ("integer", "number")
+    keys = (*_BOUNDING, *(("default", "const") if numeric else ()))
+    found = schema | {key: _as_number(schema[key]) for key in keys if key in schema}
+    for key in ("enum", "examples"):
+        if numeric and isinstance(found.get(key), list):
+            found[key] = [_as_number(item) for item in found[key]]
+    if isinstance(found.get("items"), dict):
+        found["items"] = _numbers(found["items"])
+        if found["items"].get("type") in ("integer", "number") and isinstance(found.get("default"), list):
+            found["default"] = [_as_number(item) for item in found["default"]]
+    return found
+
+
+def _as_number(value: Any) -> Any:
+    if not isinstance(value, str) or len(value) > 40 or not _NUMERAL.fullmatch(value):
+        return value
+    number = float(value)
+    if not math.isfinite(number):
+        return value
+    return int(number) if number.is_integer() and abs(number) < 1 << 53 else number
 
 
 def few(page: Page, path: Path, value: Any) -> list[tuple[str, Any]]:
