@@ -1,4 +1,4 @@
-"""Capacity over time: exact nodes with cores, memory and GPUs, and storage pools."""
+"""Capacity over time: exact nodes with cores, memory and GPUs, storage pools, and pledges."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
+from sublet.core.holds import most
 from sublet.core.index import Index
 from sublet.core.ladder import bits
 from sublet.core.offer import Node, Shape, Take
+from sublet.core.pledge import bounds, drawn, is_pledge, sizes_in
 from sublet.core.request import Window
 from sublet.core.search import Search
-from sublet.core.timeline import BEGINNING, BITS, Timeline, micros, moment, pack, span_of, unpack
+from sublet.core.timeline import BEGINNING, BITS, MOST, Timeline, micros, moment, pack, span_of, unpack
 from sublet.errors import NoRoom, NotBookable, NotFound
 
 NOTHING: Mapping[str, int] = MappingProxyType({})
 Pairs = list[tuple[int, int]]  # a node's place in the index, and a packed amount
+Need = tuple[Timeline, int, int, int]  # so much of a pool, from so long before a start, for so long
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,10 @@ class Slot:
 
 
 class Calendar:
-    """What is booked of some nodes and storage pools, and where there is room.
+    """What is booked of some nodes and pools, and where there is room.
 
+    Cores that are taken of a pool of pledges count in each bound that holds for those; of several such takes under one
+    key the most counts, because they are held for offers of which one is taken.
     For one thread at a time: even asking tidies up inside.
     """
 
@@ -41,7 +46,9 @@ class Calendar:
         self._names = [node.name for node in order]  # smallest first: of equals, the search takes the first
         self._places = {name: place for place, name in enumerate(self._names)}
         self._index = Index([pack(node.cores, node.memory, node.gpus) for node in order], grain)
-        self._pools = {name: Timeline(pack(size)) for name, size in self.pools.items()}
+        self._pools = {name: (Timeline(pack(size)),) for name, size in self.pools.items() if not is_pledge(name)}
+        self._pledges: dict[str, tuple[Timeline, ...]] = {}
+        self._bounds = {some: Timeline(pack(size)) for some, size in bounds(sizes_in(self.pools)).items()}
         self._takes: dict[str, tuple[Take, ...]] = {}
 
     def take(self, key: str, takes: Iterable[Take]) -> None:
@@ -78,8 +85,9 @@ class Calendar:
         return True
 
     def _fits(self, take: Take) -> bool:
-        line = self._line(take)
-        return line is not None and line.fits(micros(take.start), micros(take.end), _amount(take))
+        lines = self._lines(take)
+        start, end, amount = micros(take.start), micros(take.end), _amount(take)
+        return lines is not None and all(line.fits(start, end, amount) for line in lines)
 
     def extend(self, key: str, until: datetime) -> tuple[Take, ...]:
         """Let a booking end at `until` and say what is booked now; NoRoom leaves all as it was.
@@ -97,7 +105,7 @@ class Calendar:
         moved = [take for take in takes if take.end >= old]
         if by > timedelta(0):
             more = [replace(take, start=max(take.start, take.end), end=take.end + by) for take in moved]
-            if not self._book([take for take in more if self._line(take)]):
+            if not self._book([take for take in more if self._lines(take)]):
                 raise NoRoom(until=until, free_until=self._free_until(more, by, old))
         else:
             self._add([replace(take, start=max(take.start, take.end + by)) for take in moved], -1)
@@ -109,8 +117,7 @@ class Calendar:
         """How far the takes that go on from a booking's end could go, all by the same time."""
         together: dict[tuple[Timeline, int], int] = {}
         for take in more:
-            line = self._line(take)
-            if line is not None:
+            for line in self._lines(take) or ():
                 spot = (line, micros(take.start))
                 together[spot] = together.get(spot, 0) + _amount(take)
         span = least = span_of(by)
@@ -130,13 +137,15 @@ class Calendar:
         storage: Mapping[str, int] = NOTHING,
         lead: timedelta = timedelta(0),
         tail: timedelta = timedelta(0),
+        pledge: str = "",
     ) -> Slot | None:
         """The earliest start inside the windows at which so many nodes each have the shape free for the whole time.
 
-        Each storage pool must have the bytes from `lead` before the start until `tail` after the end. Where more nodes
-        would do than are wanted, those are chosen that have the fewest GPUs and then the fewest cores to spare around
-        the start, and of equals the smallest, so that whole nodes are left for whoever needs them. The same calls
-        always give the same answers.
+        Each storage pool must have the bytes from `lead` before the start until `tail` after the end; the pledges of
+        the pool `pledge` must have the cores of all nodes for the time itself. Where more nodes would do than are
+        wanted, those are chosen that have the fewest GPUs and then the fewest cores to spare around the start, and of
+        equals the smallest, so that whole nodes are left for whoever needs them. The same calls always give the same
+        answers.
         """
         span, ahead = max(span_of(duration), 1), span_of(lead)
         extent = ahead + span + span_of(tail)
@@ -144,18 +153,20 @@ class Calendar:
         sizes = {name: pack(size) for name, size in storage.items() if size > 0}
         if not search.possible or not sizes.keys() <= self._pools.keys():
             return None
+        needs: list[Need] = [(line, size, ahead, extent) for name, size in sizes.items() for line in self._pools[name]]
+        if pledge:
+            cores = pack(shape.cores * nodes)
+            needs += [(line, cores, 0, span) for line in self._held_to(pledge)]
         end = BEGINNING
         for window in sorted(windows, key=lambda window: window.start):
             start = micros(window.start)
             start, end = max(start, end), max(start + 1, micros(window.end), end)  # what was searched isn't again
             while start < end:
-                for name, size in sizes.items():
-                    first = self._pools[name].first(start - ahead, extent, size, end - ahead)
-                    start = end if first is None else first + ahead
+                start = _first(needs, start, end)
                 found = search.find(start, end)
                 if found is None:
                     break
-                if found[0] == start or not sizes:
+                if found[0] == start or not needs:
                     return Slot(moment(found[0]), tuple(self._names[place] for place in bits(found[1])))
                 start = found[0]
         return None
@@ -177,23 +188,42 @@ class Calendar:
             for first, last, used in line.steps(begin, until):
                 if used:
                     found[name].append(Take(name, moment(first), moment(last), *unpack(used)))
-        for name, line in self._pools.items():
+        for name, (line, *_) in (self._pools | self._pledges).items():
             for first, last, used in line.steps(begin, until):
                 if used:
-                    found[name].append(Take(name, moment(first), moment(last), size=used, pool=True))
+                    found.setdefault(name, []).append(Take(name, moment(first), moment(last), size=used, pool=True))
         return found
 
-    def _line(self, take: Take) -> Timeline | None:
+    def room(self, pledge: str, start: datetime, end: datetime) -> int:
+        """The most cores that a booking in a pool of pledges could have through all of [start, end), nodes apart."""
+        begin, until = micros(start), micros(end)
+        held = self._held_to(pledge) if pledge else ()
+        return min((max(line.capacity - line.peak(begin, until), 0) for line in held), default=MOST)
+
+    def _lines(self, take: Take) -> tuple[Timeline, ...] | None:
+        """Those in which it is booked; None if it is of nothing that is known."""
         if take.pool:
-            return self._pools.get(take.where)
+            return self._pool(take.where)
         place = self._places.get(take.where)
-        return None if place is None else self._index.lines[place]
+        return None if place is None else (self._index.lines[place],)
+
+    def _pool(self, name: str) -> tuple[Timeline, ...] | None:
+        """The lines of a pool: of pledges one that only counts, then every bound that holds for them."""
+        known = self._pools.get(name) or self._pledges.get(name)
+        if known is None and is_pledge(name):
+            own = drawn(name, sizes_in(self.pools))
+            held = (line for some, line in self._bounds.items() if own <= some)
+            known = self._pledges[name] = (Timeline(MOST), *held)
+        return known
+
+    def _held_to(self, pledge: str) -> tuple[Timeline, ...]:
+        return (self._pool(pledge) or ())[1:]
 
     def _book(self, takes: Sequence[Take]) -> bool:
         """Add them if all have room, counted against each other; else leave all as it was."""
         if any(map(_absurd, takes)):
             return False
-        if any(take.where not in (self._pools if take.pool else self._places) for take in takes):
+        if any(self._pool(take.where) is None if take.pool else take.where not in self._places for take in takes):
             return False
         if self._add(takes):
             return True
@@ -216,20 +246,46 @@ class Calendar:
         """The takes in integers: of nodes, those of the same time together; of pools, each with its line."""
         nodes: dict[tuple[int, int], Pairs] = {}
         pools: list[tuple[Timeline, int, int, int]] = []
+        pledged: list[Take] = []
         last: Take | None = None
         for take in takes:
             if last is None or take.start is not last.start or take.end is not last.end:
                 start, end, last = micros(take.start), micros(take.end), take
                 pairs = nodes.setdefault((start, end), [])
-            if take.pool:
-                if take.where in self._pools:
-                    pools.append((self._pools[take.where], start, end, pack(take.size)))
+            if take.pool and is_pledge(take.where):
+                pledged.append(take)
+            elif take.pool:
+                pools += [(line, start, end, pack(take.size)) for line in self._pools.get(take.where, ())]
             elif take.where in self._places:
                 pairs.append((self._places[take.where], pack(take.cores, take.memory, take.gpus)))
-        return nodes, pools
+        return nodes, pools + self._drawn(pledged)
+
+    def _drawn(self, takes: Sequence[Take]) -> list[tuple[Timeline, int, int, int]]:
+        """What takes of pledges come to in each line, of several at a moment the most."""
+        lines: dict[Timeline, list[Take]] = {}
+        for take in takes:
+            for line in self._pool(take.where) or ():
+                lines.setdefault(line, []).append(take)
+        return [
+            (line, micros(step.start), micros(step.end), pack(step.size))
+            for line, some in lines.items()
+            for step in most(some)
+        ]
 
     def _remember(self, key: str, takes: tuple[Take, ...]) -> None:
         self._takes[key] = self._takes.get(key, ()) + takes
+
+
+def _first(needs: Sequence[Need], start: int, end: int) -> int:
+    """The first moment from `start` on at which every pool has room; `end` if there is none before that."""
+    settled = 0
+    while settled < len(needs) and start < end:
+        for line, size, ahead, extent in needs:
+            first = line.first(start - ahead, extent, size, end - ahead)
+            moved = end if first is None else first + ahead
+            settled = settled + 1 if moved == start else 1
+            start = moved
+    return start
 
 
 def _amount(take: Take) -> int:

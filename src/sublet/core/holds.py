@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from sublet.core.offer import Offer, Remote, Take
+from sublet.core.pledge import pool_of
 
 
 def takes_of(offer: Offer, start: datetime | None = None) -> tuple[Take, ...]:
-    """What is booked for an offer that starts then: its nodes for its time, its storage from preparing on."""
+    """What is booked for an offer that starts then: nodes and pledges for its time, storage from preparing on."""
     return _takes(offer, start or offer.start, offer.duration)
 
 
@@ -20,7 +21,7 @@ def hold_of(offers: Iterable[Offer]) -> tuple[Take, ...]:
     for offer in offers:
         for take in _takes(offer, offer.start, offer.duration + (offer.latest_start - offer.start)):
             where.setdefault((take.where, take.pool), []).append(take)
-    return tuple(step for takes in where.values() for step in _most(takes))
+    return tuple(step for takes in where.values() for step in most(takes))
 
 
 def expiry_of(offers: Iterable[Offer], now: datetime, hold: timedelta) -> datetime:
@@ -41,10 +42,12 @@ def _takes(offer: Offer, start: datetime, length: timedelta) -> tuple[Take, ...]
     size = sum(offer.storage.values())
     if size:
         takes.append(Take(offer.pool, start - offer.prepare, end + offer.release, size=size, pool=True))
+    if offer.pledge:
+        takes.append(Take(pool_of(offer.pledge), start, end, size=shape.cores * len(offer.nodes), pool=True))
     return tuple(takes)
 
 
-def _most(takes: Sequence[Take]) -> list[Take]:
+def most(takes: Sequence[Take]) -> list[Take]:
     """Steps that don't overlap, each the componentwise maximum of the takes that cover it."""
     if len(takes) == 1:
         return list(takes)

@@ -100,6 +100,16 @@ def _nodes(compute: Compute, nodes: Sequence[Node], platform: str) -> list[Reaso
     return [Reason(LIMIT, "compute.nodes.min", message, str(compute.nodes.min), str(count), str(count), platform)]
 
 
+def check_pledged(compute: Compute, cores: int, where: str) -> list[Reason]:
+    """What is more than the pledges that are drawn on have, over all nodes."""
+    wanted, least = compute.cores.min * compute.nodes.min, compute.nodes.min
+    if wanted <= cores:
+        return []
+    most = str(cores // max(least, 1))
+    message = f"{where} has {cores} cores in all; {wanted} were asked for."
+    return [Reason(LIMIT, "compute.cores.min", message, str(wanted), str(cores), most)]
+
+
 def _too_much(name: str, wanted: int, limit: int, platform: str) -> Reason:
     asked, most = (memory_text(wanted), memory_text(limit)) if name == "memory" else (str(wanted), str(limit))
     thing = {"cores": "cores each", "memory": "of memory each", "gpus": "GPUs each"}[name]

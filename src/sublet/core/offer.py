@@ -29,7 +29,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """A part of one node, or of one storage pool, for a half-open time."""
+    """A part of one node, or of one pool, of storage or of pledged cores, for a half-open time."""
 
     where: str  # a node's name, or a pool's name
     start: datetime
@@ -37,7 +37,7 @@ class Take:
     cores: int = 0
     memory: int = 0
     gpus: int = 0
-    size: int = 0  # bytes of a storage pool; a take is of a pool exactly when `pool` is true
+    size: int = 0  # bytes, or cores, of a pool; a take is of a pool exactly when `pool` is true
     pool: bool = False
 
 
@@ -110,6 +110,7 @@ class Offer:
     begin: datetime | None = None  # of a shared queue: not before this
     parts: int = 1  # of how many jobs with this shape and duration it is made
     after: tuple[str, ...] = ()  # sessions that must have completed first
+    pledge: tuple[str, ...] = ()  # the pledges that it draws on; none where the platform has none
 
     @property
     def end(self) -> datetime:

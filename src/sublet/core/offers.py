@@ -14,11 +14,25 @@ from typing import NamedTuple
 from sublet.core.amounts import duration_text
 from sublet.core.calendar import Calendar, Slot
 from sublet.core.holds import expiry_of, hold_of, takes_of
-from sublet.core.limits import LIMIT, check_costs, check_limits, has, storage_of
+from sublet.core.largest import most_on, most_within
+from sublet.core.limits import LIMIT, check_costs, check_limits, check_pledged, storage_of
 from sublet.core.offer import Answer, Node, Offer, Quote, Reason, Shape
+from sublet.core.pledge import pool_of
 from sublet.core.prices import Prices
 from sublet.core.request import Request, Window
-from sublet.core.starts import DAY, HOUR, MINUTE, QUARTER, Opening, named_time, parts, time_in_words
+from sublet.core.starts import (
+    DAY,
+    MINUTE,
+    QUARTER,
+    Opening,
+    asked_times,
+    instant,
+    named_time,
+    parts,
+    roughly,
+    time_in_words,
+)
+from sublet.core.terms import Terms
 from sublet.core.windows import SECOND, last_start, windows_of, zone_of
 
 __all__ = ["WayFacts", "expiry_of", "find_offers", "hold_of", "takes_of"]
@@ -27,7 +41,6 @@ START = "schedule.requested.start"
 YEAR = timedelta(days=366)
 LEAST_HOLD = timedelta(seconds=30)  # a shorter time nobody can read an offer and take it in
 SOON = 14 * DAY  # recurring windows are first looked at so far ahead
-PARTS = 16  # where not everything can be paid for, so many parts of it are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +67,12 @@ def find_offers(
     horizon: timedelta = YEAR,
     longest: timedelta | None = None,
     at_most: int = 6,
+    pledge: tuple[str, ...] = (),
 ) -> Answer:
-    """The useful offers of one platform, at most so many, the earliest first; or every reason against it."""
+    """The useful offers of one platform, at most so many, the earliest first; or every reason against it.
+
+    Where the platform has pledges, they draw on those that are named.
+    """
     reasons = check_limits(request, calendar, platform=platform, pool=pool, metrics=metrics, longest=longest)
     if request.executable is None:
         reasons.append(Reason("urn:executable-required", "executable", "Description of the executable is required."))
@@ -63,7 +80,10 @@ def find_offers(
         message = f"{platform} has no way to run a {request.executable.kind}."
         reasons.append(Reason("urn:not-supported", "executable.kind", message, request.executable.kind))
     storage = storage_of(request) if request.storage or request.data else {}
-    terms = _Terms(request, calendar, platform, pool, storage, prices, metrics, now, hold, release, horizon, at_most)
+    terms = Terms(
+        request, calendar, platform, pool, storage, prices, metrics, now, hold, release, horizon, at_most, pledge
+    )
+    reasons += check_pledged(request.compute, terms.pledged, terms.where)
     reasons += check_costs(request.costs, terms.quote(terms.least, request.compute.nodes.min), platform)
     if reasons:
         return Answer(reasons=tuple(replace(reason, platform=platform) for reason in reasons))
@@ -86,39 +106,6 @@ def _whole_second(time: datetime) -> datetime:
     return time.replace(microsecond=0) + SECOND if time.microsecond else time
 
 
-@dataclass(frozen=True, slots=True)
-class _Terms:
-    """What holds for every offer to one request on one platform."""
-
-    request: Request
-    calendar: Calendar
-    platform: str
-    pool: str
-    storage: dict[str, int]
-    prices: Prices
-    metrics: tuple[Quote, ...]
-    now: datetime
-    hold: timedelta
-    release: timedelta
-    horizon: timedelta
-    at_most: int
-    _quotes: dict[tuple[Shape, int], tuple[Quote, ...]] = field(default_factory=dict)
-
-    @property
-    def least(self) -> Shape:
-        """What each node must have."""
-        compute = self.request.compute
-        return Shape(compute.cores.min, compute.memory.min, compute.gpus.min)
-
-    def quote(self, shape: Shape, nodes: int) -> tuple[Quote, ...]:
-        """What it costs."""
-        known = self._quotes.get((shape, nodes))
-        if known is None:
-            known = self.prices.quote(shape, nodes, self.request.duration, sum(self.storage.values()))
-            self._quotes[shape, nodes] = known
-        return known
-
-
 class _Found(NamedTuple):
     """A shape on exact nodes that are free from a start on, even if it begins later, up to the latest start."""
 
@@ -132,7 +119,7 @@ class _Found(NamedTuple):
 class _Search:
     """One search through a calendar, for one way of running the executable."""
 
-    terms: _Terms
+    terms: Terms
     way: str
     prepare: timedelta
     soonest: datetime = field(init=False)  # nothing can be ready before
@@ -230,7 +217,14 @@ class _Search:
 
     def _earliest(self, shape: Shape, nodes: int, length: timedelta, windows: Sequence[Window]) -> Slot | None:
         return self.terms.calendar.earliest(
-            shape, nodes, length, windows, storage=self._storage, lead=self.prepare, tail=self.terms.release
+            shape,
+            nodes,
+            length,
+            windows,
+            storage=self._storage,
+            lead=self.prepare,
+            tail=self.terms.release,
+            pledge=pool_of(self.terms.pledge),
         )
 
     def _offer(self, found: _Found, why: str) -> Offer:
@@ -250,6 +244,7 @@ class _Search:
             costs=terms.quote(found.shape, len(found.nodes)),
             metrics=terms.metrics,
             why=why,
+            pledge=terms.pledge,
         )
 
     def _spread(self, openings: Sequence[Opening], earliest: _Found, room: int) -> list[tuple[_Found, str]]:
@@ -293,14 +288,16 @@ class _Search:
         then = [Window(earliest.start, earliest.start)]
         least = (earliest.shape, len(earliest.nodes))
         most = Shape(compute.cores.max, compute.memory.max, compute.gpus.max)
-        asked = self._affordable(most, compute.nodes.max)
+        asked = self.terms.affordable(most, compute.nodes.max)
         if asked == least:
             return []
         if slot := self._slot(*asked, length, then):  # most often all of it is there, and no node need be looked at
             return [(_Found(asked[0], slot.nodes, slot.start, earliest.latest), "largest")]
-        whole = self._affordable(*self._most(self.terms.calendar.nodes))
-        free = self.terms.calendar.free(earliest.start, earliest.latest + duration)
-        there = self._affordable(*self._most([Node(name, s.cores, s.memory, s.gpus) for name, s in free.items()]))
+        whole = self._most(self.terms.calendar.nodes, self.terms.pledged)
+        until = earliest.latest + duration
+        free = self.terms.calendar.free(earliest.start, until)
+        room = self.terms.calendar.room(pool_of(self.terms.pledge), earliest.start, until)
+        there = self._most([Node(name, s.cores, s.memory, s.gpus) for name, s in free.items()], room)
         found = []
         if there != least and (slot := self._slot(*there, length, then)):
             why = "largest" if there == whole else "largest at that time"
@@ -311,36 +308,10 @@ class _Search:
                 found.append((other, "largest"))
         return found
 
-    def _most(self, nodes: Sequence[Node]) -> tuple[Shape, int]:
-        """The largest shape, on as many nodes as possible, that these nodes have and the maxima allow."""
+    def _most(self, nodes: Sequence[Node], cores: int) -> tuple[Shape, int]:
+        """The largest that these nodes and so many cores of pledges allow, and the asker's limits on costs."""
         compute = self.terms.request.compute
-        able = sorted(
-            (
-                (min(n.cores, compute.cores.max), min(n.memory, compute.memory.max), min(n.gpus, compute.gpus.max))
-                for n in nodes
-                if has(n, compute)
-            ),
-            reverse=True,
-        )[: compute.nodes.max]
-        if len(able) < compute.nodes.min:
-            return self.terms.least, compute.nodes.min
-        return Shape(*(min(amounts) for amounts in zip(*able, strict=True))), len(able)
-
-    def _affordable(self, shape: Shape, nodes: int) -> tuple[Shape, int]:
-        """The same, or as much of it as the asker's limits on costs allow."""
-        costs, least, fewest = self.terms.request.costs, self.terms.least, self.terms.request.compute.nodes.min
-        if not costs:
-            return shape, nodes
-        for count in dict.fromkeys((nodes, fewest)):
-            for part in range(PARTS, 0, -1):
-                some = Shape(
-                    least.cores + (shape.cores - least.cores) * part // PARTS,
-                    least.memory + (shape.memory - least.memory) * part // PARTS,
-                    least.gpus + (shape.gpus - least.gpus) * part // PARTS,
-                )
-                if not check_costs(costs, self.terms.quote(some, count), self.terms.platform):
-                    return some, count
-        return least, fewest
+        return self.terms.affordable(*most_within(*most_on(nodes, compute), cores, compute))
 
     def _cheapest(self, found: Sequence[_Found]) -> _Found | None:
         """The first that costs least, where prices differ."""
@@ -354,43 +325,26 @@ class _Search:
         # A minute from now at the least, so that whoever reads it can still ask for it.
         window = Window(self.soonest + MINUTE, terms.now + terms.horizon)
         slot = self._slot(shape, nodes, request.duration, [window])
-        nearest = _instant(slot.start) if slot else ""
+        nearest = instant(slot.start) if slot else ""
         if slot:
-            why += f"; the next free time is {nearest} (in {_roughly(slot.start - terms.now)})"
-        return Reason(kind, START, f"{why}.", _asked(request), limit, nearest, terms.platform)
+            why += f"; the next free time is {nearest} (in {roughly(slot.start - terms.now)})"
+        return Reason(kind, START, f"{why}.", asked_times(request), limit, nearest, terms.platform)
 
     def _why_not(self) -> tuple[str, str, str]:
         """The kind of reason, the sentence without its end, and the limit if there is one."""
         terms, request = self.terms, self.terms.request
         length, ahead = duration_text(request.duration), duration_text(terms.horizon)
         if not (request.windows or request.recurring):
-            return LIMIT, f"{terms.platform} has nothing free for {length} within {ahead}", ahead
+            return LIMIT, f"{terms.where} has nothing free for {length} within {ahead}", ahead
         if not windows_of(request, terms.now, terms.horizon):
             if any(window.start >= terms.now + terms.horizon for window in request.windows):
                 return LIMIT, f"{terms.platform} takes bookings that start within {ahead}", ahead
-            return "urn:invalid-value", f"The time asked for is over: it is {_instant(terms.now)}", _instant(terms.now)
+            return "urn:invalid-value", f"The time asked for is over: it is {instant(terms.now)}", instant(terms.now)
         if not self._openings(terms.horizon):
             first = request.not_before
             if first and self.soonest == _whole_second(first):
-                return LIMIT, f"What it waits for is planned to end at {_instant(first)}: too late", _instant(first)
+                return LIMIT, f"What it waits for is planned to end at {instant(first)}: too late", instant(first)
             ready = duration_text(self.prepare)
-            why = f"{terms.platform} can be ready at {_instant(self.soonest)}, after {ready} of preparing: too late"
-            return LIMIT, why, _instant(self.soonest)
-        return LIMIT, f"{terms.platform} has nothing free for {length} that starts in the time asked for", ""
-
-
-def _asked(request: Request) -> str:
-    """The time asked for, in short."""
-    times = [f"{_instant(window.start)}/{_instant(window.end)}" for window in request.windows]
-    times += [f"{r.begins}-{r.ends} {r.zone}" for r in request.recurring]
-    return ", ".join(times[:3]) or "as soon as possible"
-
-
-def _instant(time: datetime) -> str:
-    return time.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
-
-
-def _roughly(length: timedelta) -> str:
-    """So long in words, without seconds that nobody asked for."""
-    unit = MINUTE if length < DAY else HOUR
-    return duration_text(max(round(length / unit), 1) * unit)
+            why = f"{terms.platform} can be ready at {instant(self.soonest)}, after {ready} of preparing: too late"
+            return LIMIT, why, instant(self.soonest)
+        return LIMIT, f"{terms.where} has nothing free for {length} that starts in the time asked for", ""

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sublet.core.amounts import duration_text
+from sublet.core.request import Request
+
 MINUTE, QUARTER, HOUR, DAY = timedelta(minutes=1), timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
 SPREAD = 7 * DAY  # start times are spread over so much of a long window
 STEPS = (QUARTER, QUARTER * 2, HOUR, HOUR * 2, HOUR * 3, HOUR * 4, HOUR * 6, HOUR * 12, DAY, DAY * 2)
@@ -51,3 +54,21 @@ def time_in_words(time: datetime) -> str:
     """`09:00 on Monday 16 November`, whatever language the machine speaks."""
     day = f"{DAYS[time.weekday()]} {time.day} {MONTHS[time.month - 1]}"
     return f"{time.hour:02}:{time.minute:02} on {day}"
+
+
+def asked_times(request: Request) -> str:
+    """The time asked for, in short."""
+    times = [f"{instant(window.start)}/{instant(window.end)}" for window in request.windows]
+    times += [f"{r.begins}-{r.ends} {r.zone}" for r in request.recurring]
+    return ", ".join(times[:3]) or "as soon as possible"
+
+
+def instant(time: datetime) -> str:
+    """To the second, in UTC."""
+    return time.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+
+
+def roughly(length: timedelta) -> str:
+    """So long in words, without seconds that nobody asked for."""
+    unit = MINUTE if length < DAY else HOUR
+    return duration_text(max(round(length / unit), 1) * unit)

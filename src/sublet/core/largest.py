@@ -1,0 +1,36 @@
+"""The most of what is asked for that some nodes, or some pledges, have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sublet.core.limits import has
+from sublet.core.offer import Node, Shape
+from sublet.core.request import Compute
+
+
+def least_of(compute: Compute) -> Shape:
+    """What each node must have."""
+    return Shape(compute.cores.min, compute.memory.min, compute.gpus.min)
+
+
+def most_on(nodes: Sequence[Node], compute: Compute) -> tuple[Shape, int]:
+    """The largest shape, on as many nodes as possible, that these nodes have and the maxima allow."""
+    able = sorted(
+        (
+            (min(n.cores, compute.cores.max), min(n.memory, compute.memory.max), min(n.gpus, compute.gpus.max))
+            for n in nodes
+            if has(n, compute)
+        ),
+        reverse=True,
+    )[: compute.nodes.max]
+    if len(able) < compute.nodes.min:
+        return least_of(compute), compute.nodes.min
+    return Shape(*(min(amounts) for amounts in zip(*able, strict=True))), len(able)
+
+
+def most_within(shape: Shape, nodes: int, cores: int, compute: Compute) -> tuple[Shape, int]:
+    """The same, or as much of it as has so many cores at the most over all nodes; never less than the least."""
+    count = max(min(nodes, cores // max(compute.cores.min, 1)), compute.nodes.min)
+    return replace(shape, cores=max(min(shape.cores, cores // max(count, 1)), compute.cores.min)), count
