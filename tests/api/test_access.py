@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from sublet.service import metrics
 from sublet.service.audit import csv_line
 from sublet.service.desk import Person
 from sublet.service.service import Service
@@ -74,6 +75,42 @@ async def test_rules_let_people_in_and_out_at_once(callers: Callers, service: Se
     assert (await anna.post("/v1/offersets", json=IMAGE)).json()["result"] == "NO"
     assert (await op.delete(f"/v1/rules/{rule['id']}")).status_code == 404
     await anna.post(f"/v1/sessions/{running}/cancel")
+
+
+async def test_platforms_are_shown_to_who_may_use_them_and_their_names_to_who_can_ask(
+    callers: Callers, service: Service
+) -> None:
+    op = await as_person(callers, service, "op@example.org", operator=True)
+    zoe, eve = [await as_person(callers, service, name) for name in ("zoe@closed.org", "eve@closed.org")]
+    whole = (await op.get("/v1/platforms")).json()["items"]
+    assert (whole[0]["name"], len(whole[0]["nodes"])) == ("memory", 10), "operators see what they operate"
+    [named] = (await zoe.get("/v1/platforms")).json()["items"]
+    told = {"name": "memory", "working": False, "problem": "You may not use it."}
+    told |= {"ask": "sublet access ask memory --why REASON", "kind": "", "terms": "", "as_of": None}
+    assert named == {key: told.get(key, type(value)()) for key, value in whole[0].items()}
+    inside = ("/v1/platforms/memory", "/v1/calendar?platform=memory", "/v1/systems/memory/record")
+    for address in inside:
+        refused = await zoe.get(address)
+        assert (refused.status_code, refused.json()["code"], refused.json()["hint"]) == (
+            403,
+            "not-allowed",
+            "sublet access ask memory --why REASON",
+        )
+    assert (await zoe.get("/v1/calendar")).status_code == 404
+    made = [RULE | {"who": "zoe@closed.org"}, RULE | {"who": "eve@closed.org", "effect": "deny", "note": "left"}]
+    rules = [(await op.post("/v1/rules", json=rule)).json()["rule"]["id"] for rule in made]
+    assert (await zoe.get("/v1/platforms")).json()["items"][0]["nodes"] == whole[0]["nodes"]
+    assert {(await zoe.get(address)).status_code for address in (*inside, "/v1/calendar")} == {200}
+    assert (await eve.get("/v1/platforms")).json()["items"] == [], "asking would not help"
+    assert "left" in (await eve.get(inside[0])).json()["detail"]
+    anyone = await callers.with_headers()
+    seen = [(await who.get("/health")).json()["platforms"] for who in (anyone, eve, zoe, op)]
+    assert seen == [[], [], ["memory"], ["memory"]]
+    metrics.platform_errors.labels("memory", "away").inc()
+    pages = [(await who.get("/metrics")).text for who in (anyone, zoe, op)]
+    assert ["memory" in page for page in pages] == [False, False, True]
+    for rule in rules:
+        await op.delete(f"/v1/rules/{rule}")
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,10 @@ async def test_someone_asks_on_the_page_and_an_operator_decides_by_the_link_of_t
         words in shown for words in ("no rule allows it", "8 cores, 2 sessions at once", "2 sessions, 10 core-hours")
     )
     assert ">Audit<" not in shown
+    first, form = (await anna.get("/web/")).text, (await anna.get("/web/ask")).text
+    assert ("calendar-1" in first, "calendar-2" in first) == (True, False)
+    assert "There is also keeling, which you may not use" in first
+    assert ('<option value="open">' in form, "keeling" in form) == (True, False)
     assert (await sent(anna, "/web/access", "/web/access/ask", name="keeling", why="")).status_code == 400
     answer = await sent(anna, "/web/access", "/web/access/ask", name="keeling", why="<script>flood</script>\nmodel")
     assert answer.status_code == 303

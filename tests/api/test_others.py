@@ -46,6 +46,7 @@ ONES_OWN = {  # answers everyone, with what is theirs: nothing of another may be
     "GET /v1/sessions",
     "GET /v1/events",
     "GET /v1/whoami",
+    "GET /v1/platforms",
     "GET /v1/tokens",
     "POST /v1/tokens",
     "GET /v1/hooks",
@@ -74,10 +75,6 @@ ONES_OWN = {  # answers everyone, with what is theirs: nothing of another may be
     "POST /v1/trials",
 }
 EVERYBODYS = {  # says what there is, and not whose it is
-    "GET /v1/platforms",
-    "GET /v1/platforms/{name}",
-    "GET /v1/calendar",
-    "GET /v1/systems/{name}/record",
     "GET /v1/accounts",
 }
 PERSONAL = {"/v1/annexes", "/v1/jobs", "/v1/dags"}  # of a personal service: 409 on a gateway

@@ -240,6 +240,35 @@ async def test_who_joins_or_leaves_a_group_gains_or_loses_its_access_at_once(tmp
             await service.accept(offer.id, ANNA)
 
 
+async def test_rules_know_a_person_by_each_address_that_was_confirmed(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "rules": [{"field": "compute.cores.max", "cap": 2, "person": "*@students.illinois.edu"}],
+    }
+    async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False, **settings) as service:
+        home = Person("anna@home.org")
+        await service.add_person(OPERATOR, home.name)
+        await service.add_identity(OPERATOR, home.name, "system:keeling", "eve@illinois.edu")
+        await allow(service, "*@illinois.edu")
+        assert (await wish(service, home)).result == "NO", "a name on a system is no address"
+        await service.add_group(OPERATOR, "lab")
+        await service.join_group(OPERATOR, "lab", ANNA.name)
+        await service.add_identity(OPERATOR, home.name, "email", ANNA.name)
+        offer = (await wish(service, home)).offers[0]
+        assert (await service.group(OPERATOR, "lab")).members == (home.name,), "a membership is whose address it was"
+        [standing] = await service.standing(OPERATOR, ANNA.name)
+        assert (standing.decision.allowed, standing.decision.rules[0].who) == (True, "*@illinois.edu")
+        deny = await allow(service, "anna@home.org", effect="deny")
+        assert (await wish(service, home)).result == "NO"
+        await service.remove_rule(deny.rule.id, OPERATOR)
+        await allow(service, ANNA.name, effect="deny", cores=4)
+        assert {one.offer.shape.cores for one in (await wish(service, home, cores="1-8")).offers} <= {1, 2, 3, 4}
+        await service.add_identity(OPERATOR, home.name, "email", "anna@students.illinois.edu")
+        assert max(one.offer.shape.cores for one in (await wish(service, home, cores="1-8")).offers) == 2
+        await service.remove_identity(OPERATOR, home.name, "email", ANNA.name)
+        with pytest.raises(NotAllowed):
+            await service.accept(offer.id, home)
+
+
 async def test_an_app_has_rules_of_its_own_beside_those_of_where_it_runs(tmp_path: Path) -> None:
     async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
         await allow(service)

@@ -147,6 +147,18 @@ async def test_one_adds_an_identity_by_ones_own_act_and_never_anothers(gateway: 
     assert token.person == "ann@home.example"
     with pytest.raises(NotConfirmed, match="someone else's"):
         await gateway.enters("eve", link="ann@illinois.edu")
+    assert (await gateway.identities("ann@home.example"))["email"] == "ann@home.example", "eve's was not verified"
+
+
+async def test_rules_know_whoever_adds_an_identity_by_its_verified_address(gateway: Gateway) -> None:
+    for name in ("zed@home.example", "ann@illinois.edu"):
+        await gateway.service.add_person(ROOT, name)
+    await gateway.enters("zoe", link="zed@home.example")
+    found = await gateway.service.names_of(Person("zed@home.example"))
+    assert set(found) == {"zed@home.example", "zoe@elsewhere.example"}
+    await gateway.enters("ann", link="zed@home.example")
+    found = await gateway.service.names_of(Person("zed@home.example"))
+    assert "ann@illinois.edu" not in found, "it is the name of someone else"
 
 
 async def test_a_terminal_gets_a_token_for_a_code_that_only_it_can_use(gateway: Gateway) -> None:

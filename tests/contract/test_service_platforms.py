@@ -12,7 +12,7 @@ from sublet.platforms.memory import MemoryPlatform
 from sublet.platforms.port import Survey
 from sublet.service.service import Service
 from sublet.service.sweeping import sweep
-from tests.contract.services import ask, serving
+from tests.contract.services import ME, ask, serving
 
 pytestmark = pytest.mark.anyio
 THREE = {name: {"kind": "memory"} for name in ("a", "b", "c")}
@@ -36,9 +36,9 @@ async def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 
 async def test_those_there_are_shown_while_others_come_and_go(service: Service) -> None:
-    shown = {state.name: state.trouble for state in await service.platforms()}
+    shown = {state.name: state.trouble for state in await service.platforms(ME)}
     assert shown == {"a": "", "b": "There is no platform b. There are: a, c, d.", "c": ""}
-    assert [state.name for state in await service.platforms()] == ["a", "c", "d"]
+    assert [state.name for state in await service.platforms(ME)] == ["a", "c", "d"]
 
 
 async def test_who_asks_meanwhile_gets_the_offers_of_those_that_stay(service: Service) -> None:
@@ -47,7 +47,7 @@ async def test_who_asks_meanwhile_gets_the_offers_of_those_that_stay(service: Se
 
 
 async def test_what_is_gone_is_not_found(service: Service) -> None:
-    await service.platforms()
-    for act in (service.survey("b"), service.platform("b"), sweep(service, "b")):
+    await service.platforms(ME)
+    for act in (service.survey("b"), service.platform("b", ME), sweep(service, "b")):
         with pytest.raises(NotFound, match="no platform b"):
             await act

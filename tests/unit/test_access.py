@@ -18,6 +18,7 @@ from sublet.core.access import (
     Decision,
     Limits,
     Use,
+    Who,
     amounts_of,
     decide,
     matches_person,
@@ -39,8 +40,8 @@ def rule(effect: Any = "allow", who: str = "*@illinois.edu", **more: Any) -> Acc
     return AccessRule(effect=effect, who=who, **given)
 
 
-def asked(*rules: AccessRule, person: str = ANNA, name: str = "keeling") -> Decision:
-    return decide(rules, person, STAFF, "account", name, NOW)
+def asked(*rules: AccessRule, person: str = ANNA, others: tuple[str, ...] = (), name: str = "keeling") -> Decision:
+    return decide(rules, Who(frozenset({person, *others}), STAFF), "account", name, NOW)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,13 @@ def asked(*rules: AccessRule, person: str = ANNA, name: str = "keeling") -> Deci
 )
 def test_a_pattern_is_anchored_and_plain(pattern: str, person: str, matches: bool) -> None:
     assert matches_person(pattern, person) is matches
+
+
+def test_a_rule_is_about_whoever_has_an_address_that_it_fits() -> None:
+    anna, ben = ("anna@home.org", "ben@illinois.edu")
+    assert not asked(rule(), person=anna).allowed
+    assert asked(rule(), person=anna, others=(ben,)).allowed
+    assert not asked(rule(), rule("deny", anna, id="r2"), person=ben, others=(anna,)).allowed
 
 
 def test_without_a_rule_nobody_gets_anywhere() -> None:

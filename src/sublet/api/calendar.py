@@ -12,7 +12,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
-from sublet.errors import BadRequest
+from sublet.errors import BadRequest, NotFound
 from sublet.wire.shown import calendar_view
 from sublet.wire.views import CalendarView
 
@@ -29,16 +29,17 @@ WEEK = timedelta(days=7)
 LONGEST = timedelta(days=400)
 
 
-@router.get("", response_model=CalendarView, responses=described.problems(400, 401, 404, 503))
+@router.get("", response_model=CalendarView, responses=described.problems(400, 401, 403, 404, 503))
 async def calendar(
     request: Request,
-    platform: Annotated[str | None, Query(description="The platform's name; the first one if not said.")] = None,
+    platform: Annotated[
+        str | None, Query(description="The platform's name; the first that you may use if not said.")
+    ] = None,
     start: Annotated[Instant | None, Query(description="With a zone; now if not said.")] = None,
     end: Annotated[Instant | None, Query(description="With a zone; a week after the start if not said.")] = None,
 ) -> Response:
-    """What is booked and held, node by node; nothing says by whom."""
-    await person_of(request)
-    service = service_of(request)
+    """What is booked and held of a platform that the asker may use, node by node; nothing says by whom."""
+    person, service = await person_of(request), service_of(request)
     begins = start or service.now()
     try:
         ends: datetime = end or begins + WEEK
@@ -46,6 +47,8 @@ async def calendar(
             raise BadRequest(detail="`end` must be after `start`, and at most 400 days after it.")
     except OverflowError:
         raise BadRequest(detail="`start` and `end` are too far away.") from None
-    name = platform or next(iter(service.platforms_by_name), "")
-    busy = await service.busy(name, begins, ends)
+    name = platform or next(iter(await service.usable(person)), None)
+    if name is None:
+        raise NotFound("There is no platform that you may use.", hint="`sublet access` shows what you can ask for.")
+    busy = await service.busy(name, person, begins, ends)
     return json_response(calendar_view(name, begins, ends, busy.nodes, busy.pools, busy.takes))

@@ -7,7 +7,10 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
-from sublet.api.people import service_of
+from sublet.api.people import person_of, service_of
+from sublet.errors import SubletError
+from sublet.service.desk import Person
+from sublet.service.service import Service
 from sublet.wire.views import HealthView
 
 router = APIRouter(tags=["Operation"])
@@ -15,13 +18,16 @@ router = APIRouter(tags=["Operation"])
 
 @router.get("/health", response_model=HealthView)
 async def health(request: Request) -> Response:
-    """That it is there, what it serves, and whether it can carry sessions on; needs no token."""
+    """That it is there, and whether it can carry sessions on; needs no token.
+
+    A gateway tells the names of platforms only to who shows a token, and may use them.
+    """
     service = service_of(request)
     view = HealthView(
         status="failing" if service.trouble else "ok",
         version=service.version,
         mode=service.mode,
-        platforms=tuple(service.platforms_by_name),
+        platforms=await _platforms(request, service),
         problem=service.trouble,
     )
     return json_response(view)
@@ -29,5 +35,25 @@ async def health(request: Request) -> Response:
 
 @router.get("/metrics", response_class=Response, **described.METRICS)
 async def metrics(request: Request) -> Response:
-    """Counts and times in Prometheus' text form; needs no token and names nobody."""
-    return Response(await service_of(request).scrape(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    """Counts and times in Prometheus' text form; needs no token and names nobody.
+
+    What names platforms is told by a gateway to an operator's token alone.
+    """
+    service, person = service_of(request), await _asker(request)
+    whole = service.mode == "personal" or (person is not None and person.operator)
+    return Response(await service.scrape(whole), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def _platforms(request: Request, service: Service) -> tuple[str, ...]:
+    if service.mode == "personal":
+        return tuple(service.platforms_by_name)
+    person = await _asker(request)
+    return tuple(await service.usable(person)) if person else ()
+
+
+async def _asker(request: Request) -> Person | None:
+    """Who asks, if they say so in a way that counts."""
+    try:
+        return await person_of(request)
+    except SubletError:
+        return None

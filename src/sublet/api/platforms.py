@@ -11,7 +11,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
-from sublet.errors import NotInvited, OperatorsOnly
+from sublet.errors import OperatorsOnly
 from sublet.service.platforms import PlatformState
 from sublet.wire.shown import node_views, quote_views
 from sublet.wire.views import CheckList, CheckView, PlatformList, PlatformView, SweptView
@@ -21,20 +21,19 @@ router = APIRouter(prefix="/v1/platforms", tags=["Platforms"])
 
 @router.get("", response_model=PlatformList, responses=described.problems(401))
 async def platforms(request: Request) -> Response:
-    """All platforms that are asked for offers, the broken ones too; of a guest, those that are shared with them."""
-    person, service = await person_of(request), service_of(request)
-    names = await service.invited(person) if person.guest else None
-    states = [one for one in await service.platforms() if names is None or one.name in names]
+    """The platforms that the asker may use, the broken ones too; of those that they can ask for, the name.
+
+    Operators see all; a guest sees those that are shared with them.
+    """
+    states = await service_of(request).platforms(await person_of(request))
     return json_response(PlatformList(items=tuple(map(_view, states))))
 
 
 @router.get("/{name}", response_model=PlatformView, responses=described.problems(401, 403, 404))
 async def platform(request: Request, name: str) -> Response:
-    """One platform."""
-    person, service = await person_of(request), service_of(request)
-    if person.guest and name not in await service.invited(person):
-        raise NotInvited(platform=name)
-    return json_response(_view(await service.platform(name)))
+    """One platform that the asker may use."""
+    person = await person_of(request)
+    return json_response(_view(await service_of(request).platform(name, person)))
 
 
 @router.post("/{name}/check", response_model=CheckList, responses=described.problems(401, 403, 404, 503))
@@ -63,7 +62,14 @@ async def sweep(
 def _view(state: PlatformState) -> PlatformView:
     survey = state.survey
     if survey is None:
-        return PlatformView(name=state.name, kind=state.kind, terms=state.terms, working=False, problem=state.trouble)
+        return PlatformView(
+            name=state.name,
+            kind=state.kind,
+            terms=state.terms,
+            working=False,
+            problem=state.trouble,
+            ask=state.ask,
+        )
     return PlatformView(
         name=state.name,
         kind=state.kind,

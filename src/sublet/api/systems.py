@@ -28,11 +28,10 @@ async def probe(request: Request, name: str) -> Response:
     return json_response(_probed(await service_of(request).probe(name)))
 
 
-@router.get("/{name}/record", response_model=RecordView, responses=described.problems(401, 404))
+@router.get("/{name}/record", response_model=RecordView, responses=described.problems(401, 403, 404))
 async def record(request: Request, name: str) -> Response:
     """How a system's predicted starts came true, by queue and size."""
-    await person_of(request)
-    found = await service_of(request).record(name)
+    found = await service_of(request).record(name, await person_of(request))
     items = tuple(
         TrackView(queue=one.queue, size=one.size, samples=one.samples, p10=one.p10, p50=one.p50, p90=one.p90)
         for one in found

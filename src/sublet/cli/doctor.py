@@ -149,8 +149,9 @@ def service(_: Home) -> Iterator[Finding]:
     try:
         yield Finding("ok", "you are", link.do(whoami()).person)
         for platform in link.do(platforms()).items:
-            state = "ok" if platform.working else "bad"
-            yield Finding(state, f"platform {platform.name}", platform.kind if platform.working else platform.problem)
+            state = "ok" if platform.working or platform.ask else "bad"
+            said = platform.kind if platform.working else platform.problem
+            yield Finding(state, f"platform {platform.name}", said, platform.ask)
     except SubletError as error:
         yield Finding("bad", "service", error.message, error.advice)
 

@@ -20,7 +20,7 @@ def platform() -> None:
 
 @command("list", "sublet platform list")
 def list_platforms(out: Output) -> None:
-    """List the platforms."""
+    """List the platforms that you may use, and on a gateway the names of those that you can ask for."""
     view = out.link().do(platforms.platforms())
     rows = [_row(one) for one in view.items]
     out.show(
@@ -40,8 +40,14 @@ def _row(view: PlatformView) -> tuple[str, ...]:
         str(sum(node.cores for node in view.nodes) or ""),
         size(sum(node.memory for node in view.nodes)) if view.nodes else "",
         str(gpus or ""),
-        "working" if view.working else f"not working: {view.problem}",
+        _state(view),
     )
+
+
+def _state(view: PlatformView) -> str:
+    if view.ask:
+        return f"not open to you: {view.ask}"
+    return "working" if view.working else f"not working: {view.problem}"
 
 
 @command("show", "sublet platform show here")
@@ -59,7 +65,7 @@ def described(view: PlatformView, now: datetime) -> list[str]:
             ("platform", view.name),
             ("kind", view.kind),
             ("terms", view.terms),
-            ("state", "working" if view.working else f"not working: {view.problem}"),
+            ("state", _state(view)),
             ("as of", when(view.as_of, now)),
             *(
                 (

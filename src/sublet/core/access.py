@@ -78,6 +78,14 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
+class Who:
+    """Someone as rules know them: by their name, by every address of theirs that was confirmed, and by their groups."""
+
+    names: frozenset[str]
+    groups: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class AccessRule:
     """Lets some people use something, or keeps them from it; with limits, a deny keeps them from more than those."""
 
@@ -105,11 +113,11 @@ class AccessRule:
         """Whether it counts no more."""
         return self.expires is not None and self.expires <= now
 
-    def is_for(self, person: str, groups: frozenset[str]) -> bool:
-        """Whether it is about this person."""
+    def is_for(self, who: Who) -> bool:
+        """Whether it is about this person, by any of their names."""
         if self.who.startswith(GROUP):
-            return self.who.removeprefix(GROUP) in groups
-        return matches_person(self.who, person)
+            return self.who.removeprefix(GROUP) in who.groups
+        return any(matches_person(self.who, name) for name in who.names)
 
     def about(self, noun: str, name: str) -> bool:
         """Whether it is about this thing."""
@@ -151,14 +159,12 @@ class Decision:
         return found[-1] if found else None
 
 
-def decide(
-    rules: Iterable[AccessRule], person: str, groups: frozenset[str], noun: str, name: str, now: datetime
-) -> Decision:
+def decide(rules: Iterable[AccessRule], who: Who, noun: str, name: str, now: datetime) -> Decision:
     """A deny without limits wins; else any allow lets in, with the most generous limit of each amount among them.
 
     A deny that has limits caps: nobody whom it is about gets more than that, whatever allows it.
     """
-    about = [rule for rule in rules if rule.about(noun, name) and rule.is_for(person, groups)]
+    about = [rule for rule in rules if rule.about(noun, name) and rule.is_for(who)]
     live = sorted((rule for rule in about if not rule.expired(now)), key=lambda rule: (rule.created, rule.id))
     denies = [rule for rule in live if rule.effect == "deny"]
     if whole := [rule for rule in denies if rule.limits == NO_LIMITS]:

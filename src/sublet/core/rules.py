@@ -55,13 +55,13 @@ class Ruled(NamedTuple):
     notes: tuple[str, ...]
 
 
-def apply_rules(rules: Iterable[Rule], document: Mapping[str, Any], person: str) -> Ruled:
-    """Apply each rule that is for this person to a full document, in order."""
+def apply_rules(rules: Iterable[Rule], document: Mapping[str, Any], *names: str) -> Ruled:
+    """Apply each rule that is for whoever has these names to a full document, in order."""
     reasons: list[Reason] = []
     notes: list[str] = []
     changed: Any = document
     for rule in rules:
-        if _matches(person, rule.person):
+        if any(_matches(name, rule.person) for name in names):
             changed = _visit(changed, rule.field.split("."), "", _Change(rule, reasons, notes))
     return Ruled(changed, tuple(reasons), tuple(notes))
 

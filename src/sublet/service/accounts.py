@@ -144,7 +144,7 @@ class Accounts(AccountPlatforms):
         self.surveys.pop(name, None)
         if state.trouble or name not in self.platforms_by_name:
             return state
-        return replace(state, trouble=(await self.platform(name)).trouble)
+        return replace(state, trouble=(await self.platform(name, person)).trouble)
 
     async def host_keys(self, person: Person, host: str, port: int) -> Sequence[str]:
         """The keys that a host shows, which somebody has to confirm: whoever is in between could show others."""

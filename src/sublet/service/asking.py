@@ -60,7 +60,9 @@ class Asking(Candidates):
         reasons: tuple[Reason, ...] = ()
         notes: tuple[str, ...] = ()
         if self.settings.rules:
-            document, reasons, notes = apply_rules(self.settings.rules, full_document(document), person.name)
+            document, reasons, notes = apply_rules(
+                self.settings.rules, full_document(document), *await self.names_of(person)
+            )
         return Asked(read_request(document, self.now()), text, content_type, reasons, notes)
 
     async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import structlog
 
-from sublet.core.access import NO_LIMITS, Amounts, Limits
+from sublet.core.access import NO_LIMITS, Amounts, Decision, Limits
 from sublet.core.offer import Offer, Reason
 from sublet.core.request import Data, Executable, Request
 from sublet.core.session import ACTIVE, Phase, Session
@@ -119,6 +119,10 @@ class Desk:
         """Why a person may not use this, or not so much of it; whoever keeps the access rules knows."""
         return None
 
+    async def closed(self, person: Person) -> Mapping[str, Decision]:
+        """The platforms that a person may not use, and so not see, and why; whoever keeps the access rules knows."""
+        return {}
+
     async def bounds(self, person: Person, platform: str, request: Request) -> Limits | Reason:
         """The most that an offer of a platform may have for this person; or why there can be none."""
         return NO_LIMITS
@@ -152,6 +156,10 @@ class Desk:
     async def named(self, name: str) -> str:
         """The name of whoever is called so; who knows people knows."""
         return name
+
+    async def names_of(self, person: Person) -> Iterable[str]:
+        """All that rules know someone by; who knows people knows."""
+        return (person.name,)
 
     async def as_now(self, person: Person) -> Person | None:
         """Someone with the part that they have now; None: they may not come in. Who knows people knows."""

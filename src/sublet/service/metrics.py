@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 registry = CollectorRegistry()
+of_platforms = CollectorRegistry()  # what names them
 
 offersets = Counter("sublet_offersets", "Offer sets made, by answer.", ["result"], registry=registry)
 moves = Counter("sublet_session_moves", "Sessions that entered a phase.", ["phase"], registry=registry)
@@ -13,10 +14,10 @@ sessions = Gauge("sublet_sessions", "Sessions on record, by phase.", ["phase"], 
 turn = Histogram("sublet_turn_seconds", "Seconds that a turn of the loop took.", registry=registry)
 turn_failures = Counter("sublet_turn_failures", "Turns of the loop that failed.", registry=registry)
 platform_errors = Counter(
-    "sublet_platform_errors", "Calls that a platform failed.", ["platform", "code"], registry=registry
+    "sublet_platform_errors", "Calls that a platform failed.", ["platform", "code"], registry=of_platforms
 )
 
 
-def page() -> bytes:
-    """All of it, in Prometheus' text form."""
-    return generate_latest(registry)
+def page(whole: bool) -> bytes:
+    """All of it, or all that names no platform, in Prometheus' text form."""
+    return generate_latest(registry) + (generate_latest(of_platforms) if whole else b"")

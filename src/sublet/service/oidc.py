@@ -9,7 +9,7 @@ import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -18,6 +18,7 @@ from sublet.core.people import Identity, Known, Role, check_address
 from sublet.errors import BadAddress, NotConfirmed, NotFound, WrongCode
 from sublet.service.desk import Person, log
 from sublet.service.factors import Factors
+from sublet.service.people import known_as
 from sublet.service.throttle import neighbours
 from sublet.service.tokens import PREFIX, Token
 from sublet.store.audit import Entry
@@ -139,6 +140,7 @@ class Oidc(Factors):
             tx.people.add_identity(Identity("oidc", came.identity, known.name, now))
             detail = {"kind": "oidc", "value": came.identity, "way": "verified address" if address else "first"}
             tx.audit.add(Entry(now, known.name, "identity.add", "person", known.name, detail, host))
+        _confirmed(tx, known.name, address, name, now, host)
         if use == ONCE:
             token, secret = Token(str(uuid4()), known.name, note, now, now + ONCE_LASTS, use=ONCE), _code()
             tx.tokens.add(token, secret)
@@ -147,7 +149,7 @@ class Oidc(Factors):
 
     async def _oidc_linked(self, person: str, name: str, came: Confirmed, host: str) -> None:
         """Know someone who is signed in by this identity too."""
-        now = self.now()
+        now, address = self.now(), self._oidc_address(name, came)
 
         def work(tx: Tx) -> bool:
             owner = tx.people.find("oidc", came.identity)
@@ -155,8 +157,10 @@ class Oidc(Factors):
                 tx.people.add_identity(Identity("oidc", came.identity, person, now))
                 detail = {"kind": "oidc", "value": came.identity, "way": "own act"}
                 tx.audit.add(Entry(now, person, "identity.add", "person", person, detail, host))
-                return True
-            return owner is not None and owner.name == person
+            elif owner is None or owner.name != person:
+                return False
+            _confirmed(tx, person, address, name, now, host)
+            return True
 
         if not await self.store.write(work):
             title = self._oidc_provider(name).title
@@ -204,6 +208,14 @@ class Oidc(Factors):
 
 
 ASK = "Ask the operator of this gateway."
+
+
+def _confirmed(tx: Tx, person: str, address: str, provider: str, now: datetime, host: str) -> None:
+    """Know someone by an address that a provider verified too, unless it is someone's already."""
+    if address and tx.people.find("email", address) is None:
+        known_as(tx, Identity("email", address, person, now))
+        detail = {"kind": "email", "value": address, "way": f"oidc {provider}"}
+        tx.audit.add(Entry(now, person, "identity.add", "person", person, detail, host))
 
 
 def _anonymous(name: str, came: Confirmed) -> str:

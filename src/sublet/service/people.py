@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -56,6 +56,12 @@ class People(Inputs):
         address = check_address(name)
         known = await self.store.read(lambda tx: tx.people.find("email", address))
         return known.name if known else address
+
+    async def names_of(self, person: Person) -> Iterable[str]:
+        """Their name, and every address of theirs that was confirmed."""
+        if self.settings.mode == "personal":
+            return (person.name,)
+        return await self.store.read(lambda tx: names_in(tx, person.name))
 
     async def people(
         self, person: Person, role: str = "", *, blocked: bool = False, after: str = "", limit: int = 1000
@@ -128,7 +134,7 @@ class People(Inputs):
         def change(tx: Tx, known: Known) -> dict[str, Any]:
             if tx.people.find(kind, value):
                 raise AlreadyThere(noun=f"{kind} identity", name=value)
-            tx.people.add_identity(Identity(kind, value, known.name, self.now()))
+            known_as(tx, Identity(kind, value, known.name, self.now()))
             return {"kind": kind, "value": value}
 
         return await self._change_person(person, name, "identity.add", change, host)
@@ -175,6 +181,20 @@ class People(Inputs):
         done = await self.store.write(work)
         self.standings += 1
         return done
+
+
+def names_in(tx: Tx, person: str) -> frozenset[str]:
+    """All that rules know someone by: addresses are confirmed by a code, a provider, or the operator who adds them."""
+    return frozenset({person, *(one.value for one in tx.people.identities(person) if one.kind == "email")})
+
+
+def known_as(tx: Tx, identity: Identity) -> None:
+    """Know someone by another name too; groups that an address of theirs was in are theirs."""
+    tx.people.add_identity(identity)
+    if identity.kind == "email":
+        for group in tx.groups.of(identity.value):
+            tx.groups.leave(group, identity.value)
+            tx.groups.join(group, identity.person)
 
 
 def added(tx: Tx, now: datetime, by: str, address: str, role: str, host: str = "") -> Profile:

@@ -6,12 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sublet.core.offer import Node, Take
-from sublet.errors import SubletError
+from sublet.core.access_words import how, refusal
+from sublet.core.offer import Node, Reason, Take
+from sublet.errors import NotAllowed, NotInvited, SubletError
 from sublet.platforms.conformance import Finding, check_platform
 from sublet.platforms.port import Platform, Survey
+from sublet.service.desk import Person
 from sublet.service.events import Events
 from sublet.service.sweeping import Swept, sweep
+
+Thing = tuple[str, str]  # a noun, and a name
+UNOPENED = "You may not use it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,7 @@ class PlatformState:
     terms: str
     survey: Survey | None
     trouble: str = ""
+    ask: str = ""  # how to be let in: who may not use it sees its name alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +46,36 @@ class Busy:
 class Platforms(Events):
     """Look at the platforms."""
 
-    async def platforms(self) -> list[PlatformState]:
-        """All of them, the broken ones too."""
-        there = [await self._state(platform) for platform in list(self.platforms_by_name.values())]
-        return there + [PlatformState(name, "broken", "", None, why) for name, why in self.broken.items()]
+    async def platforms(self, person: Person) -> list[PlatformState]:
+        """Those that a person may use, the broken ones too; of those that they can ask for, the name."""
+        closed, usable = await self.closed(person), await self.usable(person)
+        states = []
+        for name, platform in list(self.platforms_by_name.items()):
+            if name in usable:
+                states.append(await self._state(platform))
+            elif name in closed and not closed[name].rules:
+                states.append(PlatformState(name, "", "", None, UNOPENED, how(closed[name])))
+        broken = [name for name in self.broken if not person.guest and name not in closed]
+        return states + [PlatformState(name, "broken", "", None, self.broken[name]) for name in broken]
 
-    async def platform(self, name: str) -> PlatformState:
+    async def usable(self, person: Person) -> list[str]:
+        """The names of those that a person may use."""
+        closed = await self.closed(person)
+        invited = await self.invited(person) if person.guest else None
+        return [name for name in self.platforms_by_name if name not in closed and (invited is None or name in invited)]
+
+    async def opened(self, name: str, person: Person) -> Platform:
+        """One that a person may use, and so look at; NotInvited or NotAllowed if they may not."""
+        platform = self.there(name)
+        if person.guest and name not in await self.invited(person):
+            raise NotInvited(platform=name)
+        if decision := (await self.closed(person)).get(name):
+            insist(refusal(decision), (decision.noun, decision.name))
+        return platform
+
+    async def platform(self, name: str, person: Person) -> PlatformState:
         """One of them."""
-        return await self._state(self.there(name))
+        return await self._state(await self.opened(name, person))
 
     async def _state(self, platform: Platform) -> PlatformState:
         name = platform.name
@@ -66,9 +94,19 @@ class Platforms(Events):
         self.there(name)
         return await sweep(self, name, timedelta(0), idle)
 
-    async def busy(self, name: str, start: datetime, end: datetime) -> Busy:
+    async def busy(self, name: str, person: Person, start: datetime, end: datetime) -> Busy:
         """What is booked and held there, node by node; nothing says by whom."""
-        self.there(name)
+        await self.opened(name, person)
         survey = await self.survey(name)
         takes = await self.store.write(lambda tx: tx.books.calendar(name).busy(start, end))
         return Busy(name, start, end, survey.nodes, survey.pools, takes)
+
+
+def insist(reason: Reason | None, thing: Thing) -> None:
+    """Raise NotAllowed if there is a reason."""
+    if reason:
+        raise NotAllowed(why=reason.message, how=_sentence(reason.nearest), noun=thing[0], name=thing[1])
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}." if words and not words.startswith("sublet") else words

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sublet.core.estimate import Track, tracks
 from sublet.core.probe import Probe, probed
 from sublet.core.system import System
+from sublet.service.desk import Person
 from sublet.service.platforms import Platforms
 from sublet.service.systems import directory_of
 from sublet.service.track import recall
@@ -37,8 +38,8 @@ class Probing(Platforms):
         survey = self.surveys.get(name)
         return survey.notes if survey else ()
 
-    async def record(self, name: str) -> Sequence[Track]:
+    async def record(self, name: str, person: Person) -> Sequence[Track]:
         """How the predicted starts of a platform came true, by queue and size."""
-        self.there(name)
+        await self.opened(name, person)
         now = self.now()
         return tracks(await self.store.read(lambda tx: recall(tx, name, now)), now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -12,6 +12,7 @@ from sublet.core.access import (
     Decision,
     Limits,
     Use,
+    Who,
     amounts_of,
     decide,
     least_of,
@@ -25,15 +26,21 @@ from sublet.core.session import Session
 from sublet.errors import NotAllowed
 from sublet.service.desk import Person
 from sublet.service.oidc import Oidc
+from sublet.service.people import names_in
+from sublet.service.platforms import Thing as Thing  # also for those who decide on one
+from sublet.service.platforms import insist
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
-
-Thing = tuple[str, str]  # a noun, and a name
 
 
 def decided(tx: Tx, person: str, thing: Thing, now: datetime) -> Decision:
     """Whether a person may use something, by the rules as they are in this transaction."""
-    return decide(tx.rules.list(thing[0]), person, frozenset(tx.groups.of(person)), *thing, now)
+    return decide(tx.rules.list(thing[0]), who_is(tx, person), *thing, now)
+
+
+def who_is(tx: Tx, person: str) -> Who:
+    """A person as the rules know them."""
+    return Who(names_in(tx, person), frozenset(tx.groups.of(person)))
 
 
 def used(tx: Tx, person: str, thing: Thing, now: datetime) -> Use:
@@ -49,6 +56,19 @@ class Quotas(Oidc):
         if self.settings.mode == "personal":
             return None
         return await self.store.read(lambda tx: _refused(tx, person.name, (noun, name), wanted, self.now()))
+
+    async def closed(self, person: Person) -> Mapping[str, Decision]:
+        """The platforms that a person may not use, and why; operators look at all of them."""
+        if self.settings.mode == "personal" or person.operator:
+            return {}
+
+        def work(tx: Tx) -> dict[str, Decision]:
+            rules, who, now = tx.rules.list(), who_is(tx, person.name), self.now()
+            names = (*self.platforms_by_name, *self.broken)
+            found = {name: decide(rules, who, self.noun_of(name), name, now) for name in names}
+            return {name: decision for name, decision in found.items() if not decision.allowed}
+
+        return await self.store.read(work)
 
     async def bounds(self, person: Person, platform: str, request: Request) -> Limits | Reason:
         """The most that an offer of a platform may have for this person; or why there can be none."""
@@ -74,7 +94,7 @@ class Quotas(Oidc):
             return
         wanted, app = amounts_of(session.offer), tx.uses.app_of(session.app) or session.app
         for thing in self._things(session, app):
-            _insist(_refused(tx, session.person, thing, wanted, now), thing)
+            insist(_refused(tx, session.person, thing, wanted, now), thing)
         tx.uses.add(session, wanted, app, now)
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
@@ -86,7 +106,7 @@ class Quotas(Oidc):
             decision, use = decided(tx, session.person, thing, now), used(tx, session.person, thing, now)
             others = Use(0, max(use.hours - amounts_of(session.offer).hours, 0.0))
             apart = replace(decision, limits=replace(decision.limits, jobs=None))
-            _insist(refusal(decision) or next(excesses(apart, wanted, others), None), thing)
+            insist(refusal(decision) or next(excesses(apart, wanted, others), None), thing)
         tx.uses.extend(session.id, offer.duration)
 
     def _things(self, session: Session, app: str) -> Iterator[Thing]:
@@ -118,12 +138,3 @@ def _app_of(request: Request) -> list[Thing]:
     executable = request.executable
     name = executable.fields.get("app") if executable and executable.kind == "app" else None
     return [("app", name)] if isinstance(name, str) and name else []
-
-
-def _insist(reason: Reason | None, thing: Thing) -> None:
-    if reason:
-        raise NotAllowed(why=reason.message, how=_sentence(reason.nearest), noun=thing[0], name=thing[1])
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}." if words and not words.startswith("sublet") else words

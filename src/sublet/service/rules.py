@@ -13,7 +13,7 @@ from sublet.core.access_words import limits_text
 from sublet.core.session import Session
 from sublet.errors import Ambiguous, BadRequest, NotFound, OperatorsOnly
 from sublet.service.desk import Person
-from sublet.service.quotas import Quotas, Thing, decided, used
+from sublet.service.quotas import Quotas, Thing, decided, used, who_is
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 
@@ -101,7 +101,12 @@ class AccessRules(Quotas):
         whose = _small(of) or person.name
         if whose != person.name and not person.operator:
             raise OperatorsOnly
-        return await self.store.read(lambda tx: [self._stands(tx, whose, one) for one in self.things(tx)])
+
+        def work(tx: Tx) -> list[Standing]:
+            known = tx.people.find("email", whose)
+            return [self._stands(tx, known.name if known else whose, one) for one in self.things(tx)]
+
+        return await self.store.read(work)
 
     def _stands(self, tx: Tx, person: str, thing: Thing) -> Standing:
         now = self.now()
@@ -121,8 +126,8 @@ class AccessRules(Quotas):
         lost: dict[tuple[str, Thing], bool] = {}
 
         def loses(person: str, thing: Thing) -> bool:
-            groups = frozenset(tx.groups.of(person))
-            had, has = (decide(rules, person, groups, *thing, now).allowed for rules in (before, after))
+            who = who_is(tx, person)
+            had, has = (decide(rules, who, *thing, now).allowed for rules in (before, after))
             return had and not has
 
         found: list[Session] = []

@@ -151,12 +151,12 @@ class Service(Drafts):
         """Sublet's own."""
         return metadata.version("sublet")
 
-    async def scrape(self) -> bytes:
-        """The metrics page."""
+    async def scrape(self, whole: bool) -> bytes:
+        """The metrics page: the whole of it, or without what names platforms."""
         counts = await self.store.read(lambda tx: tx.sessions.count_by_phase())
         for phase, count in counts.items():
             metrics.sessions.labels(phase).set(count)
-        return metrics.page()
+        return metrics.page(whole)
 
 
 def admitted(

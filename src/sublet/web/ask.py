@@ -87,7 +87,7 @@ async def _again(request: Request, who: Visitor, id: str, heed: str | None) -> R
 async def _form(
     request: Request, who: Visitor, values: Values, wrong: dict[str, Wrong] | None = None, status: int = 200
 ) -> Response:
-    platforms = [state.name for state in await service_of(request).platforms()]
+    platforms = await service_of(request).usable(who.person)
     return page(request, "ask.html", who, status, values=values, wrong=wrong or {}, platforms=platforms, document=None)
 
 

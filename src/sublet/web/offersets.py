@@ -14,6 +14,7 @@ from sublet.core.offer import Node, Reason, Take
 from sublet.core.offers import hold_of, takes_of
 from sublet.core.session import ACTIVE, OfferSet, Phase, Session
 from sublet.errors import SubletError
+from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.web.calendar import Mark, Picture, draw, frame, without
 from sublet.web.drawing import clock_of, page
@@ -63,7 +64,7 @@ async def look(request: Request) -> Response:
         offers=offers,
         held=held and any(offer.open for offer in offers),
         taken=next((offer for offer in offers if offer.session.phase not in NOT_TAKEN), None),
-        pictures=await _pictures(service, offers, clock),
+        pictures=await _pictures(service, who.person, offers, clock),
         reasons=_against(found),
         notes=[reason.message for reason in found.reasons if reason.kind == CAPPED],
     )
@@ -81,7 +82,9 @@ def _against(offerset: OfferSet) -> list[Against]:
     ]
 
 
-async def _pictures(service: Service, offers: Sequence[Numbered], clock: Clock) -> list[tuple[str, Picture]]:
+async def _pictures(
+    service: Service, person: Person, offers: Sequence[Numbered], clock: Clock
+) -> list[tuple[str, Picture]]:
     """One calendar for each platform that offers something, all over the same time."""
     if not offers:
         return []
@@ -90,23 +93,23 @@ async def _pictures(service: Service, offers: Sequence[Numbered], clock: Clock) 
     pictures: list[tuple[str, Picture]] = []
     for platform in dict.fromkeys(offer.session.offer.platform for offer in offers):
         here = [offer for offer in offers if offer.session.offer.platform == platform]
-        nodes, takes = await _taken(service, platform, start, end, _own(here))
+        nodes, takes = await _taken(service, person, platform, start, end, _own(here))
         chosen = [marks[offer.number] for offer in here]
         pictures.append((platform, draw(nodes, takes, chosen, start, end, now=clock.now, zone=clock.zone)))
     return pictures
 
 
 async def _taken(
-    service: Service, platform: str, start: datetime, end: datetime, own: Sequence[Take]
+    service: Service, person: Person, platform: str, start: datetime, end: datetime, own: Sequence[Take]
 ) -> tuple[Sequence[Node], Sequence[Take]]:
     """What others have taken of a platform's nodes; nothing of a platform that others keep the calendar of."""
     try:
-        state = await service.platform(platform)
+        state = await service.platform(platform, person)
         if state.terms == "booked":
-            busy = await service.busy(platform, start, end)
+            busy = await service.busy(platform, person, start, end)
             return busy.nodes, without([take for steps in busy.takes.values() for take in steps], own)
     except SubletError:
-        pass  # a platform that went away is not a reason to hide the offers
+        pass  # that a platform went away, or is closed to them by now, is not a reason to hide the offers
     return (), ()
 
 

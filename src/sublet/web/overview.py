@@ -10,6 +10,7 @@ from starlette.responses import Response
 from sublet.api.people import service_of
 from sublet.core.session import Phase
 from sublet.errors import SubletError
+from sublet.service.desk import Person
 from sublet.service.platforms import PlatformState
 from sublet.service.service import Service
 from sublet.web.calendar import Picture, draw
@@ -28,7 +29,8 @@ async def overview(request: Request) -> Response:
     clock = clock_of(request)
     active = await service.sessions(who.person, active=True, limit=MOST_ACTIVE)
     recent = await service.sessions(who.person, phases=RECENT, limit=MOST_RECENT)
-    platforms = [(state, await _day_ahead(service, state, clock)) for state in await service.platforms()]
+    states = await service.platforms(who.person)
+    platforms = [(state, await _day_ahead(service, who.person, state, clock)) for state in states if not state.ask]
     return page(
         request,
         "overview.html",
@@ -37,19 +39,20 @@ async def overview(request: Request) -> Response:
         more=active.next is not None,
         recent=recent.items,
         platforms=platforms,
+        unopened=[state.name for state in states if state.ask],
         logins=service.logins() if who.person.operator else set(),
         drawn=[(state.name, picture) for state, picture in platforms if picture],
     )
 
 
-async def _day_ahead(service: Service, state: PlatformState, clock: Clock) -> Picture | None:
+async def _day_ahead(service: Service, person: Person, state: PlatformState, clock: Clock) -> Picture | None:
     """From the last full hour on, for a day; None where the calendar isn't ours."""
     if state.survey is None or state.terms != "booked":
         return None
     start = clock.now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=1)
     end = start + timedelta(hours=24)
     try:
-        busy = await service.busy(state.name, start, end)
+        busy = await service.busy(state.name, person, start, end)
     except SubletError:
         return None
     takes = [take for steps in busy.takes.values() for take in steps]

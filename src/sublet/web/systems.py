@@ -29,8 +29,8 @@ async def _page(request: Request, wrong: SubletError | None = None) -> Response:
     service = service_of(request)
     name = request.path_params["name"]
     login = await service.login_state(name, who.person)
-    state = await service.platform(name)
-    record = await service.record(name)
+    state = await service.platform(name, who.person)
+    record = await service.record(name, who.person)
     status = wrong.status if wrong else 200
     return page(request, "system.html", who, status, login=login, state=state, record=record, wrong=wrong)
 

@@ -34,6 +34,7 @@ class PlatformView:
     metrics: tuple[QuoteView, ...] = ()
     notes: tuple[str, ...] = ()
     contained_only: bool = False
+    ask: str = ""  # for who may not use it, and is told its name alone: how to be let in
 
 
 @dataclass(frozen=True, kw_only=True)
