@@ -79,6 +79,14 @@ class WrongType(SubletError):
     status = 415
 
 
+class NoAnswer(SubletError):
+    """Nothing was typed at the question "{question}": standard input has ended."""
+
+    hint = "Type the command in a terminal."
+    status = 400
+    exit_code = 2
+
+
 class NotSignedIn(SubletError):
     """This needs a token."""
 

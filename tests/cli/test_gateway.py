@@ -99,7 +99,9 @@ def test_a_person_signs_in_is_known_and_signs_out(gateway: tuple[Serving, str], 
     who = json.loads(someone.types("whoami", "--json").stdout)
     assert (who["person"], who["service"], who["role"]) == (ANNA, url, "person")
     assert someone.types("whoami").stdout == f"person   {ANNA}\nservice  {url} (gateway)\nrole     person\n"
-    assert someone.types("platform", "list", "--quiet").stdout == "trial\n"
+    assert someone.types("platform", "list", "--quiet").stdout == ""
+    listed = "NAME   STATE\ntrial  not open to you: sublet access ask trial --why REASON\n"
+    assert someone.types("platform", "list").stdout == listed
     assert someone.types("person", "list").stderr.startswith("error: Only an operator can do this.")
     assert secret not in serving.log()
     done = someone.types("logout")
@@ -152,6 +154,23 @@ def test_a_wrong_code_and_a_stranger_get_nowhere(
     assert not (someone.home / "gateways").exists()
     far = someone.types("login", "http://gateway.example.org")
     assert (far.returncode, "unprotected" in far.stderr) == (1, True)
+
+
+def test_who_types_nothing_is_told_what_was_asked_and_what_to_do(
+    gateway: tuple[Serving, str], someone: Someone
+) -> None:
+    _, url = gateway
+    nothing = 'error: Nothing was typed at the question "{}": standard input has ended.\n\nhint: {}'
+    for words, stdin, asked, hint in (
+        (("login", url), "", "E-mail address", "Give it with --address."),
+        (("login", url), f"{ANNA}\n", "Code", "Nobody is signed in."),
+        (("login", url, "--address", ANNA), "\n", "Code", "Nobody is signed in."),
+    ):
+        said = someone.types(*words, stdin=stdin)
+        assert (said.returncode, said.stdout) == (2, "")
+        assert nothing.format(asked, hint) in said.stderr
+    empty = someone.types("login", url, "--token")
+    assert (empty.returncode, empty.stderr.splitlines()[0]) == (2, "error: There is no token on standard input.")
 
 
 def test_a_token_is_taken_from_standard_input(gateway: tuple[Serving, str], someone: Someone) -> None:

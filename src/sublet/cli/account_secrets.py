@@ -7,9 +7,8 @@ import subprocess
 import sys
 from typing import Any
 
-import click
-
 from sublet.cli.output import Output
+from sublet.cli.prompts import agreed, typed
 from sublet.client.calls import accounts
 from sublet.core.account import fingerprint
 from sublet.core.known_hosts import known_keys
@@ -43,7 +42,9 @@ def with_passphrase(out: Output, wish: dict[str, Any], send: Any) -> Any:
 
 def _passphrase(out: Output) -> str:
     if out.can_ask:
-        return str(click.prompt("Passphrase of the key", hide_input=True, err=True))
+        return typed(
+            "Passphrase of the key", "Type it in a terminal, or name a program in SSH_ASKPASS.", hide_input=True
+        )
     program = os.environ.get("SSH_ASKPASS", "")
     if not program:
         return ""
@@ -71,6 +72,6 @@ def confirmed_keys(out: Output, host: str, port: int, given: str, print_: str) -
     out.note(f"{host} port {port} shows these keys. Compare them with what its centre publishes:")
     for one in shown:
         out.note(f"  {one.key.split()[0]:<20} {one.fingerprint}")
-    if not out.can_ask or not click.confirm("Are they the centre's own?", err=True):
+    if not out.can_ask or not agreed("Are they the centre's own?", "Confirm them with --fingerprint or --host-key."):
         raise UnknownHostKey(host=host)
     return tuple(one.key for one in shown)

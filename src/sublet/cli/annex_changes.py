@@ -6,6 +6,7 @@ import click
 
 from sublet.cli.command import command
 from sublet.cli.output import Output
+from sublet.cli.prompts import agreed
 from sublet.client.calls import annexes
 from sublet.errors import SubletError
 from sublet.wire.v1.annexes import AnnexView, LeaseView
@@ -95,7 +96,7 @@ def share(out: Output, name: str, guest: str, yes: bool) -> None:
     if not yes:
         if not out.can_ask:
             raise SubletError("Nobody is there to agree to that.", hint="Agree with --yes.")
-        if not click.confirm(f"Share {name} with {guest}?", default=False, err=True):
+        if not agreed(f"Share {name} with {guest}?", "Agree with --yes."):
             raise click.Abort
     view = out.link().do(annexes.share(name, guest))
     out.show(view, lambda: [_shared(view)], lambda: view.guests)

@@ -14,6 +14,7 @@ from sublet.cli.command import command
 from sublet.cli.logins import login_of
 from sublet.cli.output import Output
 from sublet.cli.progress import Progress
+from sublet.cli.prompts import agreed
 from sublet.client.calls import annexes
 from sublet.client.link import Link
 from sublet.errors import LeaseRefused, SubletError
@@ -106,7 +107,7 @@ def _agree(out: Output, plan: PlanView, yes: bool) -> None:
         return
     if not out.can_ask:
         raise SubletError("Nobody is there to say that it may be sent.", hint="Say so with --yes.")
-    if not click.confirm("Send it?", default=True, err=True):
+    if not agreed("Send it?", "Say so with --yes.", default=True):
         raise click.Abort
 
 

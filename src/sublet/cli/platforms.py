@@ -26,7 +26,7 @@ def list_platforms(out: Output) -> None:
     out.show(
         view,
         lambda: table(("NAME", "KIND", "TERMS", "NODES", "CORES", "MEMORY", "GPUS", "STATE"), rows) if rows else [],
-        lambda: (one.name for one in view.items),
+        lambda: (one.name for one in view.items if not one.ask),
     )
 
 

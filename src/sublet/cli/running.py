@@ -14,6 +14,7 @@ from sublet.cli.command import command
 from sublet.cli.fetching import fetch_all
 from sublet.cli.output import Output
 from sublet.cli.progress import Progress
+from sublet.cli.prompts import agreed
 from sublet.cli.texts import away, length, when
 from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
@@ -91,7 +92,7 @@ def _agree(out: Output, offer: OfferView, yes: bool) -> None:
         return
     if not out.can_ask:
         raise SubletError(f"It would cost {costs}.", hint="Accept that with --yes, or set a limit with --max-cost.")
-    if not click.confirm(f"It costs {costs}. Go on?", default=True, err=True):
+    if not agreed(f"It costs {costs}. Go on?", "Accept that with --yes.", default=True):
         raise click.Abort
 
 

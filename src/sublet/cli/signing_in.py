@@ -11,16 +11,21 @@ import click
 
 from sublet.cli.command import command
 from sublet.cli.output import Output, pairs
+from sublet.cli.prompts import typed
 from sublet.client.address import Address, find_address, gateway_at
 from sublet.client.calls import factors, people, profiles, signing_in
 from sublet.client.gateways import forget, keep, token_of
 from sublet.client.link import Link
-from sublet.errors import NotAGateway, NotFound, NotPrivate, NotSignedIn, SubletError, WrongCode
+from sublet.errors import NoAnswer, NotAGateway, NotFound, NotPrivate, NotSignedIn, SubletError, WrongCode
 from sublet.home import sublet_home
 from sublet.wire.v1.people import PersonView, TokenView
 
 NEAR = ("localhost", "127.0.0.1", "::1")
 TRIES = 5
+NOT_TYPED = (
+    "Nobody is signed in. Type `sublet login` again where the code can be typed; a program shows a token instead: "
+    "`sublet login URL --token < token.txt`."
+)
 
 
 @command(
@@ -45,12 +50,14 @@ def login(out: Output, url: str | None, address: str | None, oidc: str | None, b
     home = sublet_home()
     if by_token:
         secret = sys.stdin.readline().strip()
+        if not secret:
+            raise NoAnswer("There is no token on standard input.", hint="sublet login URL --token < token.txt")
     else:
         link = Link(there)
         if oidc:
             made = _by_page(out, link, oidc)
         else:
-            made = _by_code(out, link, address or click.prompt("E-mail address", err=True))
+            made = _by_code(out, link, address or typed("E-mail address", "Give it with --address."))
         secret = (_second(out, link, made) if made.use.startswith("half-") else made).token
     who = Link(replace(there, token=secret)).do(people.whoami())
     if who.mode != "gateway":
@@ -65,12 +72,12 @@ def _by_code(out: Output, link: Link, address: str) -> TokenView:
     out.note(link.do(signing_in.ask(address)).message)
     for _ in range(TRIES - 1):
         try:
-            return link.do(signing_in.sign_in(address, _typed(), _client()))
+            return link.do(signing_in.sign_in(address, _code(), _client()))
         except WrongCode as error:
             if not out.can_ask:
                 raise
             out.note(error.message)
-    return link.do(signing_in.sign_in(address, _typed(), _client()))
+    return link.do(signing_in.sign_in(address, _code(), _client()))
 
 
 def _by_page(out: Output, link: Link, name: str) -> TokenView:
@@ -86,13 +93,13 @@ def _by_page(out: Output, link: Link, name: str) -> TokenView:
     challenge = hashlib.sha256(verifier.encode()).hexdigest()
     page = f"{ways[name].page}?challenge={challenge}"
     out.note(f"Open this in a browser, sign in, and type the code that it shows:\n\n  {page}\n")
-    return link.do(factors.once(_typed(), verifier, _client()))
+    return link.do(factors.once(_code(), verifier, _client()))
 
 
 def _second(out: Output, link: Link, half: TokenView) -> TokenView:
     """The other half of signing in, for who has a second factor."""
     out.note("Now a code of your second factor, or one of your recovery codes.")
-    return link.do(factors.second(half.token, _typed()))
+    return link.do(factors.second(half.token, _code()))
 
 
 def _client() -> str:
@@ -101,9 +108,8 @@ def _client() -> str:
     return f"sublet on {socket.gethostname()}"
 
 
-def _typed() -> str:
-    code: str = click.prompt("Code", err=True)
-    return code
+def _code() -> str:
+    return typed("Code", NOT_TYPED)
 
 
 @command("logout", "sublet logout")

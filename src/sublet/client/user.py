@@ -10,7 +10,7 @@ from sublet.client import kept
 from sublet.client.calls import signing_in
 from sublet.client.job import Job
 from sublet.client.sync import Client, Session
-from sublet.errors import BadRequest, NotSignedIn
+from sublet.errors import BadRequest, NoAnswer, NotSignedIn
 from sublet.wire.v1.people import WhoView
 
 AskCode = Callable[[str], str]
@@ -18,7 +18,13 @@ AskCode = Callable[[str], str]
 
 def by_prompt(address: str) -> str:
     """Ask the person who sits there."""
-    return input(f"The code that was sent to {address}: ")
+    question = f"The code that was sent to {address}"
+    try:
+        return input(f"{question}: ")
+    except EOFError:
+        raise NoAnswer(
+            question=question, hint="Sign in where it can be typed, or give a token: User(token=…)."
+        ) from None
 
 
 class User:

@@ -1,0 +1,32 @@
+"""Questions to whoever sits there; where standard input ends instead, that is said, with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from sublet.errors import NoAnswer
+
+T = TypeVar("T")
+
+
+def typed(question: str, how: str, **options: Any) -> str:
+    """What is typed; `how` says what to do where nobody can type."""
+    return str(_answered(lambda: click.prompt(question, err=True, **options), question, how))
+
+
+def agreed(question: str, how: str, *, default: bool | None = False) -> bool:
+    """Whether they say yes."""
+    return _answered(lambda: click.confirm(question, default=default, err=True), question, how)
+
+
+def _answered(ask: Callable[[], T], question: str, how: str) -> T:
+    try:
+        return ask()
+    except click.Abort as abort:
+        if not isinstance(abort.__context__, EOFError):  # Ctrl-C says enough
+            raise
+        click.echo(err=True)
+        raise NoAnswer(question=question.strip().rstrip("?:"), hint=how) from None
