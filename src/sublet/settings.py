@@ -232,7 +232,11 @@ class Maintainer(BaseModel):
     digest: str = Field(
         default="", pattern="^(sha256:[0-9a-f]{64})?$", description="Its digest; empty: looked up at each proposal."
     )
-    kind: Literal["python", "jupyter"] = Field(default="python", description="What the image is made for.")
+    kind: Literal["python", "jupyter"] = Field(
+        default="python",
+        description="What it runs of a repository without a manifest: `python` its `main.py` or `entry.py`, `jupyter` "
+        "its only notebook.",
+    )
     hpc: tuple[str, ...] = Field(default=(), description="The accounts on which it may be used; empty: all.")
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cli.conftest import Type
+from tests.real.notebooks import notebook
 
 MANIFEST = """\
 name: flood
@@ -40,6 +41,23 @@ def test_a_manifest_that_is_begun_is_one_that_can_be_checked(type_in: Type) -> N
     assert "--force" in again.err
     assert type_in("app", "init", "my app", "--force", "--image", "ghcr.io/ada/x:1", "-q").code == 0
     assert "no digest" in type_in("app", "check", "my app").out
+
+
+def test_code_without_a_manifest_is_told_what_it_would_be_taken_for(type_in: Type) -> None:
+    Path("flood").mkdir()
+    Path("flood/flood.ipynb").write_text(json.dumps(notebook("years = 1\nlabel = ''")))
+    typed = type_in("app", "check", "flood")
+    assert typed.code == 0
+    first, last = typed.out.splitlines()
+    assert first.startswith("flood.ipynb:1: warning: there is no manifest: a maintainer of the kind jupyter executes")
+    assert last == "flood can be run: flood.ipynb, as a maintainer of the kind jupyter does; 2 parameters; 1 warning"
+    Path("flood/main.py").write_text("print(1)\n")
+    typed = type_in("app", "check", "flood")
+    assert (typed.code, "--kind" in typed.out) == (1, True)
+    assert (
+        "main.py, as a maintainer of the kind python does" in type_in("app", "check", "flood", "--kind", "python").out
+    )
+    assert type_in("app", "check", "flood", "--kind", "julia").code == 2
 
 
 def test_what_can_not_be_an_app_is_an_error_with_a_hint(type_in: Type) -> None:

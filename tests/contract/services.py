@@ -56,9 +56,9 @@ async def reach(service: Service, id: str, wanted: Callable[[Session], bool], pe
             await service.wait_for_news(0.05)
 
 
-async def over(service: Service, id: str, person: Person = ME) -> Session:
+async def over(service: Service, id: str, person: Person = ME, seconds: float = 20) -> Session:
     """Wait until a session is over."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(seconds):
         while (session := await service.session(id, person)).phase not in OVER:
             await service.wait_for_news(0.05)
         return session

@@ -26,9 +26,11 @@ from sublet.errors import (
 )
 from sublet.service.desk import Person
 from sublet.service.service import Service
+from sublet.wire.app_run import AppWish, read_seed
 from tests.contract.services import OPERATOR, allow, in_phase, over, reach, serving
 from tests.git_server import GitServer, Repository, git_server, program
 from tests.real.images import oci_archive
+from tests.real.notebooks import notebook
 from tests.registries import registry
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +71,8 @@ def repository(server: GitServer) -> Repository:
 async def service(server: GitServer, tmp_path: Path) -> AsyncIterator[Service]:
     """A gateway that trusts that server."""
     apps = {"private": [f"{server.url}/*"]}
-    maintainers = {"python": {"image": "docker://ghcr.io/sublet/python", "digest": DIGEST, "hpc": ["trial"]}}
+    generic = {"image": "docker://ghcr.io/sublet/python", "digest": DIGEST, "hpc": ["trial"]}
+    maintainers = {"python": generic, "cybergisx": {**generic, "kind": "jupyter"}}
     async with serving(tmp_path / "home", mode="gateway", apps=apps, maintainers=maintainers) as running:
         yield running
 
@@ -221,6 +224,43 @@ async def test_an_image_that_is_not_pinned_keeps_an_app_from_being_approved(
     local.commit({"sublet.yaml": MANIFEST.replace("docker://ghcr.io/ann/hello", "/etc/passwd.sif")})
     with pytest.raises(BadManifest):
         await service.propose(ANN, local.url)
+
+
+async def test_code_without_a_manifest_is_what_its_maintainers_kind_makes_of_it(
+    service: Service, server: GitServer
+) -> None:
+    code = server.repository("ann/flood-map")
+    text = json.dumps(notebook("years = 1", "print(years)"))
+    code.commit({"flood.ipynb": text, "main.py": "print(1)\n"})
+    with pytest.raises(BadManifest, match=r"the kind jupyter would run flood\.ipynb; .* python would run main\.py"):
+        await service.propose(ANN, code.url)
+    with pytest.raises(NotFound) as nobody:
+        await service.propose(ANN, code.url, maintainer="nobody")
+    assert "cybergisx (kind jupyter)" in nobody.value.advice
+    version = await service.propose(ANN, code.url, maintainer="cybergisx")
+    assert (version.name, version.image, version.digest) == ("flood-map@1", "docker://ghcr.io/sublet/python", DIGEST)
+    manifest = version.as_manifest()
+    assert (manifest.notebook, manifest.systems, manifest.image.name) == ("flood.ipynb", ("trial",), "cybergisx")
+    program = await service.propose(ANN, code.url, name="program", maintainer="python")
+    assert program.as_manifest().stages[0].argv == ("python3", "main.py")
+    for one in (version, program):
+        await service.approve(one.name, REVIEWER, one.tree)
+        await allow(service, BOB.name, noun="app", name=one.app)
+    await allow(service, BOB.name)
+    for maintainer, app in (("cybergisx", "flood-map"), ("python", "program")):
+        wish = read_seed({"maintainer": maintainer, "file": code.url, "app": {"years": 2}})
+        assert (await service.runnable(BOB, wish)).app == app
+    wrong = await service.ask_app(BOB, AppWish(app="flood-map", set={"years; import os": 2}))
+    assert [reason.field for reason in wrong.reasons] == ["executable.parameters"]
+    code.commit({"flood.ipynb": text, "second.ipynb": text})
+    with pytest.raises(BadManifest, match=r"flood\.ipynb, second\.ipynb: keep one of them at the top, or say in"):
+        await service.propose(ANN, code.url, maintainer="cybergisx")
+    found = await service.ask_app(BOB, AppWish(app="flood-map", set={"years": 2}))
+    (service.archives / f"{version.tree}.tar").write_bytes(b"something else")
+    session = await service.accept(found.offers[0].id, BOB)
+    ended = await over(service, session.id, BOB)
+    assert ended.end is not None
+    assert ended.end.kind is EndKind.NOT_APPROVED
 
 
 async def test_a_tag_becomes_the_digest_that_it_means_now(server: GitServer, tmp_path: Path) -> None:

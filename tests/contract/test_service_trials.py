@@ -15,6 +15,7 @@ from sublet.errors import BadManifest, BadTree, OwnAppsOnly
 from sublet.service.service import Service
 from tests.contract.services import ME, ask, over, serving
 from tests.real import images
+from tests.real.notebooks import notebook
 
 pytestmark = pytest.mark.anyio
 MANIFEST = b"""\
@@ -75,6 +76,21 @@ async def test_what_is_wrong_with_an_app_or_its_parameters_is_said_before_anythi
         assert "not here any more" in gone.reasons[0].message
         unknown = await ask(service, run=None, app="summa")
         assert "no app summa" in unknown.reasons[0].message
+
+
+async def test_code_without_a_manifest_is_tried_as_a_maintainer_of_its_kind_would_run_it(tmp_path: Path) -> None:
+    program = TreeFile("main.py", b"open('made', 'w').write(open('params.json').read())\n")
+    both = archive_of([program, TreeFile("a.ipynb", json.dumps(notebook("1")).encode())])
+    async with serving(tmp_path, platforms={"here": {"kind": "local"}}) as service:
+        with pytest.raises(BadManifest, match="--kind"):
+            await service.try_app(both)
+        assert (await service.try_app(both, kind="jupyter")).manifest.notebook == "a.ipynb"
+        trial = await service.try_app(both, kind="python")
+        offers = await ask(service, run=None, app=trial.name, parameters={"years": 0}, time="5m")
+        session = await service.accept(offers.offers[0].id, ME)
+        assert (await over(service, session.id)).phase is Phase.COMPLETED
+        place = service.settings.home / "platforms" / "here" / "sessions" / session.id
+        assert (place / "work" / "job" / "made").read_text() == '{"years": 0}'
 
 
 async def test_nobody_names_code_from_outside(tmp_path: Path) -> None:

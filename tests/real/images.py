@@ -9,6 +9,7 @@ import json
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,8 +23,8 @@ def made_busybox() -> bool:
     return Path(BUSYBOX).exists()
 
 
-def layer(*, doc: bytes = b"made for tests\n") -> bytes:
-    """The image's only layer."""
+def layer(*, doc: bytes = b"made for tests\n", more: Mapping[str, Path | bytes] | None = None) -> bytes:
+    """The image's only layer: busybox, and more files by their paths."""
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w") as tar:
         for name in ("bin", "etc", "tmp", "work", "input", "home", "usr", "proc", "sys", "dev", "app"):
@@ -43,7 +44,18 @@ def layer(*, doc: bytes = b"made for tests\n") -> bytes:
             link = tarfile.TarInfo(f"bin/{name}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             tar.addfile(link)
+        for path, file in (more or {}).items():
+            _add(tar, path.strip("/"), file)
     return target.getvalue()
+
+
+def _add(tar: tarfile.TarFile, path: str, file: Path | bytes) -> None:
+    """A program or module, at the time by which Python knows that what is compiled is not old."""
+    member = tarfile.TarInfo(path)
+    content = file if isinstance(file, bytes) else file.read_bytes()
+    member.size, member.mode = len(content), 0o755
+    member.mtime = 0 if isinstance(file, bytes) else int(file.stat().st_mtime)
+    tar.addfile(member, io.BytesIO(content))
 
 
 def digest(data: bytes) -> str:
@@ -62,9 +74,9 @@ def config(layers: list[bytes], **changes: Any) -> bytes:
     return json.dumps(document).encode()
 
 
-def docker_archive(path: Path, **changes: Any) -> str:
-    """As `docker save` writes it; returns the image's id."""
-    data = layer()
+def docker_archive(path: Path, data: bytes = b"", **changes: Any) -> str:
+    """As `docker save` writes it, of busybox or another layer; returns the image's id."""
+    data = data or layer()
     about = config([data], **changes)
     name = hashlib.sha256(about).hexdigest()
     table = json.dumps([{"Config": f"{name}.json", "RepoTags": None, "Layers": ["l/layer.tar"]}]).encode()

@@ -61,7 +61,7 @@ def install(site: Site, place: str, needed: tuple[str, ...]) -> Path:
     site.on("login", "python3", "-m", "venv", "--without-pip", place)
     environment = Path(site.facts["scratch"]) / place.removeprefix("/scratch/")
     packages = environment / f"lib/python{version}/site-packages"
-    for part in _closure(needed):
+    for part in closure(needed):
         for file in part.files or ():
             source, target = Path(str(file.locate())), Path(os.path.normpath(packages / file))
             if source.is_file() and target.is_relative_to(environment):
@@ -91,7 +91,7 @@ def bring_papermill(site: Site, *nodes: str) -> None:
         site.on(node, "sh", "-c", 'printf %s "$1" >"$2" && chmod 755 "$2"', "sh", program, "/usr/local/bin/papermill")
 
 
-def _closure(needed: tuple[str, ...]) -> list[Distribution]:
+def closure(needed: tuple[str, ...]) -> list[Distribution]:
     """What is needed, and what that needs in turn."""
     found: dict[tuple[str, str], Distribution] = {}
     todo = [(name, "") for name in needed]

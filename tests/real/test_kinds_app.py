@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,9 @@ from sublet.core.request import Executable
 from sublet.core.tree import TreeFile
 from sublet.kinds.app import APP, BROUGHT
 from sublet.movers.app import unpack
+from sublet.wire.manifests.reader import read_manifest
 from tests.real import images
+from tests.real.notebooks import notebook
 from tests.real.programs import Place
 
 TOOLS = {"podman": ("podman",), "charliecloud": ("ch-run",)}
@@ -141,3 +144,49 @@ def test_without_an_image_it_runs_on_the_machine_itself(place: Place) -> None:
     code, out, err = run(place, {}, app(m.Image(), stage, fields={"parameters": {"years": 7}}))
     assert (code, out) == (0, "much\n"), err
     assert (place.work / "result" / "x").read_text() == "7\n"
+
+
+def generic(place: Place, kind: str, files: dict[str, bytes], **parameters: Any) -> Executable:
+    """Code without a manifest, unpacked, as a maintainer of this kind takes it."""
+    shutil.rmtree(place.work / "job", ignore_errors=True)
+    shutil.rmtree(place.directory / "data" / BROUGHT)
+    (place.directory / "data" / BROUGHT).mkdir()
+    unpack([TreeFile(path, content) for path, content in files.items()], place.directory / "data" / BROUGHT)
+    reading = read_manifest(files, kinds=[kind])
+    assert reading.manifest, reading.errors
+    pinned = {"tree": "0" * 64, "manifest": m.to_json(reading.manifest)}
+    return Executable("app", fields={"pinned": pinned, "parameters": parameters})
+
+
+def test_one_program_without_a_manifest_is_run_by_python(place: Place) -> None:
+    text = b"import json, os\nprint(json.load(open('params.json')), os.environ['param_years'])\nopen('new', 'w')\n"
+    code, out, err = run(place, {}, generic(place, "python", {"main.py": text}, years=3))
+    assert (code, out) == (0, "{'years': 3} 3\n"), err
+    assert (place.work / "job" / "new").exists()
+
+
+def test_a_notebook_runs_by_nbconvert_where_there_is_no_papermill_and_is_refused_where_that_would_be_wrong(
+    place: Place, tmp_path: Path
+) -> None:
+    nbconvert = Path(sys.executable).parent / "jupyter-nbconvert"
+    if not nbconvert.exists():
+        pytest.skip("nbconvert is not installed")
+    beside = tmp_path / "bin"
+    beside.mkdir()
+    path = f"{beside}:/usr/bin:/bin"
+    plain = notebook("import json", "print(json.load(open('params.json'))['years'] * 6)")
+    plain["cells"][0]["metadata"] = {}
+    code, _, err = run(
+        place, {}, generic(place, "jupyter", {"a.ipynb": json.dumps(plain).encode()}, years=7), PATH=path
+    )
+    assert code == 127, err
+    assert "neither papermill nor jupyter-nbconvert" in err
+    (beside / "jupyter-nbconvert").symlink_to(nbconvert)
+    tagged = generic(place, "jupyter", {"a.ipynb": json.dumps(notebook("years = 1")).encode()}, years=7)
+    code, _, err = run(place, {}, tagged, PATH=path)
+    assert (code, "has no papermill" in err) == (78, True), err
+    again = generic(place, "jupyter", {"a.ipynb": json.dumps(plain).encode()}, years=7)
+    code, _, err = run(place, {}, again, PATH=path)
+    assert code == 0, err
+    executed = json.loads((place.work / "result" / "executed.ipynb").read_text())
+    assert executed["cells"][1]["outputs"][0]["text"] == ["42\n"]

@@ -26,11 +26,12 @@ TAR = {"requestBody": {"content": {"application/octet-stream": {"schema": {"type
     responses=described.problems(400, 401, 409, 413),
     openapi_extra=TAR,
 )
-async def make(request: Request, name: str = "app", image: str = "") -> Response:
+async def make(request: Request, name: str = "app", image: str = "", kind: str = "") -> Response:
     """Pin the app in a tar (the body) as it is, to ask for it by the name in the answer; personal services only."""
     await person_of(request)
     if service_of(request).settings.mode != "personal":
         raise OwnAppsOnly  # before so much is read
-    trial = await service_of(request).try_app(await read_body(request, MOST_BYTES), name=name, image=image)
+    body = await read_body(request, MOST_BYTES)
+    trial = await service_of(request).try_app(body, name=name, image=image, kind=kind)
     findings = tuple(str(finding) for finding in trial.reading.findings)
     return json_response(TrialView(name=trial.name, manifest=to_json(trial.manifest), findings=findings), 201)

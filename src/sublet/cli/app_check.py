@@ -53,6 +53,12 @@ RUN_BY = {".py": "python", ".sh": "sh", ".R": "Rscript", ".jl": "julia"}
 @click.option("--want", metavar="NAME=AMOUNT", multiple=True, help="A resource, as in tasks=2 or time=10m.")
 @click.option("--data", metavar="WHERE", multiple=True, help="With --run: a file, directory or URL to bring.")
 @click.option("--image", metavar="IMAGE", default="", help="The image to run it in, instead of the one it names.")
+@click.option(
+    "--kind",
+    type=click.Choice(("jupyter", "python")),
+    default=None,
+    help="Of code without a manifest: the kind of the maintainer that would run it.",
+)
 @click.option("--out", "to", metavar="DIR", help="With --run: fetch what it left into this directory.")
 def check(
     out: Output,
@@ -62,27 +68,31 @@ def check(
     want: tuple[str, ...],
     data: tuple[str, ...],
     image: str,
+    kind: str | None,
     to: str | None,
 ) -> int:
     """Check that a directory is an app: its manifest line by line, and with --run by running it here.
 
-    DIR has sublet.yaml, CyberGIS-Compute's manifest.json, or entry.sh. Every error and warning is told with its file
-    and line; the exit code is 1 if there are errors. Nothing is sent anywhere without --run.
+    DIR has sublet.yaml, CyberGIS-Compute's manifest.json, or entry.sh; or none of these and one notebook, or main.py
+    or entry.py, which a gateway's maintainer runs in its image. Every error and warning is told with its file and line;
+    the exit code is 1 if there are errors. Nothing is sent anywhere without --run.
     """
     from sublet.client.trees import files_in
     from sublet.core.tree import archive_of
+    from sublet.wire.manifests.generic import kinds_of
     from sublet.wire.manifests.reader import read_manifest
 
     files = files_in(directory)
     archive = archive_of(files)
     name = os.path.basename(os.path.abspath(directory))
-    reading = read_manifest({file.path: file.content for file in files}, None, name=name, image=image)
+    contents = {file.path: file.content for file in files}
+    reading = read_manifest(contents, None, name=name, image=image, kinds=kinds_of(kind or ""))
     if not runs or reading.manifest is None:
         return _told(out, reading)
     for finding in reading.findings:
         out.note(str(finding))
     document = _document(reading.manifest, values, want, data)
-    return _run(out, archive, document, name=name, image=image, to=to)
+    return _run(out, archive, document, {"name": name, "image": image, "kind": kind or ""}, to)
 
 
 def _told(out: Output, reading: Reading) -> int:
@@ -107,10 +117,19 @@ def _summary(reading: Reading) -> str:
     )
     if not reading.manifest:
         return counts
-    stages = ", ".join(stage.name for stage in reading.manifest.stages)
     number = len(reading.manifest.parameters)
-    told = f"{reading.manifest.name} can be run: {stages}; {number} parameter{'' if number == 1 else 's'}"
+    told = (
+        f"{reading.manifest.name} can be run: {_runs(reading.manifest)}; {number} parameter{'' if number == 1 else 's'}"
+    )
     return f"{told}; {counts}" if counts else told
+
+
+def _runs(manifest: Manifest) -> str:
+    from sublet.wire.manifests.generic import kind_of
+
+    if kind := kind_of(manifest):
+        return f"{manifest.source}, as a maintainer of the kind {kind} does"
+    return ", ".join(stage.name for stage in manifest.stages)
 
 
 def _document(manifest: Manifest, values: Sequence[str], want: Sequence[str], data: Sequence[str]) -> dict[str, Any]:
@@ -145,7 +164,7 @@ def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in found]
 
 
-def _run(out: Output, archive: bytes, document: dict[str, Any], *, name: str, image: str, to: str | None) -> int:
+def _run(out: Output, archive: bytes, document: dict[str, Any], taken: dict[str, str], to: str | None) -> int:
     from sublet.cli.asking import answered
     from sublet.cli.running import accepted
     from sublet.client.calls import offers, trials
@@ -154,7 +173,7 @@ def _run(out: Output, archive: bytes, document: dict[str, Any], *, name: str, im
     if not link.address.local:
         raise SubletError("An app is tried on one's own machine.", hint="Type it without SUBLET_URL.")
     try:
-        trial = link.do(trials.try_app(archive, name=name, image=image))
+        trial = link.do(trials.try_app(archive, **taken))
     except BadManifest as error:
         if "there is no image" not in error.message:
             raise

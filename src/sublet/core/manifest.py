@@ -13,7 +13,7 @@ PRE, EXECUTION, POST = "pre", "execution", "post"
 STAGES = (PRE, EXECUTION, POST)  # in the order in which they run
 EXECUTABLE, DATA, RESULT = "/job/executable", "/job/data", "/job/result"  # where an app sees its folders
 JOB = "/job"
-ONE_FOLDER = ("manifest.json", "entry.sh")  # of these forms a single input is the data folder itself
+OWN = "sublet.yaml"  # the form that is Sublet's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Manifest:
     """A whole manifest, whatever the form in which it was written."""
 
     name: str
-    source: str  # the file that it was read from: sublet.yaml, manifest.json or entry.sh
+    source: str  # the file that it was read from: a manifest, else the script, program or notebook that is run
     stages: tuple[Stage, ...]
     description: str = ""
     image: Image = Image()
@@ -93,6 +93,12 @@ class Manifest:
     default_system: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     estimated_runtime: str = ""  # in the author's words
+    notebook: str = ""  # what its execution stage executes, if that is a notebook
+
+    @property
+    def one_folder(self) -> bool:
+        """Whether a single input is the data folder itself, as in all forms but Sublet's own."""
+        return self.source != OWN
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of a name."""
@@ -106,6 +112,7 @@ class Manifest:
 _PARTS: dict[str, type] = {"stages": Stage, "parameters": Parameter, "data": Input}
 _LISTS = ("results", "systems")
 _SINGLE: dict[str, type] = {"image": Image}
+_LATER = ("notebook",)  # left out where it says nothing, so that manifests from before it keep their hash
 
 
 def to_json(manifest: Manifest) -> dict[str, Any]:
@@ -113,6 +120,8 @@ def to_json(manifest: Manifest) -> dict[str, Any]:
     found: dict[str, Any] = {"format": FORMAT}
     for name in (each.name for each in fields(Manifest)):
         value = getattr(manifest, name)
+        if name in _LATER and not value:
+            continue
         if name in _PARTS:
             found[name] = [_plain(each) for each in value]
         elif name in _SINGLE:

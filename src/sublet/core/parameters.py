@@ -6,6 +6,7 @@ import difflib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any
 
 from sublet.core.amounts import shown
@@ -64,6 +65,11 @@ def _deeper(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield schema
 
 
+def is_variable(name: str) -> bool:
+    """Whether a notebook can have a variable of this name; nothing else may be written into its code."""
+    return name.isidentifier() and not iskeyword(name)
+
+
 def check(manifest: Manifest, given: Mapping[str, Any]) -> list[Reason]:
     """What is wrong with the values, each with its parameter's name, the limit and the nearest good value."""
     if len(given) > MOST:
@@ -73,6 +79,10 @@ def check(manifest: Manifest, given: Mapping[str, Any]) -> list[Reason]:
     names = [parameter.name for parameter in manifest.parameters]
     for name in given:
         if manifest.parameter(str(name)) is None:
+            if manifest.notebook and not is_variable(str(name)):
+                told = f"{shown(name)} can't be a variable, as the parameters of a notebook are."
+                found.append(Reason("urn:invalid-value", "parameters", told, str(name)[:200]))
+                continue
             if manifest.any_parameters:
                 found += _reasons(Parameter(str(name)), given[name])
                 continue

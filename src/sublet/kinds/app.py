@@ -10,6 +10,8 @@ from functools import partial
 from importlib.resources import files
 from typing import Any
 
+import yaml
+
 from sublet.core import manifest as m
 from sublet.core import parameters as p
 from sublet.core.app_resources import sized
@@ -127,7 +129,7 @@ def check_data(manifest: m.Manifest, request: Request) -> list[Reason]:
     found = [
         Reason(f.MISSING, "data", f"{manifest.name} needs the data {needed.name}: {needed.description or 'required'}.")
         for needed in manifest.data
-        if needed.required and needed.name not in names and not (manifest.source in m.ONE_FOLDER and names)
+        if needed.required and needed.name not in names and not (manifest.one_folder and names)
     ]
     taken = [name for name in names if name.lstrip(".").startswith("sublet.")]  # as its directory is called
     return found + [
@@ -191,13 +193,18 @@ def program(
     travels = {PROGRAM: packed("app_runner", *PARTS), ".sublet/app.json": json.dumps(plan).encode()}
     environment["SUBLET_HOME_FOLDER"] = home if host else HOME
     scripts = _scripts(manifest, stages if host else INSIDE) | {"environment": _exports(environment)}
+    if manifest.notebook:
+        scripts["parameters.yaml"] = yaml.safe_dump(values, sort_keys=False).encode()  # as papermill reads them
     travels |= {f".sublet/stages/{name}": text for name, text in scripts.items()}
     return Program((setting.tool("python3"), PROGRAM), {}, travels, tools=() if host else (tool,))
 
 
 def _scripts(manifest: m.Manifest, where: str) -> dict[str, bytes]:
     """The stages as files: words are quoted, and a script that names its interpreter is run by that."""
-    found = {"run": files("sublet.kinds.inside").joinpath("stages.sh").read_bytes()}
+    inside = files("sublet.kinds.inside")
+    found = {"run": inside.joinpath("stages.sh").read_bytes()}
+    if manifest.notebook:
+        found["notebook"] = inside.joinpath("notebook.sh").read_bytes()
     for stage in manifest.stages:
         text = stage.script or f"exec {shlex.join(stage.argv)}\n"
         if stage.script.startswith("#!"):
@@ -221,7 +228,7 @@ def _folders(manifest: m.Manifest, setting: Setting) -> dict[str, str]:
     """The same on the machine itself."""
     code = f"{setting.work}/job" if manifest.folder == m.JOB else setting.brought(BROUGHT)
     own = [mount.source for mount in setting.mounts]
-    data = own[0] if manifest.source in m.ONE_FOLDER and len(own) == 1 else "data"
+    data = own[0] if manifest.one_folder and len(own) == 1 else "data"
     return {
         "executable_folder": code,
         "data_folder": f"{setting.directory}/{data}",
@@ -233,7 +240,7 @@ def _mounts(manifest: m.Manifest, setting: Setting, stages: str, home: str) -> l
     """Only what is the session's own: its code, its data, its home and what runs its stages."""
     code = f"{setting.work}/job" if manifest.folder == m.JOB else setting.brought(BROUGHT)
     found: list[list[Any]] = [[code, manifest.folder, not manifest.writable]]
-    alone = manifest.source in m.ONE_FOLDER and len(setting.mounts) == 1
+    alone = manifest.one_folder and len(setting.mounts) == 1
     for mount in setting.mounts:
         target = mount.target if mount.target.startswith("/") else f"{m.JOB}/{mount.target}"
         target = m.DATA if alone or mount.source == "data/data" else target

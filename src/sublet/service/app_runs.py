@@ -76,13 +76,18 @@ class AppRuns(Again):
         address = _same(read_address(wish.repository).text)
         states = await self.apps(person)
         current = [state.current for state in states]
-        found = [each for each in current if each and _same(each.repository) == address]
+        found = [each for each in current if each and _same(each.repository) == address and self._for(wish, each)]
         if len(found) > 1:
             names = ", ".join(each.app for each in found)
             raise Ambiguous(f"Several apps come from {wish.repository}: {names}.", hint="Name one of them instead.")
         if not found:
             raise NotReviewed(repository=wish.repository)
         return found[0]
+
+    def _for(self, wish: AppWish, version: Version) -> bool:
+        """Whether a version was approved for the maintainer that is named; what is none's name says nothing."""
+        named = wish.maintainer in self.settings.maintainers
+        return not named or version.as_manifest().image.name == wish.maintainer
 
 
 def _same(repository: str) -> str:

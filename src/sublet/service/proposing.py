@@ -112,7 +112,8 @@ class Proposing(Trials):
         if name:
             check_name(name)
         if maintainer and maintainer not in self.settings.maintainers:
-            known = ", ".join(self.settings.maintainers) or "none"
+            there = self.settings.maintainers
+            known = ", ".join(f"{one} (kind {there[one].kind})" for one in there) or "none"
             raise NotFound(noun="maintainer", name=maintainer, hint=f"There are: {known}.")
         if not person.operator and await self.store.read(lambda tx: tx.apps.count_open(person.name)) >= MOST_OPEN:
             told = f"You have {MOST_OPEN} proposals already that nobody has decided on."
@@ -138,7 +139,8 @@ class Proposing(Trials):
         images = dict(self.settings.images)
         if generic:
             images[maintainer] = Image(location=generic.image, digest=generic.digest)
-        reading = read_manifest(contents, images, name=otherwise, image=maintainer)
+        kinds = (generic.kind,) if generic else ()
+        reading = read_manifest(contents, images, name=otherwise, image=maintainer, kinds=kinds)
         if reading.manifest is None:
             raise BadManifest(problem="; ".join(map(str, reading.errors)))
         manifest = reading.manifest

@@ -17,6 +17,7 @@ from sublet.kinds.app import name_of
 from sublet.movers.app import FOLDER, keep
 from sublet.service.desk import Person
 from sublet.service.usage import Usage
+from sublet.wire.manifests.generic import kinds_of
 from sublet.wire.manifests.page import Reading
 from sublet.wire.manifests.reader import read_manifest
 
@@ -41,12 +42,12 @@ def is_trial(name: str) -> bool:
 class Trials(Usage):
     """Try an app before anybody approves it, where one runs one's own code anyway."""
 
-    async def try_app(self, archive: bytes, *, name: str = "app", image: str = "") -> Trial:
+    async def try_app(self, archive: bytes, *, name: str = "app", image: str = "", kind: str = "") -> Trial:
         """Pin what is in an archive as it is; BadTree, BadManifest, or OwnAppsOnly in a gateway."""
         if self.settings.mode != "personal":
             raise OwnAppsOnly
         files = await asyncio.to_thread(files_of, archive)
-        reading = read(files, self.settings.images, name=name, image=image)
+        reading = read(files, self.settings.images, name=name, image=image, kind=kind)
         manifest = reading.manifest
         if manifest is None:
             raise BadManifest(problem=str(reading.errors[0]))
@@ -78,17 +79,23 @@ class Trials(Usage):
         return replace(request, executable=replace(executable, fields=fields))
 
 
-def read(files: list[TreeFile], images: Mapping[str, Image], *, name: str = "app", image: str = "") -> Reading:
-    """An app's manifest with the image that is named here, if one is: of the operator's, or a location."""
+def read(
+    files: list[TreeFile], images: Mapping[str, Image], *, name: str = "app", image: str = "", kind: str = ""
+) -> Reading:
+    """An app's manifest with the image that is named here, if one is: of the operator's, or a location.
+
+    `kind` is that of the maintainer who would run code without a manifest; empty: whichever fits.
+    """
+    kinds = kinds_of(kind)
     contents = {file.path: file.content for file in files}
     given = {**images, image: images.get(image, Image(location=image))} if image else dict(images)
     if image:
-        reading = read_manifest(contents, None, name=name, image=image)
+        reading = read_manifest(contents, None, name=name, image=image, kinds=kinds)
         if reading.manifest:
             found = given[image]
             return replace(reading, manifest=reading.manifest.pinned_to(found.location, found.digest))
         return reading
-    return read_manifest(contents, given, name=name)
+    return read_manifest(contents, given, name=name, kinds=kinds)
 
 
 def _stored(file: Path) -> object | None:

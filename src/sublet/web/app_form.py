@@ -10,7 +10,7 @@ from typing import Any
 from sublet.core.amounts import duration_text
 from sublet.core.app import Version
 from sublet.core.app_resources import COUNT, DEFAULT_TIME, NAMES, parse, text
-from sublet.core.manifest import ONE_FOLDER, Bounds, Input, Manifest, Parameter
+from sublet.core.manifest import Bounds, Input, Manifest, Parameter
 from sublet.core.offer import Reason
 from sublet.core.parameters import read
 from sublet.core.request import GIB, Request
@@ -104,7 +104,7 @@ def bounds_of(manifest: Manifest) -> dict[str, Bounds | None]:
 
 def inputs_of(manifest: Manifest) -> tuple[Input, ...]:
     """What it reads; of the forms that have one folder and say nothing, that folder."""
-    folder = (Input("data", description="the folder that the app reads"),) if manifest.source in ONE_FOLDER else ()
+    folder = (Input("data", description="the folder that the app reads"),) if manifest.one_folder else ()
     return manifest.data or folder
 
 

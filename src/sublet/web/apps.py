@@ -41,7 +41,7 @@ async def _list(
         who,
         wrong.status if wrong else 200,
         apps=await service.apps(who.person),
-        maintainers=list(service.settings.maintainers),
+        maintainers={name: one.kind for name, one in service.settings.maintainers.items()},
         wrong=wrong,
         form=form or {},
         state_tones=TONES,

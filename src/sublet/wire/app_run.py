@@ -21,6 +21,7 @@ class AppWish:
 
     app: str = ""
     repository: str = ""  # instead of its name
+    maintainer: str = ""  # whose generic image the repository was approved for, if that matters
     version: str = ""
     hpc: str = ""
     name: str = ""
@@ -44,6 +45,7 @@ def read_seed(document: Any) -> AppWish:
     return AppWish(
         app=name,
         repository=file if "://" in file else "",
+        maintainer=str(given.get("maintainer") or "") if file else "",
         version=str(given.get("version") or ""),
         hpc=hpc,
         name=str(given.get("name") or ""),

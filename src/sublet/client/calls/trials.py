@@ -6,7 +6,7 @@ from sublet.client.call import Call, as_view
 from sublet.wire.v1.trials import TrialView
 
 
-def try_app(archive: bytes, *, name: str = "app", image: str = "") -> Call[TrialView]:
+def try_app(archive: bytes, *, name: str = "app", image: str = "", kind: str = "") -> Call[TrialView]:
     """Have one's own service pin an app's files, to ask for it by the name that comes back."""
-    query = {"name": name, "image": image}
+    query = {"name": name, "image": image, "kind": kind}
     return Call("POST", "/v1/trials", as_view(TrialView), query=query, body=archive, type="application/octet-stream")

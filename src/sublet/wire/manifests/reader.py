@@ -1,19 +1,18 @@
-"""Reads an app's manifest, in whichever form it has one, with the operator's images in place of their names."""
+"""Reads an app's manifest, in whichever form it has one, or none, with the operator's images for their names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sublet.core.amounts import shown
 from sublet.core.manifest import Image, Manifest
-from sublet.wire.manifests import cybergis, simple, sublet_yaml
+from sublet.wire.manifests import cybergis, generic, notebook, simple, sublet_yaml
 from sublet.wire.manifests.page import Finding, Page, Reading
 
 MOST_BYTES = 1 << 20  # of a manifest
 FILES = (sublet_yaml.FILE, cybergis.FILE, simple.FILE)  # looked for in this order
-WANTED = (*FILES, simple.PARAMS)  # the files whose content is needed; of others it is enough that they are there
 _SCRIPT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*\.(?:py|sh|R|jl|r|pl|ipynb)")
 
 
@@ -23,21 +22,23 @@ def read_manifest(
     *,
     name: str = "app",
     image: str = "",
+    kinds: Sequence[str] = (),
 ) -> Reading:
     """The manifest among an app's files (path → content), and all that was found.
 
-    `images` is the operator's table, None where nobody knows it; `name` and `image` are for apps that say neither.
+    `images` is the operator's table, None where nobody knows it; `name` and `image` are for apps that say neither;
+    `kinds` are those of the maintainers that would run code without a manifest.
     """
     forms = [form for form in FILES if form in files]
-    if cybergis.FILE in forms and not _is_cybergis(files[cybergis.FILE]) and len(forms) > 1:
+    more = len(forms) > 1 or generic.candidates(files, kinds)
+    if cybergis.FILE in forms and more and not _is_cybergis(files[cybergis.FILE]):
         forms.remove(cybergis.FILE)
-    if not forms:
-        told = f"there is no manifest: neither {', '.join(FILES[:-1])} nor {FILES[-1]}; `sublet app init` writes one."
+    if not forms and (told := _no_manifest(files, kinds)):
         return Reading(None, (Finding(FILES[0], 0, told, error=True),))
-    found = forms[0]
-    if len(files[found]) > MOST_BYTES:
+    found = forms[0] if forms else ""
+    if found and len(files[found]) > MOST_BYTES:
         return Reading(None, (Finding(found, 0, "it is larger than 1 MiB.", error=True),))
-    pages, manifest = _read(found, files, name, image)
+    pages, manifest = _read(found, files, name, image) if found else _generic(files, kinds, name, image)
     page = pages[0]
     if manifest:
         manifest = _with_image(page, manifest, images)
@@ -47,6 +48,27 @@ def read_manifest(
     findings = tuple(sorted((f for page in pages for f in page.findings), key=lambda f: (f.file, f.line)))
     whole = None if any(finding.error for finding in findings) else manifest
     return Reading(whole, findings)
+
+
+def _no_manifest(files: Mapping[str, bytes], kinds: Sequence[str]) -> str:
+    """Why code without a manifest can't be run; empty if it can."""
+    likely = generic.candidates(files)
+    if kinds and (len(kinds) == 1 or likely):
+        return generic.problem(files, kinds)
+    told = f"there is no manifest: neither {', '.join(FILES[:-1])} nor {FILES[-1]}; `sublet app init` writes one"
+    found = "; ".join(f"a maintainer of the kind {kind} would run {', '.join(likely[kind])}" for kind in likely)
+    return f"{told}; or name a maintainer: {found}." if found else f"{told}."
+
+
+def _generic(
+    files: Mapping[str, bytes], kinds: Sequence[str], name: str, image: str
+) -> tuple[list[Page], Manifest | None]:
+    pages, manifest = generic.read(files, kinds, cybergis.name_of(name))
+    if manifest is None:
+        return pages, None
+    if not image:
+        pages[0].warn((), generic.TAKEN[generic.kind_of(manifest)])
+    return pages, replace(manifest, image=Image(name=image))
 
 
 def _is_cybergis(content: bytes) -> bool:
@@ -65,7 +87,8 @@ def _read(form: str, files: Mapping[str, bytes], name: str, image: str) -> tuple
     page = Page.of(form, files[form])
     if page.broken:
         return [page], None
-    return [page], (sublet_yaml.read if form == sublet_yaml.FILE else cybergis.read)(page)
+    manifest = (sublet_yaml.read if form == sublet_yaml.FILE else cybergis.read)(page)
+    return [page], notebook.executing(page, manifest, files) if manifest.notebook else manifest
 
 
 def _with_image(page: Page, manifest: Manifest, images: Mapping[str, Image] | None) -> Manifest:

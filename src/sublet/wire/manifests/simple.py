@@ -25,7 +25,6 @@ def read(page: Page, name: str, params: Page | None) -> Manifest:
     script = page.value["script"]
     if not script.strip():
         page.error((), f"{FILE} is empty: there is nothing to run.")
-    parameters = tuple(_parameter(params, key, value) for key, value in few(params, (), params.value)) if params else ()
     first = script.partition("\n")[0].strip()
     words = first[2:].split(None, 1) if first.startswith("#!") else ()
     stage = Stage(EXECUTION, (*(words or ("sh",)), FILE))
@@ -36,16 +35,22 @@ def read(page: Page, name: str, params: Page | None) -> Manifest:
         image=Image(),
         folder=JOB,
         writable=True,
-        parameters=parameters,
+        parameters=parameters(params) if params else (),
         any_parameters=params is None,
     )
 
 
-def _parameter(page: Page, name: str, value: Any) -> Parameter:
+def parameters(page: Page) -> tuple[Parameter, ...]:
+    """What `params.json` has, as parameters with their defaults."""
+    return tuple(parameter(page, name, value) for name, value in few(page, (), page.value))
+
+
+def parameter(page: Page, name: str, value: Any) -> Parameter:
+    """A parameter that is known by its default alone."""
     kind = next((said for held, said in _TYPES if isinstance(value, held)), "")
     if not kind:
         page.error((name,), f"{shown(value)} can't be a parameter's default: text, a number, true, false or a list.")
-    parameter = Parameter(name, {"type": kind or "string", "default": value} if kind else {})
+    made = Parameter(name, {"type": kind or "string", "default": value} if kind else {})
     if kind:
-        check_parameter(page, (name,), parameter)
-    return parameter
+        check_parameter(page, (name,), made)
+    return made

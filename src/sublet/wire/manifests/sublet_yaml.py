@@ -10,18 +10,19 @@ from typing import Any
 
 from sublet.core import app_resources as resources
 from sublet.core.amounts import shown
-from sublet.core.manifest import EXECUTION, STAGES, Bounds, Image, Input, Manifest, Parameter, Stage
+from sublet.core.manifest import EXECUTION, OWN, STAGES, Bounds, Image, Input, Manifest, Parameter, Stage
 from sublet.core.parameters import KEYWORDS, MOST, schema_problems
 from sublet.wire.manifests.lines import Path
 from sublet.wire.manifests.page import Page
 
-FILE = "sublet.yaml"
+FILE = OWN
 FIELDS = (
     "name",
     "description",
     "image",
     "run",
     "script",
+    "notebook",
     "stages",
     "parameters",
     "resources",
@@ -70,6 +71,7 @@ def read(page: Page) -> Manifest:
         default_system=_default_system(page),
         environment=_environment(page),
         estimated_runtime=page.a_text(("estimated_runtime",), value.get("estimated_runtime")),
+        notebook=page.a_text(("notebook",), value.get("notebook")),
     )
 
 
@@ -107,12 +109,20 @@ def _stages(page: Page) -> tuple[Stage, ...]:
     page.known(("stages",), said, STAGES, page.error)
     found = {name: _stage(page, name, ("stages", name), said[name]) for name in STAGES if name in said}
     short = {name: value[name] for name in ("run", "script") if name in value}
-    if short:
+    if "notebook" in value:
+        if short or EXECUTION in found:
+            page.error(("notebook",), "there is another command too; say once what is to run.")
+        if not value["notebook"]:
+            page.error(("notebook",), "notebook is the path of one among the app's files.")
+        found[EXECUTION] = Stage(EXECUTION)  # the notebook itself says how it is executed
+    elif short:
         if EXECUTION in found:
             page.error((min(short),), "there is stages.execution too; say once what is to run.")
         found[EXECUTION] = _stage(page, EXECUTION, (), short)
     if EXECUTION not in found:
-        page.error(("stages",), "nothing is to run; write `run: python main.py`, or stages.execution.")
+        page.error(
+            ("stages",), "nothing is to run; write `run: python main.py`, `notebook: main.ipynb`, or stages.execution."
+        )
     return tuple(found[name] for name in STAGES if name in found)
 
 
