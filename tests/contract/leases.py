@@ -66,7 +66,7 @@ class PlayedService(Service):
     silent: Heard = Heard()
 
     async def access_point(self, system: str = "") -> AccessPoint:
-        self.own()
+        self.personal()
         return cast(AccessPoint, self.point)
 
     async def access_point_state(self) -> AccessPointState:

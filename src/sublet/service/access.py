@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,13 +17,11 @@ from sublet.errors import (
     BadRequest,
     NotAGateway,
     NotFound,
-    SubletError,
     TooManyOpen,
 )
-from sublet.service.audit import AuditLog
-from sublet.service.desk import Person, log
+from sublet.service.desk import Person
 from sublet.service.quotas import Thing, decided
-from sublet.service.rules import rule_detail
+from sublet.service.rules import AccessRules, rule_detail
 from sublet.service.throttle import neighbours
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
@@ -42,7 +39,7 @@ class Asked:
     notes: tuple[str, ...] = ()
 
 
-class Access(AuditLog):
+class Access(AccessRules):
     """Requests for access, from the wish to the rule that comes of it."""
 
     async def ask_access(self, person: Person, noun: str, name: str, reason: str, host: str = "") -> Asked:
@@ -64,7 +61,7 @@ class Access(AuditLog):
             f"or with: sublet access grant {request.id[:8]}\n"
         )
         names = [known.name for known in operators if known.blocked is None]
-        told = await self._tell(names, f"{request.person} asks for access to {request.name}", text)
+        told = await self.mail.send_each(names, f"{request.person} asks for access to {request.name}", text)
         return Asked(request, () if told else (UNTOLD,))
 
     def _ask(self, tx: Tx, person: Person, noun: str, name: str, said: str, host: str) -> tuple[AccessRequest, bool]:
@@ -158,27 +155,12 @@ class Access(AuditLog):
 
     async def _answered(self, request: AccessRequest, sentence: str) -> Asked:
         said = f"\n\n{_quoted(request.answer)}" if request.answer else ""
-        text = f"{sentence}{said}\n\nWhat you may use: {self._base}/web/access\n"
-        told = await self._tell([request.person], f"Your request for {request.name} was {request.state}", text)
+        text = f"{sentence}{said}\n\nWhat you may use: {self.page('access')}\n"
+        told = await self.mail.send_each([request.person], f"Your request for {request.name} was {request.state}", text)
         return Asked(request, () if told else (f"{request.person} could not be told by mail.",))
 
-    @property
-    def _base(self) -> str:
-        return (self.settings.url or self.base_url).rstrip("/")
-
     def _link(self, request: AccessRequest) -> str:
-        return f"{self._base}/web/access/requests/{request.id}"
-
-    async def _tell(self, people: Sequence[str], subject: str, text: str) -> bool:
-        """Send the same to each; whether somebody was reached."""
-        mail = self.mail
-        if not mail.possible:
-            return False
-        sent = await asyncio.gather(*(mail.send(to, subject, text) for to in people), return_exceptions=True)
-        for failed in sent:
-            if isinstance(failed, BaseException) and not isinstance(failed, SubletError):
-                log.error("mail.broken", why=type(failed).__name__)
-        return any(one is None for one in sent)
+        return self.page(f"access/requests/{request.id}")
 
 
 def _found(tx: Tx, name: str, person: Person) -> AccessRequest:

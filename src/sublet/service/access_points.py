@@ -13,7 +13,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from sublet.core.request import Data
-from sublet.errors import NoHTCondor, OperatorsOnly, PersonalOnly, ReleaseRefused, SubletError
+from sublet.errors import NoHTCondor, ReleaseRefused, SubletError
 from sublet.movers.http import HttpMover
 from sublet.pilots.access_point import LOOPBACK, AccessPoint, Wanted, find_access_point, known_access_point
 from sublet.pilots.fetching import CHECKSUMS, checksum_of, package_command, release_url, this_os, to_try, to_unpack
@@ -21,8 +21,7 @@ from sublet.pilots.fetching import unpacked as unpacked_release
 from sublet.pilots.own import Contact
 from sublet.pilots.release import Release, find_release
 from sublet.reach.local import LocalReach
-from sublet.service.desk import Person, log
-from sublet.service.logins import Logins
+from sublet.service.desk import Desk, log
 
 TENDED = timedelta(seconds=30)  # how often it is looked at
 PLACE = "htcondor"  # below SUBLET_HOME: the release that was fetched
@@ -48,7 +47,7 @@ class AccessPointState:
 
 
 @dataclass
-class AccessPoints(Logins):
+class AccessPoints(Desk):
     """Find it, start it, tell how it is, stop it."""
 
     point: AccessPoint | None = None  # once it was looked for
@@ -60,16 +59,9 @@ class AccessPoints(Logins):
     _fetch_failure: SubletError | None = None
     _tended: datetime | None = None
 
-    def own(self, person: Person | None = None) -> None:
-        """PersonalOnly on a gateway: leases are made over a person's own login. OperatorsOnly for guests."""
-        if self.settings.mode != "personal":
-            raise PersonalOnly
-        if person and person.guest:
-            raise OperatorsOnly
-
     async def access_point(self, system: str = "") -> AccessPoint:
         """The access point, running; `system` is one whose nodes have to reach it."""
-        self.own()
+        self.personal()
         async with self._starting:
             now = self.now()
             if self.point is None or (system and self.point.contact.collector.startswith(f"{LOOPBACK}:")):
@@ -100,7 +92,7 @@ class AccessPoints(Logins):
 
     async def stop_access_point(self) -> None:
         """End what Sublet started of it, until it is wanted again; the queue stays."""
-        self.own()
+        self.personal()
         async with self._starting:
             known = known_access_point(self.settings.home)
             self.point = self._well = None
@@ -116,7 +108,7 @@ class AccessPoints(Logins):
 
     async def set_up(self, *, fetch: bool, system: str = "") -> AccessPointState:
         """Make it ready; where there is no HTCondor, begin to bring it if that is wanted."""
-        self.own()
+        self.personal()
         self.point = self._well = None
         try:
             await self.access_point(system)
@@ -130,7 +122,7 @@ class AccessPoints(Logins):
 
     async def access_point_state(self) -> AccessPointState:
         """How it is; nothing is started."""
-        self.own()
+        self.personal()
         settings = self.settings.annex
         if self._fetching:
             return AccessPointState("fetching", url=settings.release, progress=self._fetched)

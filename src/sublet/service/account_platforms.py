@@ -18,7 +18,7 @@ from sublet.platforms.registry import load_platforms
 from sublet.reach.agent import Agent
 from sublet.reach.target import private
 from sublet.reach.unattended import Holding
-from sublet.service.access import Access
+from sublet.service.desk import Desk
 
 EVERY = timedelta(seconds=1)
 DIRECTORY = "accounts"  # in SUBLET_HOME: of each account what ssh must read, which is nothing secret
@@ -26,7 +26,7 @@ PURPOSE = "account:{}"
 
 
 @dataclass
-class AccountPlatforms(Access):
+class AccountPlatforms(Desk):
     """Knows which accounts there are, and how each is reached."""
 
     _accounts_seen: datetime | None = None

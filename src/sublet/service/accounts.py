@@ -22,6 +22,8 @@ from sublet.reach.host_keys import scan
 from sublet.service.account_keys import read_key
 from sublet.service.account_platforms import PURPOSE, AccountPlatforms
 from sublet.service.desk import Person
+from sublet.service.platforms import Platforms
+from sublet.service.rules import AccessRules
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 
@@ -40,7 +42,7 @@ class AccountState:
     trouble: str = ""  # why it can't be used at present
 
 
-class Accounts(AccountPlatforms):
+class Accounts(AccountPlatforms, Platforms, AccessRules):
     """Add, change, look at and remove accounts; only operators do, and nobody sees a key again."""
 
     async def accounts(self) -> list[AccountState]:

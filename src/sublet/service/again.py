@@ -8,12 +8,12 @@ from typing import Any
 
 from sublet.core.session import OfferSet
 from sublet.service.desk import Person
-from sublet.service.hooks import Hooks
+from sublet.service.sessions import Sessions
 from sublet.wire.again import with_changes
 from sublet.wire.document import parse_document
 
 
-class Again(Hooks):
+class Again(Sessions):
     """Ask again for what ran before."""
 
     async def again(

@@ -20,9 +20,10 @@ from sublet.core.lease_state import PENDING
 from sublet.core.offer import Offer, Predicted, Terms
 from sublet.core.session import OfferSet, Session
 from sublet.pilots.access_point import AccessPoint
-from sublet.service.access_points import PLACE
+from sublet.service.access_points import PLACE, AccessPoints
+from sublet.service.annexes import Annexes
 from sublet.service.desk import Person
-from sublet.service.lease_watch import LeaseWatch
+from sublet.service.sessions import Sessions
 from sublet.store.tx import Tx
 
 PREFIX = "annex-"
@@ -34,7 +35,7 @@ Leased = tuple[Annex, list[tuple[Lease, Session]]]  # an annex, and those of its
 
 
 @dataclass
-class AnnexPlatforms(LeaseWatch):
+class AnnexPlatforms(Annexes, AccessPoints, Sessions):
     """Knows which annexes are platforms now, and with which settings."""
 
     _annexes_seen: datetime | None = None

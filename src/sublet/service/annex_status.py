@@ -18,7 +18,9 @@ from sublet.pilots.access_point import known_access_point
 from sublet.pilots.occupancy import to_jobs, to_occupancy
 from sublet.reach.local import LocalReach
 from sublet.service.desk import Person
-from sublet.service.shrinking import GIVEN_BACK, Shrinking
+from sublet.service.leases import Leases
+from sublet.service.shrinking import GIVEN_BACK
+from sublet.service.systems import known_system
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Heard:
     systems: dict[str, System] = field(default_factory=dict)
 
 
-class AnnexStatus(Shrinking):
+class AnnexStatus(Leases):
     """Look at annexes."""
 
     async def annex_states(self, person: Person) -> list[AnnexState]:
@@ -94,7 +96,7 @@ class AnnexStatus(Shrinking):
             return None
         name = lease.details.system
         if name not in heard.systems:
-            heard.systems[name] = await asyncio.to_thread(self._known, name)
+            heard.systems[name] = await asyncio.to_thread(known_system, self.settings, name)
         lasted = timed(session, pilots, lease.details.nodes or 1, self.now())
         return cost_of(lease.details, queue_of(lease.details, heard.systems[name]), lasted)
 

@@ -7,22 +7,21 @@ from dataclasses import replace
 
 from sublet.core.annex import Annex, Lease, Named, check_name, chosen, parse_named
 from sublet.errors import BadRequest, NameTaken, NoLease, NotFound
-from sublet.service.desk import Person
-from sublet.service.templates import Templates
+from sublet.service.desk import Desk, Person
 from sublet.store.tx import Tx
 
 
-class Annexes(Templates):
+class Annexes(Desk):
     """A person's own annexes; nobody else sees them."""
 
     async def annex(self, name: str, person: Person) -> Annex:
         """One, by its name."""
-        self.own(person)
+        self.personal(person)
         return await self.store.read(lambda tx: annex_named(tx, parse_named(name), person))
 
     async def annexes(self, person: Person) -> Sequence[Annex]:
         """All of the person's, by name."""
-        self.own(person)
+        self.personal(person)
         return await self.store.read(lambda tx: tx.annexes.list(person.name))
 
     async def leases(self, name: str, person: Person) -> tuple[Annex, Sequence[Lease]]:
@@ -79,7 +78,7 @@ class Annexes(Templates):
         return await self._change(name, person, unshared)
 
     async def _change(self, name: str, person: Person, change: Callable[[Tx, Annex], Annex]) -> Annex:
-        self.own(person)
+        self.personal(person)
         named = whole(name)
 
         def changed(tx: Tx) -> Annex:

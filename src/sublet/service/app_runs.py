@@ -13,9 +13,10 @@ from sublet.core.repository import read_address
 from sublet.core.request import Executable
 from sublet.core.session import OfferSet, Session
 from sublet.errors import Ambiguous, NoOffers, NotFound, NotReviewed
-from sublet.service.again import Again
 from sublet.service.apps import KIND
 from sublet.service.desk import Person
+from sublet.service.proposing import Proposing
+from sublet.service.tokens import Tokens
 from sublet.wire.app_run import AppWish, document_of
 
 LIST = "`sublet app list` shows those that you may run."
@@ -29,7 +30,7 @@ class Places:
     reasons: tuple[Reason, ...] = ()
 
 
-class AppRuns(Again):
+class AppRuns(Proposing, Tokens):
     """Ask for apps."""
 
     async def places(self, person: Person, version: Version) -> Places:

@@ -15,8 +15,9 @@ from sublet.core.session import ACTIVE, Session
 from sublet.errors import AppRefused, BadName
 from sublet.kinds.app import name_of
 from sublet.service.desk import Person
-from sublet.service.proposing import read_archive
-from sublet.service.reviewing import Reviewing, revoked_words
+from sublet.service.proposing import Proposing, read_archive
+from sublet.service.reviewing import revoked_words
+from sublet.service.sessions import Sessions
 from sublet.service.trials import is_trial
 from sublet.store.tx import Tx
 
@@ -24,7 +25,7 @@ KIND = "app"
 CHANGED = "its code on this machine is not what was approved"
 
 
-class Apps(Reviewing):
+class Apps(Proposing, Sessions):
     """Apps, as they are run."""
 
     async def resolved(self, person: Person, request: Request) -> Request | Reason:

@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from sublet.errors import OperatorsOnly
-from sublet.service.desk import Person
-from sublet.service.rules import AccessRules
+from sublet.service.desk import Desk, Person
 from sublet.store.audit import Entry as Entry  # also for those who show it
 
 STEP = 500  # entries that are read at once
@@ -32,7 +31,7 @@ class Sought:
     until: datetime | None = None
 
 
-class AuditLog(AccessRules):
+class AuditLog(Desk):
     """The audit log, for those who may see it."""
 
     async def audit(

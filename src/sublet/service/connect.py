@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from sublet.core.session import Phase
 from sublet.errors import NotAllowedNow, NotFound, NotYours, PlatformUnreachable
-from sublet.service.desk import Person
-from sublet.service.pausing import Pausing
+from sublet.service.desk import Desk, Person
 
 
-class Connect(Pausing):
+class Connect(Desk):
     """The way in to an interactive session."""
 
     async def upstream(self, id: str) -> str:
@@ -20,7 +19,7 @@ class Connect(Pausing):
             raise NotYours("Whose session this is may not come in any more.", hint="An operator has blocked them.")
         if session.phase not in (Phase.AVAILABLE, Phase.RUNNING):
             raise NotAllowedNow(phase=session.phase, wanted="connected to", session=id[:8])
-        states = await self._platform(session).ask([session.job])
+        states = await self.platform_of(session).ask([session.job])
         state = states.get(session.job)
         if state is None or state.connector is None:
             raise PlatformUnreachable(platform=session.offer.platform, why="the session does not listen (yet)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import os
@@ -15,34 +16,22 @@ from pathlib import Path
 
 import structlog
 
-from sublet.core.access import NO_LIMITS, Amounts, Decision, Limits
-from sublet.core.offer import Offer, Reason
-from sublet.core.request import Data, Executable, Request
+from sublet.core.offer import Reason
+from sublet.core.request import Data, Executable
 from sublet.core.session import ACTIVE, Phase, Session
-from sublet.errors import NotFound, NotListening, NotYours
-from sublet.kinds.port import Callback, Kind, Way
+from sublet.errors import NotAGateway, NotFound, NotYours, OperatorsOnly, PersonalOnly
+from sublet.kinds.port import Kind, Way
 from sublet.movers.port import SIMPLE, Mover, kinds_of
 from sublet.platforms.port import Platform, Survey
+from sublet.service.mail import Mail
+from sublet.service.others import Others
+from sublet.service.person import Person as Person  # also for the nouns
 from sublet.service.throttle import Throttle
 from sublet.service.vault import Vault
 from sublet.settings import Settings
 from sublet.store.store import Store
-from sublet.store.tx import Tx
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Someone who asks."""
-
-    name: str
-    operator: bool = False
-    reviewer: bool = False  # may decide on apps, as an operator may too
-    scope: tuple[str, ...] = ()  # what their token is for; empty: all that they may
-    session: str = ""  # the only one that their token is for; empty: any
-    until: datetime | None = None  # when their token expires
-    guest: bool = False  # of a personal service, where someone else invited them: contained, and only where shared
 
 
 def utc_now() -> datetime:
@@ -51,7 +40,7 @@ def utc_now() -> datetime:
 
 
 @dataclass
-class Desk:
+class Desk(Others):
     """The service's own things; the nouns' use cases are built upon it."""
 
     settings: Settings
@@ -80,9 +69,14 @@ class Desk:
             self.settings.home, self.settings.master_key, self._key if self.settings.mode == "personal" else None
         )
 
-    async def reseal(self) -> dict[str, int]:
-        """Seal what is stored with the newest master key: noun → how many; whoever stores such things adds its own."""
-        return {}
+    @property
+    def mail(self) -> Mail:
+        """The way to send mail."""
+        return Mail(self.settings.mail)
+
+    def page(self, path: str) -> str:
+        """The address of a page, as a link in a letter."""
+        return f"{(self.settings.url or self.base_url).rstrip('/')}/web/{path}"
 
     def there(self, name: str) -> Platform:
         """A platform that is there now; those of annexes, accounts and systems come and go while others wait."""
@@ -90,6 +84,13 @@ class Desk:
         if platform is None:
             names = ", ".join(self.platforms_by_name)
             raise NotFound(noun="platform", name=name, hint=f"There are: {names}.")
+        return platform
+
+    def platform_of(self, session: Session) -> Platform:
+        """The platform that a session is on; the names of others are not for whoever looks at a session."""
+        platform = self.platforms_by_name.get(session.offer.platform)
+        if platform is None:
+            raise NotFound(noun="platform", name=session.offer.platform)
         return platform
 
     async def survey(self, name: str) -> Survey:
@@ -104,79 +105,17 @@ class Desk:
         self.surveys[name] = new
         return new
 
-    async def refresh(self) -> None:
-        """Look whether the platforms are still the same; the service itself knows how."""
-
-    async def invited(self, person: Person) -> set[str]:
-        """The platforms that are shared with a guest, now; whoever shares something knows."""
-        return set()
-
-    def noun_of(self, platform: str) -> str:
-        """What a platform is to the access rules: a `system`, or an `account`; the service itself knows."""
-        return "system"
-
-    async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:
-        """Why a person may not use this, or not so much of it; whoever keeps the access rules knows."""
-        return None
-
-    async def closed(self, person: Person) -> Mapping[str, Decision]:
-        """The platforms that a person may not use, and so not see, and why; whoever keeps the access rules knows."""
-        return {}
-
-    async def bounds(self, person: Person, platform: str, request: Request) -> Limits | Reason:
-        """The most that an offer of a platform may have for this person; or why there can be none."""
-        return NO_LIMITS
-
-    async def resolved(self, person: Person, request: Request) -> Request | Reason:
-        """A request that names an app, pinned to exactly one version of it; whoever keeps the apps knows."""
-        return request
-
-    def barred(self, platform: str, executable: Executable) -> Reason | None:
-        """Why this executable may not run on this platform, whoever asks; whoever keeps the apps knows."""
-        return None
-
-    async def unapproved(self, session: Session, request: Request) -> str:
-        """Why the code of a session may not be started after all; whoever keeps the apps knows."""
-        return ""
-
-    async def word_on(self, session: Session) -> str:
-        """What there is to say of the code that a session runs; whoever keeps the apps knows."""
-        return ""
-
-    async def sweep_apps(self, now: datetime) -> list[str]:
-        """Remove code that nobody needs any more; whoever keeps the apps knows."""
-        return []
-
-    def admit(self, tx: Tx, session: Session, now: datetime) -> None:
-        """Let a session be accepted, or raise NotAllowed; whoever keeps the access rules knows."""
-
-    def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
-        """Let a session last as long as this offer says, or raise NotAllowed."""
-
-    async def named(self, name: str) -> str:
-        """The name of whoever is called so; who knows people knows."""
-        return name
-
-    async def names_of(self, person: Person) -> Iterable[str]:
-        """All that rules know someone by; who knows people knows."""
-        return (person.name,)
-
-    async def as_now(self, person: Person) -> Person | None:
-        """Someone with the part that they have now; None: they may not come in. Who knows people knows."""
-        return person
-
-    async def look_after(self, now: datetime) -> None:
-        """Keep true what is not a session itself; whoever has such things knows how."""
-
     async def tell(self) -> None:
         """Wake the loop, and those who wait for events."""
         self.nudged.set()
         async with self.happened:
             self.happened.notify_all()
 
-    async def callback(self, platform: str) -> Callback:
-        """Where programs on a platform ask this service; who listens for them knows."""
-        raise NotListening(why="nothing listens for them")
+    async def wait_for_news(self, seconds: float) -> None:
+        """Wait until something happens in this process, or for so long: another process may have done it."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self.happened:
+                await self.happened.wait()
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> list[Way]:
         """The ways to run it with these tools; a gateway runs nothing uncontained."""
@@ -218,6 +157,24 @@ class Desk:
             limit=schemes,
             nearest="an https: address of the same data",
         )
+
+    def personal(self, person: Person | None = None) -> None:
+        """Refuse what is only for the person whose service this is: a gateway has none, and guests are others."""
+        if self.settings.mode != "personal":
+            raise PersonalOnly
+        if person and person.guest:
+            raise OperatorsOnly
+
+    def gateway(self) -> None:
+        """Refuse what only a gateway has."""
+        if self.settings.mode == "personal":
+            raise NotAGateway
+
+    def operated(self, person: Person) -> None:
+        """Refuse what only a gateway's operators may."""
+        self.gateway()
+        if not person.operator:
+            raise OperatorsOnly
 
     def mine(self, session: Session | None, person: Person, name: str, noun: str = "session") -> Session:
         """The session, if it exists and this person may see it."""

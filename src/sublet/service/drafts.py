@@ -25,6 +25,8 @@ from sublet.errors import (
 )
 from sublet.service.app_runs import AppRuns
 from sublet.service.desk import Person
+from sublet.service.hooks import Hooks
+from sublet.service.output import Output
 from sublet.store.tx import Tx
 from sublet.wire.app_run import read_seed
 from sublet.wire.cybergis import CODE, SETTABLE, log_of, mail_of, seed_of
@@ -38,7 +40,7 @@ LOG = 64 * 1024  # bytes of each stream that are shown
 log = structlog.get_logger()
 
 
-class Drafts(AppRuns):
+class Drafts(Hooks, AppRuns, Output):
     """Drafts, for the compatibility layer."""
 
     async def new_draft(self, person: Person, fields: Mapping[str, Any]) -> Draft:

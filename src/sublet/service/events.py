@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 
 from sublet.core.session import Event
 from sublet.service.desk import Person
-from sublet.service.explain import Explain
+from sublet.service.sessions import Sessions
 
 
-class Events(Explain):
+class Events(Sessions):
     """Events of a person's sessions, oldest first."""
 
     async def events(

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from sublet.core.amounts import duration_text
 from sublet.core.session import ACTIVE, Phase, Session
 from sublet.service.desk import Person
-from sublet.service.tokens import Tokens
+from sublet.service.sessions import Sessions
 from sublet.wire.ends import end_sentence
 
 P = Phase
@@ -56,7 +56,7 @@ SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
 }
 
 
-class Explain(Tokens):
+class Explain(Sessions):
     """The answer to *why is it not running?*"""
 
     async def explain(self, name: str, person: Person) -> tuple[Session, list[str]]:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from sublet.core.people import Group, check_address, check_group
 from sublet.errors import AlreadyThere, NotFound
-from sublet.service.desk import Person
-from sublet.service.people import LONGEST_NOTE, People
+from sublet.service.desk import Desk, Person
+from sublet.service.people import LONGEST_NOTE
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 
 
-class Groups(People):
+class Groups(Desk):
     """Make groups, and take people in."""
 
     async def groups(self, person: Person) -> Sequence[Group]:

@@ -14,6 +14,7 @@ from sublet.core.session import Event
 from sublet.errors import Ambiguous, BadHook, BadRequest, NotFound, NotTold, TooManyHooks
 from sublet.service.calling import wrong_with
 from sublet.service.desk import Person
+from sublet.service.sessions import Sessions
 from sublet.service.telling import Telling
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
@@ -21,7 +22,7 @@ from sublet.store.tx import Tx
 TEST = "hook.tested"
 
 
-class Hooks(Telling):
+class Hooks(Telling, Sessions):
     """Add, list, try and remove hooks."""
 
     async def reseal(self) -> dict[str, int]:

@@ -23,8 +23,8 @@ from sublet.pilots.jobs import ids, to_edit
 from sublet.platforms.kept import digest_of
 from sublet.platforms.port import Platform
 from sublet.reach.local import LocalReach
-from sublet.service.dags import Dags
 from sublet.service.desk import log
+from sublet.service.leases import Leases
 
 OFTEN, SELDOM = timedelta(seconds=2), timedelta(seconds=10)  # between two looks, with leases and without
 GIVEN_UP = timedelta(minutes=10)  # after that the sweeper removes what is left
@@ -52,7 +52,7 @@ class There:
 
 
 @dataclass
-class Inputs(Dags):
+class Inputs(Leases):
     """Looks at jobs that wait, brings what they share, and lets go of what no lease has any more."""
 
     _inputs: dict[tuple[str, str], Brought] = field(default_factory=dict)  # system, digest → its copy

@@ -36,7 +36,7 @@ class Invitations(Splits):
 
     async def invite(self, name: str, *, anew: bool = False) -> Invitation:
         """Let a site fetch what is asked of it; `anew` makes earlier invitations worthless."""
-        self.own()
+        self.personal()
         check_name(name, "site")
         file = self._invited / name
         if not file.exists() and name in self.platforms_by_name:
@@ -50,7 +50,7 @@ class Invitations(Splits):
 
     async def withdraw(self, name: str) -> None:
         """Let a site fetch nothing any more."""
-        self.own()
+        self.personal()
         if not (self._invited / name).exists():
             raise NotFound(noun="invited site", name=name, hint="`sublet platform list` lists those that there are.")
         (self._invited / name).unlink()

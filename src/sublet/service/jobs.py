@@ -18,7 +18,7 @@ from sublet.pilots.jobs import ids, to_edit
 from sublet.pilots.slots import to_config
 from sublet.pilots.submitting import ASKED, environment_for
 from sublet.reach.local import LocalReach
-from sublet.service.annex_platforms import AnnexPlatforms
+from sublet.service.annex_status import AnnexStatus
 from sublet.service.annexes import whole
 from sublet.service.desk import Person
 from sublet.store.tx import Tx
@@ -45,7 +45,7 @@ class Listed:
     names: Mapping[str, str]
 
 
-class Jobs(AnnexPlatforms):
+class Jobs(AnnexStatus):
     """A person's own jobs at their own access point."""
 
     async def submitting(self, name: str, person: Person) -> Submitting:
@@ -182,7 +182,7 @@ class Jobs(AnnexPlatforms):
 
     def _at_home(self, person: Person) -> None:
         """Jobs are those of whose service this is: PersonalOnly on a gateway, OperatorsOnly for guests."""
-        self.own()
+        self.personal()
         if not person.operator:
             raise OperatorsOnly
 

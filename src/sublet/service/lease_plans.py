@@ -11,9 +11,11 @@ from sublet.core.leasing import YOU, Plan, Row, Sources, plan, system_of
 from sublet.core.system import System
 from sublet.errors import BadRequest
 from sublet.pilots.access_point import usual_lease
+from sublet.service.access_points import AccessPoints
 from sublet.service.annexes import Annexes
 from sublet.service.desk import Person
-from sublet.service.systems import directory_of
+from sublet.service.systems import directory_of, known_system
+from sublet.service.templates import Templates
 from sublet.store.tx import Tx
 from sublet.systems.own import Systems
 
@@ -29,12 +31,12 @@ class Wanted:
     like: str = ""  # another annex, or one of its leases: the same details
 
 
-class LeasePlans(Annexes):
+class LeasePlans(Annexes, Templates, AccessPoints):
     """What a lease would ask for, and what speaks against it."""
 
     async def plan_lease(self, name: str, wanted: Wanted, person: Person) -> tuple[Plan, int]:
         """The whole resource request, checked against what is known of its system; and the number it would have."""
-        self.own(person)
+        self.personal(person)
         check_name(name)
         sources, number = await self._sources(name, wanted, person)
         chosen = system_of(sources)
@@ -52,7 +54,7 @@ class LeasePlans(Annexes):
     def _any_system(self, name: str) -> System:
         """What is known of a system that can be leased on, or could be if it were the person's own."""
         if name in self.platforms_by_name:
-            return self._known(name)
+            return known_system(self.settings, name)
         return Systems(str(directory_of(self.settings))).find(name)
 
     def _checked_own(self, row: Row) -> Row:

@@ -29,6 +29,9 @@ from sublet.service.annexes import annex_named, whole
 from sublet.service.desk import Person, log
 from sublet.service.faults import point
 from sublet.service.lease_plans import LeasePlans, Wanted
+from sublet.service.sessions import Sessions
+from sublet.service.splits import Splits
+from sublet.service.systems import known_system
 from sublet.store.tx import Tx
 from sublet.wire.ends import end_sentence
 from sublet.wire.kinds import NODE_COMPUTE
@@ -40,7 +43,7 @@ NOTHING_SENT = "nothing was sent"
 
 
 @dataclass
-class Leases(LeasePlans):
+class Leases(LeasePlans, Splits, Sessions):
     """Make and end leases. A lease is a session of kind pilot, so there is one submit, one poll, one end."""
 
     making: set[str] = field(default_factory=set)  # leases that this process is about to send
@@ -103,7 +106,7 @@ class Leases(LeasePlans):
     def _document(self, annex: Annex, lease: Lease) -> dict[str, Any]:
         """The resource request, as any request is written; the queue in the scheduler's own words."""
         details = lease.details
-        queue = self._known(details.system).find_queue(details.queue)
+        queue = known_system(self.settings, details.system).find_queue(details.queue)
         words = queue.words if queue else {"partition": details.queue}
         exactly = {"nodes": details.nodes or 1, "cores": details.cores or 1, "gpus": details.gpus or 0}
         memory = f"{details.memory or 0}B"

@@ -19,8 +19,7 @@ from sublet.errors import NoOwnLogins, NotAsked, NotFound, OperatorsOnly, Sublet
 from sublet.reach.login import Login
 from sublet.reach.prompts import Prompt
 from sublet.reach.record import read_record
-from sublet.service.desk import Person
-from sublet.service.probing import Probing
+from sublet.service.desk import Desk, Person
 from sublet.store.tx import Tx
 
 log = structlog.get_logger()
@@ -94,7 +93,7 @@ class Signing:
 
 
 @dataclass
-class Logins(Probing):
+class Logins(Desk):
     """Sign in and out, on behalf of the one person whose service this is."""
 
     signing: dict[str, Signing] = field(default_factory=dict)  # platform → the last try
@@ -149,6 +148,7 @@ class Logins(Probing):
 
     async def give_up_all(self) -> None:
         """Stop all tries: the service ends."""
+        await super().give_up_all()
         tasks = [found.task for found in self.signing.values() if found.task]
         for task in tasks:
             task.cancel()

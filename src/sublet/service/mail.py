@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, make_msgid
@@ -11,8 +14,7 @@ from email.utils import format_datetime, make_msgid
 import structlog
 
 from sublet.core.people import check_address
-from sublet.errors import MailNotSent
-from sublet.service.desk import utc_now
+from sublet.errors import MailNotSent, SubletError
 from sublet.settings import MailSettings
 
 log = structlog.get_logger()
@@ -55,6 +57,16 @@ class Mail:
             raise MailNotSent(address=message["To"], why=why) from error
         log.info("mail.sent", address=message["To"])
 
+    async def send_each(self, people: Sequence[str], subject: str, text: str) -> bool:
+        """Send the same to each; whether somebody was reached."""
+        if not self.possible:
+            return False
+        sent = await asyncio.gather(*(self.send(to, subject, text) for to in people), return_exceptions=True)
+        for failed in sent:
+            if isinstance(failed, BaseException) and not isinstance(failed, SubletError):
+                log.error("mail.broken", why=type(failed).__name__)
+        return any(one is None for one in sent)
+
     def compose(self, to: str, subject: str, text: str) -> EmailMessage:
         """The mail itself; neither an address nor a subject can add a line to its head."""
         sender = check_address(self.settings.sender) if self.settings.sender else f"sublet@{_fqdn()}"
@@ -62,7 +74,7 @@ class Mail:
         message["From"] = sender
         message["To"] = check_address(to)
         message["Subject"] = " ".join("".join(c if c.isprintable() else " " for c in subject).split())[:LONGEST_SUBJECT]
-        message["Date"] = format_datetime(utc_now())
+        message["Date"] = format_datetime(datetime.now(UTC))
         message["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(text.encode(errors="replace").decode())

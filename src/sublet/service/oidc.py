@@ -17,8 +17,8 @@ from uuid import uuid4
 from sublet.core.people import Identity, Known, Role, check_address
 from sublet.errors import BadAddress, NotConfirmed, NotFound, WrongCode
 from sublet.service.desk import Person, log
-from sublet.service.factors import Factors
 from sublet.service.people import known_as
+from sublet.service.signing_in import SigningIn
 from sublet.service.throttle import neighbours
 from sublet.service.tokens import PREFIX, Token
 from sublet.store.audit import Entry
@@ -47,7 +47,7 @@ class Pending:
 
 
 @dataclass
-class Oidc(Factors):
+class Oidc(SigningIn):
     """Other ways in: whoever a provider confirms is let in as the person whose identity that is."""
 
     _oidc_providers: dict[str, Provider] = field(default_factory=dict)

@@ -12,7 +12,6 @@ from typing import Literal
 
 from sublet.core.session import OVER, Session
 from sublet.errors import NotFound
-from sublet.platforms.port import Platform
 from sublet.platforms.port import ResultFile as ResultFile  # also for those who show it
 from sublet.service.desk import Person, log
 from sublet.service.sessions import Sessions
@@ -43,7 +42,7 @@ class Output(Sessions):
         over = session.phase in OVER  # looked at before reading: what is printed later is never missed
         data = b""
         if session.job:
-            data = await self._platform(session).output(session.id, stream, offset, limit)
+            data = await self.platform_of(session).output(session.id, stream, offset, limit)
         return Chunk(data, offset + len(data), over and len(data) < limit)
 
     async def follow(self, name: str, person: Person, stream: Stream, offset: int = 0) -> AsyncIterator[bytes]:
@@ -63,7 +62,7 @@ class Output(Sessions):
     async def results(self, name: str, person: Person) -> Sequence[ResultFile]:
         """The files in its working directory."""
         session = await self.session(name, person)
-        return await self._platform(session).results(session.id) if session.job else []
+        return await self.platform_of(session).results(session.id) if session.job else []
 
     async def result(self, name: str, person: Person, path: str) -> tuple[ResultFile, Reading]:
         """One of those files, and how to read it from a byte on."""
@@ -71,21 +70,21 @@ class Output(Sessions):
         wanted = posixpath.normpath(path)
         for file in await self.results(session.id, person):
             if file.path == wanted:
-                return file, partial(self._platform(session).read, session.id, file.path)
+                return file, partial(self.platform_of(session).read, session.id, file.path)
         raise NotFound(f"The session left no file {path}.", hint="`sublet result SESSION` lists the files.")
 
     async def fetched(self, name: str, person: Person) -> None:
         """Its files are home: they need not stay where it was a guest."""
         session = await self.session(name, person)
         if session.phase in OVER and session.job:
-            await self._platform(session).come_home(session.id)
+            await self.platform_of(session).come_home(session.id)
             log.info("session.fetched", session=session.id, platform=session.offer.platform)
 
     async def archive(self, name: str, person: Person) -> AsyncIterator[bytes]:
         """All the files as one .tar.gz, made while it is sent."""
         session = await self.session(name, person)
         files = await self.results(session.id, person)
-        platform = self._platform(session)
+        platform = self.platform_of(session)
         squeeze = zlib.compressobj(6, zlib.DEFLATED, 31)
         for file in files:
             header = tarfile.TarInfo(f"{session.id[:8]}/{file.path}")
@@ -100,9 +99,3 @@ class Output(Sessions):
             yield squeeze.compress(bytes(padding))
         yield squeeze.compress(bytes(tarfile.BLOCKSIZE * 2))
         yield squeeze.flush()
-
-    def _platform(self, session: Session) -> Platform:
-        platform = self.platforms_by_name.get(session.offer.platform)
-        if platform is None:
-            raise NotFound(noun="platform", name=session.offer.platform)
-        return platform

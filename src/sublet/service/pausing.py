@@ -6,26 +6,26 @@ from sublet.core.session import Phase, Session, paused
 from sublet.errors import NotAllowedNow, PlatformRefused
 from sublet.platforms.port import INSTEAD
 from sublet.service.desk import Person, log
-from sublet.service.output import Output
+from sublet.service.sessions import Sessions
 from sublet.store.tx import Tx
 
 PAUSABLE = (Phase.PREPARING, Phase.AVAILABLE, Phase.RUNNING)
 BY_DAEMONS = frozenset({"docker"})  # ways whose processes are not the job's own
 
 
-class Pausing(Output):
+class Pausing(Sessions):
     """Pause and resume, where the platform can."""
 
     async def pause(self, name: str, person: Person) -> tuple[Session, str]:
         """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
         session = await self._pausable(name, person, "paused")
-        how = await self._platform(session).pause(session.job)
+        how = await self.platform_of(session).pause(session.job)
         return await self._told(session, paused(how), "session.paused", how), how
 
     async def resume(self, name: str, person: Person) -> tuple[Session, str]:
         """Let it go on, and say how."""
         session = await self._pausable(name, person, "resumed")
-        how = await self._platform(session).resume(session.job)
+        how = await self.platform_of(session).resume(session.job)
         return await self._told(session, "", "session.resumed", how), how
 
     async def _pausable(self, name: str, person: Person, wanted: str) -> Session:

@@ -8,10 +8,8 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from sublet.core.people import Identity, Known, Role, check_address, check_identity
-from sublet.errors import AlreadyThere, BadRequest, NotAGateway, NotFound, OperatorsOnly
-from sublet.service.desk import Person, utc_now
-from sublet.service.inputs import Inputs
-from sublet.service.mail import Mail
+from sublet.errors import AlreadyThere, BadRequest, NotFound, OperatorsOnly
+from sublet.service.desk import Desk, Person, utc_now
 from sublet.settings import Settings
 from sublet.store.audit import Entry
 from sublet.store.store import Store
@@ -30,13 +28,8 @@ class Profile:
     groups: tuple[str, ...]
 
 
-class People(Inputs):
+class People(Desk):
     """People: who is known here, by which identities, in which groups, and what part they have."""
-
-    @property
-    def mail(self) -> Mail:
-        """The way to send mail."""
-        return Mail(self.settings.mail)
 
     async def as_now(self, person: Person) -> Person | None:
         """Someone with the part that they have now; None: they are blocked."""
@@ -151,17 +144,6 @@ class People(Inputs):
             return {"kind": kind, "value": value}
 
         return await self._change_person(person, name, "identity.remove", change, host)
-
-    def gateway(self) -> None:
-        """Refuse what only a gateway has."""
-        if self.settings.mode == "personal":
-            raise NotAGateway
-
-    def operated(self, person: Person) -> None:
-        """Refuse what only a gateway's operators may."""
-        self.gateway()
-        if not person.operator:
-            raise OperatorsOnly
 
     async def _change_person(
         self, person: Person, name: str, action: str, change: Callable[[Tx, Known], dict[str, Any]], host: str

@@ -188,7 +188,7 @@ class Pilots(NodeReleases):
     async def last_words(self, session: Session) -> str:
         """What a lease's pilots said last, on stderr: one line for each thing, with the nodes that said it."""
         try:
-            said = await self._platform(session).output(session.id, "stderr", 0, SPOKEN)
+            said = await self.platform_of(session).output(session.id, "stderr", 0, SPOKEN)
         except SubletError:
             return ""
         nodes: dict[str, list[str]] = {}

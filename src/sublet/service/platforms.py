@@ -11,8 +11,7 @@ from sublet.core.offer import Node, Reason, Take
 from sublet.errors import NotAllowed, NotInvited, SubletError
 from sublet.platforms.conformance import Finding, check_platform
 from sublet.platforms.port import Platform, Survey
-from sublet.service.desk import Person
-from sublet.service.events import Events
+from sublet.service.desk import Desk, Person
 from sublet.service.sweeping import Swept, sweep
 
 Thing = tuple[str, str]  # a noun, and a name
@@ -43,7 +42,7 @@ class Busy:
     takes: Mapping[str, Sequence[Take]]
 
 
-class Platforms(Events):
+class Platforms(Desk):
     """Look at the platforms."""
 
     async def platforms(self, person: Person) -> list[PlatformState]:

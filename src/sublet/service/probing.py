@@ -7,12 +7,10 @@ from collections.abc import Sequence
 
 from sublet.core.estimate import Track, tracks
 from sublet.core.probe import Probe, probed
-from sublet.core.system import System
 from sublet.service.desk import Person
 from sublet.service.platforms import Platforms
-from sublet.service.systems import directory_of
+from sublet.service.systems import known_system
 from sublet.service.track import recall
-from sublet.systems.own import Systems
 
 WANTED = ("apptainer", "singularity")  # what containers run with; a system's own facts may add to these
 
@@ -24,14 +22,9 @@ class Probing(Platforms):
         """Ask the live system, and compare it with what was known; LoginNeeded if nobody is signed in."""
         await self.refresh()
         platform = self.there(name)
-        known = await asyncio.to_thread(self._known, name)
+        known = await asyncio.to_thread(known_system, self.settings, name)
         tools = dict.fromkeys(WANTED, "") | {tool.name: tool.module for tool in known.tools}
         return probed(known, await platform.probe(tools))
-
-    def _known(self, name: str) -> System:
-        """The facts of one of the person's own systems; nothing is known of a platform that is set up by hand."""
-        systems = Systems(str(directory_of(self.settings)))
-        return systems.find(name) if name in systems.own_names() else System(name)
 
     def notes(self, name: str) -> Sequence[str]:
         """What the last survey of a platform noted; nobody is asked anew."""

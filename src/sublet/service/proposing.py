@@ -31,9 +31,8 @@ from sublet.errors import AppTaken, BadManifest, DataNotThere, NotDecidable, Not
 from sublet.movers.app import FOLDER, keep
 from sublet.movers.port import Pins
 from sublet.movers.registries import read_reference
-from sublet.service.desk import Person, log
+from sublet.service.desk import Desk, Person, log
 from sublet.service.repositories import Repositories
-from sublet.service.trials import Trials
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 from sublet.wire.manifests.reader import read_manifest
@@ -80,7 +79,7 @@ class Upstream:
     words: str
 
 
-class Proposing(Trials):
+class Proposing(Desk):
     """Propose apps, and look at them."""
 
     @cached_property
@@ -214,11 +213,12 @@ class Proposing(Trials):
             f"commit {version.commit}.\n\nLook at it there: {self.app_link(version)}\n"
             f"or with: sublet app review {version.name}\n"
         )
-        await self._tell([one for one in reviewers if one != version.proposed_by], f"{version.name} is proposed", text)
+        others = [one for one in reviewers if one != version.proposed_by]
+        await self.mail.send_each(others, f"{version.name} is proposed", text)
 
     def app_link(self, version: Version) -> str:
         """The page on which a version is looked at."""
-        return f"{self._base}/web/apps/{version.app}/{version.number}"
+        return self.page(f"apps/{version.app}/{version.number}")
 
     async def apps(self, person: Person) -> list[AppState]:
         """Those that a person may run, and for those who bring or review them all."""

@@ -25,10 +25,10 @@ from sublet.core.request import Request
 from sublet.core.session import Session
 from sublet.errors import NotAllowed
 from sublet.service.desk import Person
-from sublet.service.oidc import Oidc
 from sublet.service.people import names_in
 from sublet.service.platforms import Thing as Thing  # also for those who decide on one
 from sublet.service.platforms import insist
+from sublet.service.sessions import Sessions
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 
@@ -48,7 +48,7 @@ def used(tx: Tx, person: str, thing: Thing, now: datetime) -> Use:
     return tx.uses.of(person, *thing, month_of(now))
 
 
-class Quotas(Oidc):
+class Quotas(Sessions):
     """Who may use what and how much, held on the server at every door."""
 
     async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:

@@ -10,6 +10,7 @@ from sublet.core.session import ACTIVE, Phase, Session
 from sublet.errors import BadRequest, NotAsReviewed, NotDecidable, NotFound, OwnProposal, ReviewersOnly
 from sublet.service.desk import Person, log
 from sublet.service.proposing import Proposing, decides, detail_of, read_archive
+from sublet.service.sessions import Sessions
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 
@@ -26,7 +27,7 @@ class Revoked:
     sessions: tuple[str, ...]
 
 
-class Reviewing(Proposing):
+class Reviewing(Proposing, Sessions):
     """Decide on versions."""
 
     async def approve(self, ref: str, person: Person, tree: str, why: str = "", host: str = "") -> Version:
@@ -124,7 +125,7 @@ class Reviewing(Proposing):
     async def _tell_proposer(self, version: Version, to: VersionState, person: Person, why: str) -> None:
         said = f"\n\n{why.strip()}" if why.strip() else ""
         text = f"{version.name} was {to} by {person.name}.{said}\n\n{self.app_link(version)}\n"
-        await self._tell([version.proposed_by], f"{version.name} was {to}", text)
+        await self.mail.send_each([version.proposed_by], f"{version.name} was {to}", text)
 
 
 VERBS = {P.APPROVED: "approve", P.REFUSED: "refuse", P.REVOKED: "revoke"}

@@ -4,44 +4,138 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
-from pathlib import Path
-from typing import Any
 
-from sublet.errors import SubletError
 from sublet.kinds.registry import survey_kinds
 from sublet.movers.registry import survey_movers
-from sublet.platforms.port import Platform
 from sublet.platforms.registry import load_platforms
-from sublet.platforms.remote import Remote
 from sublet.service import metrics
-from sublet.service.annex_platforms import keep
+from sublet.service.access import Access
+from sublet.service.access_points import AccessPoints
+from sublet.service.account_platforms import AccountPlatforms
+from sublet.service.accounts import Accounts
+from sublet.service.again import Again
+from sublet.service.annex_platforms import AnnexPlatforms
+from sublet.service.annex_status import AnnexStatus
+from sublet.service.annexes import Annexes
+from sublet.service.app_runs import AppRuns
+from sublet.service.apps import Apps
+from sublet.service.asking import Asking
+from sublet.service.audit import AuditLog
+from sublet.service.candidates import Candidates
+from sublet.service.connect import Connect
+from sublet.service.dags import Dags
 from sublet.service.desk import log, utc_now
 from sublet.service.drafts import Drafts
-from sublet.service.invitations import DIRECTORY as INVITED
+from sublet.service.events import Events
+from sublet.service.explain import Explain
+from sublet.service.factors import Factors
+from sublet.service.groups import Groups
+from sublet.service.hooks import Hooks
+from sublet.service.inputs import Inputs
+from sublet.service.invitations import Invitations
+from sublet.service.jobs import Jobs
+from sublet.service.lease_plans import LeasePlans
+from sublet.service.lease_watch import LeaseWatch
+from sublet.service.leases import Leases
+from sublet.service.logins import Logins
+from sublet.service.node_releases import NodeReleases
+from sublet.service.oidc import Oidc
+from sublet.service.output import Output
+from sublet.service.pausing import Pausing
+from sublet.service.people import People
+from sublet.service.pilots import Pilots
+from sublet.service.platform_changes import PlatformChanges, admitted
+from sublet.service.platforms import Platforms
+from sublet.service.probing import Probing
+from sublet.service.proposing import Proposing
+from sublet.service.quotas import Quotas
 from sublet.service.reconcile import Loop
+from sublet.service.reviewing import Reviewing
+from sublet.service.rules import AccessRules
+from sublet.service.sessions import Sessions
+from sublet.service.shrinking import Shrinking
+from sublet.service.signing_in import SigningIn
+from sublet.service.splits import Splits
 from sublet.service.sweeping import Sweeper
-from sublet.service.systems import Stamp, directory_of, stamp_of, systems_of
+from sublet.service.telling import Telling
+from sublet.service.templates import Templates
+from sublet.service.tokens import Tokens
+from sublet.service.trials import Trials
+from sublet.service.usage import Usage
 from sublet.settings import Settings
 from sublet.store.store import Store
 
-OWN_LOGIN = (
-    "A person would have to sign in to it, and a gateway takes nobody's password or code. "
-    "Give it `key`, the private key of a service account."
-)
-
 
 @dataclass
-class Service(Drafts):
-    """Ask, accept, run, look: what the HTTP interface and the pages call."""
+class Service(
+    # what old clients do in steps
+    Drafts,
+    # who is told what
+    Hooks,
+    Telling,
+    Events,
+    Explain,
+    # apps: proposed, reviewed, and run by name
+    AppRuns,
+    Apps,
+    Reviewing,
+    Trials,
+    Proposing,
+    # platforms, and which there are
+    PlatformChanges,
+    Accounts,
+    AccountPlatforms,
+    AnnexPlatforms,
+    Logins,
+    Probing,
+    Platforms,
+    # who may use what, and who did
+    Access,
+    AccessRules,
+    Quotas,
+    AuditLog,
+    Usage,
+    # who comes, and how
+    Oidc,
+    Factors,
+    SigningIn,
+    Groups,
+    People,
+    Tokens,
+    # annexes, and jobs on them
+    Dags,
+    Jobs,
+    Inputs,
+    LeaseWatch,
+    AnnexStatus,
+    Shrinking,
+    Leases,
+    LeasePlans,
+    Annexes,
+    Templates,
+    # what an annex is made of
+    Invitations,
+    Splits,
+    Pilots,
+    NodeReleases,
+    AccessPoints,
+    # sessions: asked for, accepted, looked at
+    Again,
+    Connect,
+    Pausing,
+    Output,
+    Sessions,
+    Asking,
+    Candidates,
+):
+    """Ask, accept, run, look: what the HTTP interface and the pages call.
 
-    _own: dict[str, set[str]] = field(default_factory=dict)  # "system" or "annex" → the platforms that are such
-    _systems_stamp: Stamp = ()
-    _invited_stamp: Stamp = ()
-    _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    A noun stands before those that it is built upon, and before those whose answers it adds to.
+    """
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -63,7 +157,7 @@ class Service(Drafts):
         service = cls(settings, store, platforms, kinds.by_name, movers.found, strangers.found, broken, now)
         try:
             for platform in list(platforms.values()):
-                await service._begin(platform)
+                await service.open_platform(platform)
             await service.refresh()
             carrier = Loop(service)
             workers = {"loop": carrier.run, "sweeper": Sweeper(service).run} if loop else {}
@@ -85,62 +179,6 @@ class Service(Drafts):
             store.close()
             log.info("service.stopped")
 
-    async def _begin(self, platform: Platform) -> None:
-        """Open a platform and look at it; one that can't be reached is tried again when it is asked."""
-        home = self._home_of(platform.name)
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if platform.name in self._own.get("account", ()) and isinstance(platform, Remote):
-            platform.hold_key(self.holding(platform.name))
-        await platform.open(home)
-        with contextlib.suppress(SubletError):
-            await self.survey(platform.name)
-
-    def _home_of(self, platform: str) -> Path:
-        return self.settings.home / "platforms" / platform
-
-    async def refresh(self) -> None:
-        """Take up systems, accounts and annexes that are new or changed since the last look; let go of those gone."""
-        async with self._refreshing:
-            stamp = stamp_of(directory_of(self.settings))
-            if stamp != self._systems_stamp:
-                self._systems_stamp = stamp
-                await self._take_up("system", *await asyncio.to_thread(systems_of, self.settings))
-            stamp = stamp_of(self.settings.home / INVITED)
-            if stamp != self._invited_stamp:
-                self._invited_stamp = stamp
-                await self._take_up("site", self.invited_platforms(), {})
-            accounts = await self.account_platforms(self.now())
-            if accounts is not None:
-                await self._take_up("account", *accounts)
-            annexes = await self.annex_platforms(self.now())
-            if annexes is not None:
-                await self._take_up("annex", annexes, {})
-                for name in self._own["annex"]:
-                    await asyncio.to_thread(keep, self._home_of(name), annexes[name])
-
-    async def _take_up(self, noun: str, wanted: Mapping[str, Mapping[str, Any]], wrong: Mapping[str, str]) -> None:
-        """Make the platforms of one noun be as they are wanted; what can't be is shown as broken."""
-        own = self._own.setdefault(noun, set())
-        made, bad = admitted(*load_platforms(wanted), self.settings.mode)
-        for name in [name for name in own if not alike(made.get(name), self.platforms_by_name[name])]:
-            await self.platforms_by_name.pop(name).close()
-            self.surveys.pop(name, None)
-            own.discard(name)
-        taken = {
-            name: f"Another platform is called {name}." for name in made if name in self.platforms_by_name.keys() - own
-        }
-        self.broken = {name: why for name, why in self.broken.items() if not name.startswith(f"{noun} ")}
-        self.broken |= {f"{noun} {name}": why for name, why in ({**wrong, **bad, **taken}).items()}
-        for name, platform in made.items():
-            if name not in self.platforms_by_name:
-                self.platforms_by_name[name] = platform
-                own.add(name)
-                await self._begin(platform)
-
-    def noun_of(self, platform: str) -> str:
-        """What a platform is to the access rules: an `account`, where a community account is behind it."""
-        return "account" if platform in self._own.get("account", ()) else "system"
-
     @property
     def mode(self) -> str:
         """`personal` or `gateway`."""
@@ -157,17 +195,3 @@ class Service(Drafts):
         for phase, count in counts.items():
             metrics.sessions.labels(phase).set(count)
         return metrics.page(whole)
-
-
-def admitted(
-    platforms: dict[str, Platform], broken: dict[str, str], mode: str
-) -> tuple[dict[str, Platform], dict[str, str]]:
-    """Those that this mode may use: a person's own logins are for personal mode, a gateway's accounts have keys."""
-    own = {name for name, platform in platforms.items() if mode == "gateway" and platform.asks_a_person}
-    kept = {name: platform for name, platform in platforms.items() if name not in own}
-    return kept, broken | dict.fromkeys(own, OWN_LOGIN)
-
-
-def alike(new: Platform | None, old: Platform) -> bool:
-    """Whether a platform has the same settings as before; what it does meanwhile is its own."""
-    return new is not None and type(new) is type(old) and new.model_dump() == old.model_dump()

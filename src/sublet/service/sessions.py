@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -170,12 +169,6 @@ class Sessions(Asking):
             if session.phase in OVER or loop.time() >= deadline:
                 return self.shown(session)
             await self.wait_for_news(0.25)
-
-    async def wait_for_news(self, seconds: float) -> None:
-        """Wait until something happens in this process, or for so long: another process may have done it."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds), self.happened:
-                await self.happened.wait()
 
     async def extend(
         self, name: str, person: Person, *, until: datetime | None = None, by: str | timedelta | None = None

@@ -38,7 +38,7 @@ class Shrinking(Leases):
         if not await self.stop_pilots(lease.id, numbers):
             raise PlatformUnreachable(platform=full, why="not all of these nodes heard that they are to end")
         try:
-            await self._platform(session).give_back(session.job, [there[number] for number in numbers])
+            await self.platform_of(session).give_back(session.job, [there[number] for number in numbers])
         except PlatformRefused as error:
             hint = "They take no jobs any more, but stay with the lease, and are charged, until it ends."
             raise PlatformRefused(error.message, hint=hint) from error

@@ -15,9 +15,8 @@ from sublet.core.access import matches_person
 from sublet.core.people import Known, Role, check_address
 from sublet.errors import MailNotSent, SubletError, TooMany, WrongCode
 from sublet.service.desk import Person, log
-from sublet.service.groups import Groups
 from sublet.service.throttle import neighbours
-from sublet.service.tokens import PREFIX, SHOWN, Token
+from sublet.service.tokens import PREFIX, SHOWN, Token, Tokens
 from sublet.store.audit import Entry
 from sublet.store.codes import Code
 from sublet.store.tx import Tx
@@ -40,7 +39,7 @@ If you did not ask for it, there is nothing to do: without the code nobody can s
 
 
 @dataclass
-class SigningIn(Groups):
+class SigningIn(Tokens):
     """Codes are asked for and tried here; what comes of it is a token."""
 
     _mails: set[asyncio.Task[None]] = field(default_factory=set)  # being sent

@@ -36,7 +36,7 @@ async def waiting(desk: Desk, session: Session) -> Step:
     """For the time to prepare it."""
     if session.cancel_by:
         return _stopped(desk, session)
-    if step := await must_wait(desk, session, _platform(desk, session)):
+    if step := await must_wait(desk, session, desk.platform_of(session)):
         return step
     at = _prepare_at(session)
     if desk.now() < at:
@@ -48,7 +48,7 @@ async def waiting(desk: Desk, session: Session) -> Step:
 
 async def preparing(desk: Desk, session: Session) -> Step:
     """Bring its data; at its start, submit it once; then it is queued, runs, or listens."""
-    platform = _platform(desk, session)
+    platform = desk.platform_of(session)
     if session.job:
         return await _queued(desk, session, platform)
     if step := _stopped(desk, session) if session.cancel_by else await doomed(desk, session):
@@ -115,7 +115,7 @@ async def _submitted(desk: Desk, session: Session, platform: Platform, request: 
 
 
 async def _job(desk: Desk, session: Session, way: Way, request: Request, place: Path | None) -> Job:
-    platform = _platform(desk, session)
+    platform = desk.platform_of(session)
     directory = await platform.session_directory(session.id)
     setting = Setting(
         work=f"{directory.rstrip('/')}/work" if place else "/",
@@ -190,7 +190,7 @@ async def _queued(desk: Desk, session: Session, platform: Platform) -> Step:
 
 async def running(desk: Desk, session: Session) -> Step:
     """Look at it; stop it if someone asked, or if its time is over and it is still there."""
-    platform = _platform(desk, session)
+    platform = desk.platform_of(session)
     state = await _state(platform, session)
     point("ended.before")
     if state.state is State.ENDED:
@@ -256,13 +256,6 @@ STEPS: dict[Phase, Callable[[Desk, Session], Awaitable[Step]]] = {
 
 def _leaves_nothing(desk: Desk, session: Session) -> bool:
     return bool(getattr(desk.kinds.get(session.kind), "leaves_nothing", False))
-
-
-def _platform(desk: Desk, session: Session) -> Platform:
-    platform = desk.platforms_by_name.get(session.offer.platform)
-    if platform is None:
-        raise NotFound(noun="platform", name=session.offer.platform)
-    return platform
 
 
 async def _way(desk: Desk, session: Session, executable: Executable | None) -> Way:

@@ -50,6 +50,12 @@ def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str,
     return platforms, broken
 
 
+def known_system(settings: Settings, name: str) -> System:
+    """The facts of one of the person's own systems; nothing is known of a platform that is set up by hand."""
+    systems = Systems(str(directory_of(settings)))
+    return systems.find(name) if name in systems.own_names() else System(name)
+
+
 def platform_of(system: System) -> dict[str, Any]:
     """A system's facts as the settings of the platform that reaches it."""
     door = door_of(system)

@@ -10,9 +10,8 @@ from datetime import datetime, timedelta
 from sublet.core.hooks import MAILTO, TRIES, Delivery, Hook
 from sublet.core.session import Event, Session
 from sublet.errors import SubletError
-from sublet.service.apps import Apps
 from sublet.service.calling import Answered, call
-from sublet.service.desk import Person, log
+from sublet.service.desk import Desk, Person, log
 from sublet.service.faults import point
 from sublet.store.tx import Tx
 from sublet.wire.hooks import DELIVERY, SIGNATURE, encoded, letter, message, signature
@@ -24,7 +23,7 @@ HOURLY = timedelta(hours=1)
 
 
 @dataclass
-class Telling(Apps):
+class Telling(Desk):
     """The part of the loop that follows the events for hooks."""
 
     _heard: int = -1  # the newest event when hooks were last looked through

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 
 from sublet.core.annex import Details, Template, check_name
 from sublet.errors import NotFound
-from sublet.service.desk import Person
-from sublet.service.invitations import Invitations
+from sublet.service.desk import Desk, Person
 
 
-class Templates(Invitations):
+class Templates(Desk):
     """Save, show, list and remove templates."""
 
     async def save_template(self, name: str, details: Details, person: Person) -> Template:
         """Keep details under a name, in place of what was there."""
-        self.own(person)
+        self.personal(person)
         template = Template(person.name, check_name(name, "template"), details, self.now())
         await self.store.write(lambda tx: tx.templates.save(template))
         return template

@@ -12,8 +12,8 @@ from sublet.core.amounts import duration_text
 from sublet.core.scopes import read_scope, within
 from sublet.core.session import OVER, Session
 from sublet.errors import BadRequest, NotFound, NotYours, OutOfScope
-from sublet.service.connect import Connect
 from sublet.service.desk import Person
+from sublet.service.sessions import Sessions
 from sublet.store.audit import Entry
 from sublet.store.tokens import Token as Token  # also for those who show it
 from sublet.store.tx import Tx
@@ -24,7 +24,7 @@ MOST_OF_SESSION = 10  # when there are more for one session, the oldest goes
 SHOWN = timedelta(minutes=1)  # how exactly it is known when a token was last shown
 
 
-class Tokens(Connect):
+class Tokens(Sessions):
     """Make, list and revoke tokens; only their hashes are kept."""
 
     async def make_token(

@@ -15,8 +15,7 @@ from sublet.core.tree import TreeFile, files_of, tree_of
 from sublet.errors import BadManifest, OwnAppsOnly
 from sublet.kinds.app import name_of
 from sublet.movers.app import FOLDER, keep
-from sublet.service.desk import Person
-from sublet.service.usage import Usage
+from sublet.service.desk import Desk, Person
 from sublet.wire.manifests.generic import kinds_of
 from sublet.wire.manifests.page import Reading
 from sublet.wire.manifests.reader import read_manifest
@@ -39,7 +38,7 @@ def is_trial(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
-class Trials(Usage):
+class Trials(Desk):
     """Try an app before anybody approves it, where one runs one's own code anyway."""
 
     async def try_app(self, archive: bytes, *, name: str = "app", image: str = "", kind: str = "") -> Trial:

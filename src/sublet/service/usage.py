@@ -9,8 +9,7 @@ from datetime import datetime
 from sublet.core.usage import Used as Used  # also for those who show it
 from sublet.core.usage import parse_quarter, quarter_of, report
 from sublet.errors import BadRequest, NotYours
-from sublet.service.accounts import Accounts
-from sublet.service.desk import Person
+from sublet.service.desk import Desk, Person
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class UsageReport:
     rows: Sequence[Used]
 
 
-class Usage(Accounts):
+class Usage(Desk):
     """Report what was used; an operator sees everybody's, a person their own."""
 
     async def usage(

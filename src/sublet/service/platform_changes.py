@@ -1,0 +1,105 @@
+"""Platforms come and go while the service runs: systems, invited sites, accounts and annexes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sublet.errors import SubletError
+from sublet.platforms.port import Platform
+from sublet.platforms.registry import load_platforms
+from sublet.platforms.remote import Remote
+from sublet.service.account_platforms import AccountPlatforms
+from sublet.service.annex_platforms import AnnexPlatforms, keep
+from sublet.service.invitations import DIRECTORY as INVITED
+from sublet.service.invitations import Invitations
+from sublet.service.systems import Stamp, directory_of, stamp_of, systems_of
+
+OWN_LOGIN = (
+    "A person would have to sign in to it, and a gateway takes nobody's password or code. "
+    "Give it `key`, the private key of a service account."
+)
+
+
+@dataclass
+class PlatformChanges(AccountPlatforms, AnnexPlatforms, Invitations):
+    """Keeps the platforms as those who know of them want them."""
+
+    _own: dict[str, set[str]] = field(default_factory=dict)  # "system" or "annex" → the platforms that are such
+    _systems_stamp: Stamp = ()
+    _invited_stamp: Stamp = ()
+    _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def open_platform(self, platform: Platform) -> None:
+        """Open a platform and look at it; one that can't be reached is tried again when it is asked."""
+        home = self._home_of(platform.name)
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if platform.name in self._own.get("account", ()) and isinstance(platform, Remote):
+            platform.hold_key(self.holding(platform.name))
+        await platform.open(home)
+        with contextlib.suppress(SubletError):
+            await self.survey(platform.name)
+
+    def _home_of(self, platform: str) -> Path:
+        return self.settings.home / "platforms" / platform
+
+    async def refresh(self) -> None:
+        """Take up systems, accounts and annexes that are new or changed since the last look; let go of those gone."""
+        async with self._refreshing:
+            stamp = stamp_of(directory_of(self.settings))
+            if stamp != self._systems_stamp:
+                self._systems_stamp = stamp
+                await self._take_up("system", *await asyncio.to_thread(systems_of, self.settings))
+            stamp = stamp_of(self.settings.home / INVITED)
+            if stamp != self._invited_stamp:
+                self._invited_stamp = stamp
+                await self._take_up("site", self.invited_platforms(), {})
+            accounts = await self.account_platforms(self.now())
+            if accounts is not None:
+                await self._take_up("account", *accounts)
+            annexes = await self.annex_platforms(self.now())
+            if annexes is not None:
+                await self._take_up("annex", annexes, {})
+                for name in self._own["annex"]:
+                    await asyncio.to_thread(keep, self._home_of(name), annexes[name])
+
+    async def _take_up(self, noun: str, wanted: Mapping[str, Mapping[str, Any]], wrong: Mapping[str, str]) -> None:
+        """Make the platforms of one noun be as they are wanted; what can't be is shown as broken."""
+        own = self._own.setdefault(noun, set())
+        made, bad = admitted(*load_platforms(wanted), self.settings.mode)
+        for name in [name for name in own if not alike(made.get(name), self.platforms_by_name[name])]:
+            await self.platforms_by_name.pop(name).close()
+            self.surveys.pop(name, None)
+            own.discard(name)
+        taken = {
+            name: f"Another platform is called {name}." for name in made if name in self.platforms_by_name.keys() - own
+        }
+        self.broken = {name: why for name, why in self.broken.items() if not name.startswith(f"{noun} ")}
+        self.broken |= {f"{noun} {name}": why for name, why in ({**wrong, **bad, **taken}).items()}
+        for name, platform in made.items():
+            if name not in self.platforms_by_name:
+                self.platforms_by_name[name] = platform
+                own.add(name)
+                await self.open_platform(platform)
+
+    def noun_of(self, platform: str) -> str:
+        """What a platform is to the access rules: an `account`, where a community account is behind it."""
+        return "account" if platform in self._own.get("account", ()) else "system"
+
+
+def admitted(
+    platforms: dict[str, Platform], broken: dict[str, str], mode: str
+) -> tuple[dict[str, Platform], dict[str, str]]:
+    """Those that this mode may use: a person's own logins are for personal mode, a gateway's accounts have keys."""
+    own = {name for name, platform in platforms.items() if mode == "gateway" and platform.asks_a_person}
+    kept = {name: platform for name, platform in platforms.items() if name not in own}
+    return kept, broken | dict.fromkeys(own, OWN_LOGIN)
+
+
+def alike(new: Platform | None, old: Platform) -> bool:
+    """Whether a platform has the same settings as before; what it does meanwhile is its own."""
+    return new is not None and type(new) is type(old) and new.model_dump() == old.model_dump()
