@@ -9,7 +9,7 @@ from sqlalchemy import func, insert, select, update
 from sublet.core.access import AccessRequest
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, micros_or_none, moment_or_none, plain
-from sublet.store.tables import access_requests
+from sublet.store.tables.access import access_requests
 
 A = access_requests.c
 REQUEST = select(A.id, A.person, A.noun, A.name, A.why, A.created, A.state, A.decided, A.by, A.answer, A.rule)

@@ -11,7 +11,7 @@ from sqlalchemy import delete, func, insert, select, update
 from sublet.core.account import Account
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, dump, given, plain
-from sublet.store.tables import accounts
+from sublet.store.tables.access import accounts
 
 ACCOUNT = TypeAdapter(Account)
 C = accounts.c

@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select, update
 from sublet.core.annex import Annex
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, plain
-from sublet.store.tables import annexes
+from sublet.store.tables.annexes import annexes
 
 A = annexes.c
 COLUMNS = (A.id, A.person, A.name, A.created, A.open, A.guests)

@@ -13,7 +13,9 @@ from sublet.core.app import App, Version, VersionState
 from sublet.core.session import ACTIVE
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, moment_or_none, plain
-from sublet.store.tables import apps, people, sessions, versions
+from sublet.store.tables.apps import apps, versions
+from sublet.store.tables.people import people
+from sublet.store.tables.sessions import sessions
 
 A, V = apps.c, versions.c
 COLUMNS = (

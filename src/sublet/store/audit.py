@@ -12,7 +12,7 @@ from sqlalchemy import insert, select
 
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, plain
-from sublet.store.tables import audit
+from sublet.store.tables.access import audit
 
 ADD = insert(audit).values({column.name: given(column.name) for column in audit.c if column is not audit.c.id})
 

@@ -16,7 +16,7 @@ from sublet.core.offer import Node, Take
 from sublet.core.timeline import micros, moment
 from sublet.errors import NotFound
 from sublet.store.sql import Sql, given
-from sublet.store.tables import bookings, calendars
+from sublet.store.tables.sessions import bookings, calendars
 
 KEPT = 512  # versions for which a released key is remembered, so that others can catch up without reading all
 OTHERS = "others"  # under this key: what can't be booked

@@ -14,7 +14,7 @@ from sublet.core.timeline import micros, moment
 from sublet.store.bookings import Books
 from sublet.store.rows import SESSION, S, read_session
 from sublet.store.sql import Sql, given
-from sublet.store.tables import sessions
+from sublet.store.tables.sessions import sessions
 
 FREE = S.claim_token.is_(None)
 DUE = SESSION.where(S.due <= given("now")).order_by(S.due).limit(given("most"))

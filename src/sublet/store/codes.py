@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, insert, select, update
 
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Sql, given, plain
-from sublet.store.tables import codes
+from sublet.store.tables.people import codes
 
 C = codes.c
 COLUMNS = (C.id, C.address, C.host, C.hash, C.created, C.expires, C.tries)

@@ -8,7 +8,7 @@ from sqlalchemy import insert, select, update
 
 from sublet.core.session import Dependency, Phase
 from sublet.store.sql import Sql, given, plain
-from sublet.store.tables import dependencies
+from sublet.store.tables.sessions import dependencies
 
 D = dependencies.c
 ADD = insert(dependencies)

@@ -11,7 +11,7 @@ from sqlalchemy import delete, func, insert, select, update
 from sublet.core.draft import Draft
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, plain
-from sublet.store.tables import drafts
+from sublet.store.tables.apps import drafts
 
 D = drafts.c
 DRAFT = select(D.id, D.person, D.created, D.changed, D.fields, D.session)

@@ -10,7 +10,7 @@ from sqlalchemy import delete, func, insert, select
 from sublet.core.session import Event
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, plain
-from sublet.store.tables import events
+from sublet.store.tables.sessions import events
 
 ADD = insert(events).values({name: given(name) for name in ("time", "session", "person", "kind", "detail", "phase")})
 NEWEST = select(func.max(events.c.id))

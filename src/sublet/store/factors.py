@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select, update
 
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Sql, given, moment_or_none, plain
-from sublet.store.tables import factors
+from sublet.store.tables.people import factors
 
 F = factors.c
 COLUMNS = (F.person, F.secret, F.created, F.confirmed, F.step, F.tries, F.tried, F.recovery)

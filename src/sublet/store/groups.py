@@ -7,7 +7,7 @@ from sqlalchemy import delete, insert, select
 from sublet.core.people import Group
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, plain
-from sublet.store.tables import groups, members
+from sublet.store.tables.people import groups, members
 
 G, M = groups.c, members.c
 ADD = insert(groups)

@@ -11,7 +11,8 @@ from sqlalchemy import and_, delete, exists, func, insert, null, or_, select, up
 from sublet.core.hooks import Delivery, Hook, next_try
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, micros_or_none, moment_or_none, plain
-from sublet.store.tables import deliveries, events, hooks
+from sublet.store.tables.hooks import deliveries, hooks
+from sublet.store.tables.sessions import events
 
 H, D, E = hooks.c, deliveries.c, events.c
 HOOK = select(H.id, H.person, H.session, H.address, H.secret, H.events, H.created, H.expires, H.after, H.trouble)

@@ -10,7 +10,7 @@ from sqlalchemy import func, insert, select, update
 from sublet.core.annex import Details, Lease
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, dump, given, moment_or_none, plain
-from sublet.store.tables import annexes, leases
+from sublet.store.tables.annexes import annexes, leases
 
 L = leases.c
 COLUMNS = (L.id, L.annex, L.number, L.details, L.created, L.session, L.ended, L.why)

@@ -12,7 +12,7 @@ from sublet.core.request import Request
 from sublet.core.session import OfferSet, Phase
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, dump, given, plain
-from sublet.store.tables import events, offersets, sessions
+from sublet.store.tables.sessions import events, offersets, sessions
 
 COLUMNS = tuple(offersets.c)
 ADD = insert(offersets)

@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select, update
 from sublet.core.people import Identity, Known, Role
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, moment_or_none, plain
-from sublet.store.tables import factors, identities, members, people, tokens
+from sublet.store.tables.people import factors, identities, members, people, tokens
 
 P, I = people.c, identities.c  # noqa: E741 - as the tables begin
 COLUMNS = (P.name, P.role, P.created, P.seen, P.blocked, P.by)

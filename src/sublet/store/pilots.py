@@ -10,7 +10,7 @@ from sqlalchemy import insert, select, update
 from sublet.core.annex import Pilot
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, moment_or_none, plain
-from sublet.store.tables import pilots
+from sublet.store.tables.annexes import pilots
 
 P = pilots.c
 COLUMNS = (P.lease, P.number, P.claimed, P.node, P.seen, P.ended, P.why, P.facts)

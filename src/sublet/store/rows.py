@@ -11,7 +11,7 @@ from sublet.core.offer import Offer
 from sublet.core.session import Connector, End, Phase, Session
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, dump, micros_or_none, moment_or_none, plain
-from sublet.store.tables import sessions
+from sublet.store.tables.sessions import sessions
 
 S = sessions.c
 COLUMNS = (

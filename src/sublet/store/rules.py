@@ -8,7 +8,8 @@ from sqlalchemy import delete, insert, select
 from sublet.core.access import AccessRule, Limits
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, dump, given, micros_or_none, moment_or_none, plain
-from sublet.store.tables import rules, versions
+from sublet.store.tables.access import rules
+from sublet.store.tables.apps import versions
 
 R = rules.c
 LIMITS = TypeAdapter(Limits)

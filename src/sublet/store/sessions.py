@@ -16,7 +16,8 @@ from sublet.errors import BadRequest
 from sublet.store.claims import Claims
 from sublet.store.rows import SESSION, S, read_session, session_row, stored
 from sublet.store.sql import given, micros_or_none, plain
-from sublet.store.tables import WORKED_ON, dependencies, events, offersets, sessions, tokens
+from sublet.store.tables.people import tokens
+from sublet.store.tables.sessions import WORKED_ON, dependencies, events, offersets, sessions
 from sublet.store.uses import END_USE, end_use
 
 STATES = tuple(str(phase) for phase in Phase)

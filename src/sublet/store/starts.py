@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select
 from sublet.core.estimate import Sample
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Sql, given
-from sublet.store.tables import starts
+from sublet.store.tables.sessions import starts
 
 ADD = insert(starts)
 KNOWN = select(starts.c.session).where(starts.c.session == given("of_session"))

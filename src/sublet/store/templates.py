@@ -8,7 +8,7 @@ from sublet.core.annex import Template
 from sublet.core.timeline import micros, moment
 from sublet.store.leases import DETAILS
 from sublet.store.sql import Row, Sql, dump, given, plain
-from sublet.store.tables import templates
+from sublet.store.tables.annexes import templates
 
 T = templates.c
 COLUMNS = (T.person, T.name, T.details, T.changed)

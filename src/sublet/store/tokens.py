@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert, or_, select, update
 
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Row, Sql, given, micros_or_none, moment_or_none, plain
-from sublet.store.tables import tokens
+from sublet.store.tables.people import tokens
 
 COLUMNS = (
     tokens.c.id,

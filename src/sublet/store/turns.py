@@ -12,7 +12,7 @@ from sublet.core.session import Session
 from sublet.core.timeline import micros, moment
 from sublet.core.turns import Turn, next_turns
 from sublet.store.sql import Sql, given, moment_or_none, plain
-from sublet.store.tables import accounts, turns
+from sublet.store.tables.access import accounts, turns
 
 T = turns.c
 LOCK = select(accounts.c.capacity).where(accounts.c.name == given("of_account")).with_for_update()

@@ -13,7 +13,8 @@ from sublet.core.timeline import micros, moment
 from sublet.core.usage import Ran, ran
 from sublet.store.rows import SESSION, S, read_session
 from sublet.store.sql import Row, Sql, given, micros_or_none, plain
-from sublet.store.tables import uses, versions
+from sublet.store.tables.access import uses
+from sublet.store.tables.apps import versions
 
 U = uses.c
 HOUR = 3_600_000_000  # microseconds
