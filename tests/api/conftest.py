@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from itertools import count
+from typing import Any
 
 import httpx2
 import pytest
@@ -14,6 +15,7 @@ from sublet.api.app import make_app
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
+from tests.smtp import Mailbox, running_smtp
 
 HOST = "http://broker.test"
 NUMBERS = count(1)
@@ -44,10 +46,16 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="module")
-async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """A service with one platform, large enough for all tests, whose jobs take a tenth of a second."""
+def platforms() -> dict[str, Any]:
+    """One, large enough for all tests, whose jobs take a tenth of a second."""
     platform = {"kind": "memory", "nodes": 100, "cores": 16, "memory": "16GiB", "storage": "1PiB", "takes": "0.1s"}
-    settings = Settings.load(tmp_path_factory.mktemp("home"), platforms={"memory": platform})
+    return {"memory": platform}
+
+
+@pytest.fixture(scope="module")
+async def service(tmp_path_factory: pytest.TempPathFactory, platforms: dict[str, Any]) -> AsyncIterator[Service]:
+    """A service on these platforms."""
+    settings = Settings.load(tmp_path_factory.mktemp("home"), platforms=platforms)
     async with Service.open(settings) as opened:
         yield opened
 
@@ -57,6 +65,13 @@ async def callers(service: Service) -> AsyncIterator[Callers]:
     """Whoever calls it."""
     async with AsyncExitStack() as stack:
         yield Callers(make_app(service, "owner"), service, stack)
+
+
+@pytest.fixture(scope="module")
+def mailbox() -> Iterator[Mailbox]:
+    """A mail server for a gateway."""
+    with running_smtp() as box:
+        yield box
 
 
 @pytest.fixture

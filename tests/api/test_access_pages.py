@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import httpx2
 import pytest
@@ -14,16 +14,10 @@ from sublet.settings import Settings
 from tests.api.conftest import Callers
 from tests.api.test_pages import token_on
 from tests.contract.services import allow
-from tests.smtp import Mailbox, running_smtp, text_of
+from tests.smtp import Mailbox, text_of
 
 pytestmark = pytest.mark.anyio
 OP, ANNA = "op@example.org", "anna@illinois.edu"
-
-
-@pytest.fixture(scope="module")
-def mailbox() -> Iterator[Mailbox]:
-    with running_smtp() as box:
-        yield box
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from sublet.api.app import make_app
 from sublet.master_key import make
 from sublet.service.service import Service
 from sublet.settings import Settings
@@ -40,12 +38,6 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
     settings = Settings.load(place / "home", master_key=str(place / "master"), platforms={"memory": platform})
     async with Service.open(settings) as opened:
         yield opened
-
-
-@pytest.fixture(scope="module")
-async def callers(service: Service) -> AsyncIterator[Callers]:
-    async with AsyncExitStack() as stack:
-        yield Callers(make_app(service, "owner"), service, stack)
 
 
 @pytest.fixture

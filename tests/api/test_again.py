@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from sublet.api.app import make_app
-from sublet.service.service import Service
-from sublet.settings import Settings
 from tests.api.conftest import Callers
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """A service on this machine: what it runs leaves real files."""
-    settings = Settings.load(tmp_path_factory.mktemp("home"), platforms={"here": {"kind": "local"}})
-    async with Service.open(settings) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-async def callers(service: Service) -> AsyncIterator[Callers]:
-    async with AsyncExitStack() as stack:
-        yield Callers(make_app(service, "owner"), service, stack)
+def platforms() -> dict[str, Any]:
+    """This machine: what runs here leaves real files."""
+    return {"here": {"kind": "local"}}
 
 
 async def run(who: httpx2.AsyncClient, **short: Any) -> str:

@@ -15,7 +15,7 @@ from tests.api.conftest import Callers
 from tests.api.test_access_pages import sent, signed_in
 from tests.contract.services import allow
 from tests.git_server import GitServer, git_server, program
-from tests.smtp import Mailbox, running_smtp, text_of
+from tests.smtp import Mailbox, text_of
 
 pytestmark = pytest.mark.anyio
 OP, RAE, ANN, BOB = "op@example.org", "rae@example.org", "ann@example.org", "bob@example.org"
@@ -31,12 +31,6 @@ EVIL = "<script>alert(1)</script>"
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
     with git_server(tmp_path_factory.mktemp("git")) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def mailbox() -> Iterator[Mailbox]:
-    with running_smtp() as box:
-        yield box
 
 
 @pytest.fixture(scope="module")

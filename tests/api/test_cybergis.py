@@ -26,7 +26,7 @@ from sublet.settings import Settings
 from tests.contract.services import allow
 from tests.contract.test_service_app_runs import MANIFEST
 from tests.git_server import GitServer, git_server, program
-from tests.smtp import Mailbox, running_smtp
+from tests.smtp import Mailbox
 
 pytestmark = pytest.mark.anyio
 ANN, REVIEWER = Person("ann@example.org"), Person("rae@example.org", reviewer=True)
@@ -43,12 +43,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
     with git_server(tmp_path_factory.mktemp("git")) as running:
         running.repository("ann/hello").commit({"sublet.yaml": MANIFEST, "hello.sh": program("echo hello\n")}, "Begin")
         yield running
-
-
-@pytest.fixture(scope="module")
-def mailbox() -> Iterator[Mailbox]:
-    with running_smtp() as box:
-        yield box
 
 
 @pytest.fixture(scope="module")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import httpx2
 import pytest
 from starlette.requests import Request
 
-from sublet.api.app import make_app
 from sublet.master_key import make
 from sublet.service.audit import Sought
 from sublet.service.desk import Person
@@ -21,17 +19,11 @@ from sublet.web.entry import Sealed, form_token, issue_code, seal
 from sublet.web.signing_in import browser_of
 from tests.api.conftest import Callers
 from tests.api.test_pages import token_on
-from tests.smtp import Mailbox, running_smtp
+from tests.smtp import Mailbox
 
 pytestmark = pytest.mark.anyio
 ROOT = Person("root", operator=True)
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
-
-
-@pytest.fixture(scope="module")
-def mailbox() -> Iterator[Mailbox]:
-    with running_smtp() as box:
-        yield box
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +36,6 @@ async def service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) ->
     settings = Settings.load(home, mode="gateway", mail=mailbox.settings, platforms=trial, url=url, master_key=master)
     async with Service.open(settings, loop=False) as opened:
         yield opened
-
-
-@pytest.fixture(scope="module")
-async def callers(service: Service) -> AsyncIterator[Callers]:
-    async with AsyncExitStack() as stack:
-        yield Callers(make_app(service, "owner"), service, stack)
 
 
 async def coming(callers: Callers, mailbox: Mailbox, address: str, to: str = "") -> httpx2.Response:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from html import unescape
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import httpx2
 import pytest
 
-from sublet.api.app import make_app
 from sublet.service.desk import Person
 from sublet.service.service import Service
-from sublet.settings import Settings
 from sublet.web.entry import issue_code
 from tests.api.conftest import Callers
 from tests.api.test_again import run
@@ -27,17 +24,9 @@ EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
-async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """A service on this machine: what it runs leaves real files."""
-    settings = Settings.load(tmp_path_factory.mktemp("home"), platforms={"here": {"kind": "local"}})
-    async with Service.open(settings) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-async def callers(service: Service) -> AsyncIterator[Callers]:
-    async with AsyncExitStack() as stack:
-        yield Callers(make_app(service, "owner"), service, stack)
+def platforms() -> dict[str, Any]:
+    """This machine: what runs here leaves real files."""
+    return {"here": {"kind": "local"}}
 
 
 def words(touched: Path) -> list[str]:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from html import unescape
 from http.cookies import SimpleCookie
 from pathlib import Path
@@ -20,6 +20,7 @@ from sublet import master_key
 from sublet.api.app import make_app
 from sublet.service.service import Service
 from sublet.settings import Settings
+from tests.clocks import LateClock
 from tests.openid import OpenId, openid
 
 pytestmark = pytest.mark.anyio
@@ -33,22 +34,13 @@ def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenId]:
         yield started
 
 
-class Clock:
-    """The time, and what was added to it."""
-
-    later = timedelta()
-
-    def __call__(self) -> datetime:
-        return datetime.now(UTC) + self.later
+@pytest.fixture
+def clock() -> LateClock:
+    return LateClock()
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-async def app(tmp_path: Path, campus: OpenId, clock: Clock) -> AsyncIterator[FastAPI]:
+async def app(tmp_path: Path, campus: OpenId, clock: LateClock) -> AsyncIterator[FastAPI]:
     """A gateway that trusts the provider."""
     key = tmp_path / "keys" / "master"
     key.parent.mkdir(mode=0o700)
@@ -159,7 +151,9 @@ async def test_by_https_the_cookie_is_this_hosts_alone(app: FastAPI, campus: Ope
         assert (await client.get("/web/")).status_code == 303
 
 
-async def test_a_second_factor_is_set_up_on_a_page_and_asked_for_from_then_on(browser: Browser, clock: Clock) -> None:
+async def test_a_second_factor_is_set_up_on_a_page_and_asked_for_from_then_on(
+    browser: Browser, clock: LateClock
+) -> None:
     client = browser.client
     await browser.enters("ann")
     page = (await client.get("/web/account/factor")).text
@@ -191,7 +185,7 @@ async def test_a_second_factor_is_set_up_on_a_page_and_asked_for_from_then_on(br
     assert "It is off" in off.text
 
 
-async def test_a_terminal_signs_in_by_the_code_that_a_page_shows(browser: Browser, clock: Clock) -> None:
+async def test_a_terminal_signs_in_by_the_code_that_a_page_shows(browser: Browser, clock: LateClock) -> None:
     client = browser.client
     (way,) = (await client.get("/v1/sign-in/ways")).json()["items"]
     assert way == {"name": "campus", "title": "the campus", "page": f"{HOSTS[0]}{BEGIN}"}

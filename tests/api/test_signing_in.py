@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from sublet.api.app import make_app
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.settings import Settings, SigningSettings
 from tests.api.conftest import HOST, Callers
-from tests.smtp import Mailbox, running_smtp
+from tests.smtp import Mailbox
 
 pytestmark = pytest.mark.anyio
 BOSS = "boss@example.org"
-
-
-@pytest.fixture(scope="module")
-def mailbox() -> Iterator[Mailbox]:
-    with running_smtp() as box:
-        yield box
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +27,6 @@ async def service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) ->
     settings = Settings.load(home, mode="gateway", mail=mailbox.settings, signing=allow, platforms=platforms)
     async with Service.open(settings, loop=False) as opened:
         yield opened
-
-
-@pytest.fixture(scope="module")
-async def callers(service: Service) -> AsyncIterator[Callers]:
-    async with AsyncExitStack() as stack:
-        yield Callers(make_app(service, "owner"), service, stack)
 
 
 async def signed_in(callers: Callers, mailbox: Mailbox, address: str) -> httpx2.AsyncClient:

@@ -16,22 +16,13 @@ from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.api import documents
 from tests.api.conftest import Callers
+from tests.clocks import StillClock
 
 pytestmark = pytest.mark.anyio
 
 
-class Clock:
-    """A time that goes on when it is told to."""
-
-    def __init__(self) -> None:
-        self.time = datetime.now(UTC)
-
-    def __call__(self) -> datetime:
-        return self.time
-
-
 @asynccontextmanager
-async def someone(home: Path, clock: Clock, **settings: Any) -> AsyncIterator[httpx2.AsyncClient]:
+async def someone(home: Path, clock: StillClock, **settings: Any) -> AsyncIterator[httpx2.AsyncClient]:
     """A person before a service that lives by this clock."""
     values = Settings.load(home, platforms={"memory": {"kind": "memory"}}, **settings)
     async with Service.open(values, now=clock, loop=False) as service, AsyncExitStack() as stack:
@@ -39,7 +30,7 @@ async def someone(home: Path, clock: Clock, **settings: Any) -> AsyncIterator[ht
 
 
 async def test_an_expired_offer_can_not_be_accepted(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = StillClock(datetime.now(UTC))
     async with someone(tmp_path, clock) as ann:
         asked = await ann.post("/requests", json=documents.full())
         session = asked.json()["offers"][0]["meta"]["uuid"]
@@ -50,7 +41,7 @@ async def test_an_expired_offer_can_not_be_accepted(tmp_path: Path) -> None:
 
 
 async def test_a_machine_that_is_busy_names_its_next_free_time(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = StillClock(datetime.now(UTC))
     async with someone(tmp_path, clock) as ann:
         whole = {"run": ["true"], "cores": 16, "time": "10m"}
         first = (await ann.post("/v1/offersets", json=whole)).json()["offers"][0]
@@ -66,7 +57,7 @@ async def test_the_operators_rules_refuse_and_cap(tmp_path: Path) -> None:
         {"field": "executable.image.locations", "pattern": "registry.example.org/*", "refuse": "not from there"},
         {"field": "compute.cores.max", "cap": 3},
     ]
-    async with someone(tmp_path, Clock(), rules=rules) as ann:
+    async with someone(tmp_path, StillClock(datetime.now(UTC)), rules=rules) as ann:
         refused = (await ann.post("/requests", json=documents.minimal())).json()
         assert refused["result"] == "NO"
         assert "not from there" in refused["meta"]["messages"][0]["message"]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import httpx2
 import pytest
@@ -14,40 +13,26 @@ from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.api.conftest import Callers
+from tests.clocks import LateClock
 from tests.contract.services import allow
 
 pytestmark = pytest.mark.anyio
 IMAGE = {"image": "docker.io/library/alpine:3.20", "run": ["true"], "time": "1m"}
 
 
-class Clock:
-    """The service's time: as it is, and later if a test says so."""
-
-    later = timedelta()
-
-    def __call__(self) -> datetime:
-        return datetime.now(UTC) + self.later
+@pytest.fixture(scope="module")
+def clock() -> LateClock:
+    return LateClock()
 
 
 @pytest.fixture(scope="module")
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture(scope="module")
-async def service(tmp_path_factory: pytest.TempPathFactory, clock: Clock) -> AsyncIterator[Service]:
+async def service(tmp_path_factory: pytest.TempPathFactory, clock: LateClock) -> AsyncIterator[Service]:
     """A gateway that plays."""
     platform = {"kind": "memory", "nodes": 100, "cores": 16, "memory": "16GiB", "takes": "0.1s"}
     settings = Settings.load(tmp_path_factory.mktemp("home"), mode="gateway", platforms={"memory": platform})
     async with Service.open(settings, now=clock) as opened:
         await allow(opened)
         yield opened
-
-
-@pytest.fixture(scope="module")
-async def callers(service: Service) -> AsyncIterator[Callers]:
-    async with AsyncExitStack() as stack:
-        yield Callers(make_app(service, "owner"), service, stack)
 
 
 async def shows(callers: Callers, secret: str) -> httpx2.AsyncClient:
@@ -139,7 +124,7 @@ async def test_only_an_operator_revokes_anothers(
 
 
 async def test_a_sessions_token_is_for_that_session_and_nothing_else(
-    ann: httpx2.AsyncClient, callers: Callers, service: Service, clock: Clock
+    ann: httpx2.AsyncClient, callers: Callers, service: Service, clock: LateClock
 ) -> None:
     first, other = await offered(ann), await offered(ann)
     accepted = (await ann.post(f"/v1/sessions/{first}/accept")).json()

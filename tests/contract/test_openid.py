@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,21 +13,12 @@ import pytest
 from sublet.errors import NotConfirmed, ProviderUnreachable
 from sublet.service.openid import Confirmed, Provider
 from sublet.settings import OidcSettings
+from tests.clocks import LateClock
 from tests.openid import OpenId, openid
 
 pytestmark = pytest.mark.anyio
 BACK = "http://gateway.test/web/sign-in/oidc/campus/back"
 VERIFIER = "v" * 50
-
-
-@dataclass
-class Clock:
-    """The time, and what was added to it."""
-
-    later: timedelta = timedelta()
-
-    def __call__(self) -> datetime:
-        return datetime.now(UTC) + self.later
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +29,12 @@ def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenId]:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> LateClock:
+    return LateClock()
 
 
 @pytest.fixture
-def provider(campus: OpenId, clock: Clock) -> Provider:
+def provider(campus: OpenId, clock: LateClock) -> Provider:
     """The same, as the gateway sees it."""
     return Provider("campus", campus.seen(), clock)
 
@@ -85,7 +76,7 @@ async def test_a_code_counts_once_for_this_sign_in_and_for_who_began_it(campus: 
 
 
 async def test_an_id_token_of_another_client_time_or_nonce_is_refused(
-    campus: OpenId, provider: Provider, clock: Clock
+    campus: OpenId, provider: Provider, clock: LateClock
 ) -> None:
     said = await provider._redeem(await provider._discovered(), await code(campus, provider), BACK, VERIFIER)
     token = said["id_token"]
@@ -108,7 +99,7 @@ async def test_an_id_token_of_another_client_time_or_nonce_is_refused(
 
 
 async def test_another_provider_speaks_for_nobody_here(
-    campus: OpenId, provider: Provider, clock: Clock, tmp_path: Path
+    campus: OpenId, provider: Provider, clock: LateClock, tmp_path: Path
 ) -> None:
     with openid(tmp_path / "rogue", BACK) as rogue:
         theirs = Provider("rogue", rogue.seen(), clock)
@@ -126,13 +117,13 @@ def replace_issuer(provider: OpenId, issuer: str) -> OidcSettings:
     return replace(provider, issuer=issuer).seen()
 
 
-async def test_a_provider_that_calls_itself_otherwise_is_not_the_one(campus: OpenId, clock: Clock) -> None:
+async def test_a_provider_that_calls_itself_otherwise_is_not_the_one(campus: OpenId, clock: LateClock) -> None:
     twisted = replace_issuer(campus, f"{campus.issuer}/")
     with pytest.raises(NotConfirmed, match="it calls itself"):
         await Provider("campus", twisted, clock).address(BACK, "s", "n", VERIFIER)
 
 
-async def test_a_provider_that_does_not_answer_and_a_secret_for_all_are_told(campus: OpenId, clock: Clock) -> None:
+async def test_a_provider_that_does_not_answer_and_a_secret_for_all_are_told(campus: OpenId, clock: LateClock) -> None:
     away = Provider("away", replace_issuer(campus, "http://127.0.0.1:9/o"), clock)
     with pytest.raises(ProviderUnreachable, match="away can't be asked"):
         await away.address(BACK, "s", "n", VERIFIER)

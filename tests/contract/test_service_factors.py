@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pyotp
@@ -18,6 +18,7 @@ from sublet.service.factors import TRIES
 from sublet.service.service import Service
 from sublet.service.tokens import Token
 from sublet.settings import Settings, SigningSettings
+from tests.clocks import StillClock
 from tests.contract.stored import rows
 
 pytestmark = pytest.mark.anyio
@@ -27,21 +28,11 @@ STEP = timedelta(seconds=30)
 
 
 @dataclass
-class Clock:
-    """A time that tests can move on."""
-
-    time: datetime = datetime(2026, 11, 16, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.time
-
-
-@dataclass
 class Gateway:
     """A gateway, and its clock."""
 
     service: Service
-    clock: Clock
+    clock: StillClock
     secret: str = ""
 
     def code(self, later: timedelta = timedelta()) -> str:
@@ -64,7 +55,7 @@ class Gateway:
 
 @pytest.fixture
 async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
-    clock, key = Clock(), tmp_path / "keys" / "master"
+    clock, key = StillClock(), tmp_path / "keys" / "master"
     key.parent.mkdir(mode=0o700)
     master_key.make(str(key))
     values = {"mode": "gateway", "master_key": str(key), "platforms": {"trial": {"kind": "memory"}}}

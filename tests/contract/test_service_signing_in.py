@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from sublet.service.service import Service
 from sublet.service.signing_in import MOST_CODES, TRIES
 from sublet.settings import Settings, SigningSettings
 from sublet.store.audit import Entry
+from tests.clocks import StillClock
 from tests.contract.stored import offer_some, rows
 from tests.smtp import Mailbox, running_smtp
 
@@ -40,21 +41,11 @@ MINUTE = timedelta(minutes=1)
 
 
 @dataclass
-class Clock:
-    """A time that tests can move on."""
-
-    time: datetime = datetime(2026, 11, 16, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.time
-
-
-@dataclass
 class Gateway:
     """A gateway, its clock, and its mail."""
 
     service: Service
-    clock: Clock
+    clock: StillClock
     mailbox: Mailbox
 
     async def asks(self, address: str, host: str = "192.0.2.1") -> str:
@@ -95,7 +86,7 @@ async def told(doing: Awaitable[object]) -> type[SubletError] | None:
 
 
 async def opened(home: Path, mailbox: Mailbox, **more: Any) -> AsyncIterator[Gateway]:
-    clock = Clock()
+    clock = StillClock()
     settings = Settings.load(home, mode="gateway", mail=mailbox.settings, platforms={}, **more)
     async with Service.open(settings, now=clock, loop=False) as service:
         yield Gateway(service, clock, mailbox)
