@@ -46,6 +46,9 @@ class OneSession:
             raise NotAllowedNow(phase="WAITING", wanted="connected to", session=id[:8])
         return self.address
 
+    async def may_stay(self, id: str) -> bool:
+        return bool(self.address)
+
 
 async def echo(request: Request) -> Response:
     body = await request.body()
@@ -115,8 +118,8 @@ async def serving_on(listener: socket.socket, app: ASGIApp) -> AsyncIterator[Non
 
 
 @contextlib.asynccontextmanager
-async def proxied(address: str) -> AsyncIterator[str]:
-    proxy = Connect(OneSession(address))
+async def proxied(address: str, session: OneSession | None = None) -> AsyncIterator[str]:
+    proxy = Connect(session or OneSession(address))
     async with served(Starlette(routes=[Mount("/connect", app=proxy)])) as host:
         yield host
     await proxy.close()
@@ -225,6 +228,19 @@ async def test_websockets_carry_text_and_bytes_both_ways_with_their_subprotocol(
         with pytest.raises(WebSocketException):
             await there.recv()
         assert (there.close_code, there.close_reason) == (4001, "as asked")
+
+
+async def test_a_websocket_ends_when_the_sessions_owner_may_not_come_in_any_more() -> None:
+    async with served(upstream()) as behind:
+        session = OneSession(f"http://{behind}")
+        async with proxied("", session) as host:
+            url = f"ws://{host}/connect/{ID}/talk?token={SECRET}"
+            async with asyncio.timeout(20), connect(url, proxy=None) as there:
+                await there.recv()
+                session.address = ""
+                with pytest.raises(WebSocketException):
+                    await there.recv()
+            assert there.close_code == 4403
 
 
 async def test_a_page_of_another_site_can_not_open_a_websocket(host: str) -> None:

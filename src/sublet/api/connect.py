@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from functools import partial
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -45,6 +45,7 @@ HOP_BY_HOP = frozenset(
 )
 NOT_PASSED_ON = HOP_BY_HOP | {"host", "origin", "cookie", "authorization", "content-length"}
 PATIENCE = httpx2.Timeout(None, connect=10.0)
+LOOK = 2.0  # seconds between two looks whether who is connected may stay
 NO_WAY_IN = 4403  # the WebSocket close code: RFC 6455 leaves 4000–4999 to applications
 
 
@@ -57,6 +58,10 @@ class Doors(Protocol):
 
     async def upstream(self, id: str) -> str:
         """Where it listens: http://127.0.0.1:41233, or unix:/path."""
+        ...
+
+    async def may_stay(self, id: str) -> bool:
+        """Whether who is connected may stay."""
         ...
 
 
@@ -158,7 +163,13 @@ class Connect:
             return
         async with there:
             await socket.accept(there.subprotocol)
-            await _both_ways(socket, there)
+            await _both_ways(socket, there, self._welcome(session, socket))
+
+    async def _welcome(self, session: str, socket: WebSocket) -> None:
+        """Look now and then whether they may stay; ends, and says so, when they may not."""
+        while await self.service.may_stay(session):  # noqa: ASYNC110 - another process may have decided
+            await asyncio.sleep(LOOK)
+        await socket.close(NO_WAY_IN)
 
     def _let_in(self, connection: HTTPConnection) -> tuple[str, bool]:
         """The session in the path, and whether its secret came by other means than its cookie."""
@@ -211,9 +222,9 @@ async def _raw(answer: httpx2.Response) -> AsyncIterator[bytes]:
         await answer.aclose()
 
 
-async def _both_ways(here: WebSocket, there: ClientConnection) -> None:
-    """Carry messages until either side has had enough, then tell the other."""
-    tasks = [asyncio.create_task(_outwards(here, there)), asyncio.create_task(_inwards(here, there))]
+async def _both_ways(here: WebSocket, there: ClientConnection, welcome: Coroutine[None, None, None]) -> None:
+    """Carry messages until either side has had enough, then tell the other; or until they are not welcome any more."""
+    tasks = [asyncio.create_task(one) for one in (_outwards(here, there), _inwards(here, there), welcome)]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
+from sublet.api.streams import while_welcome
 from sublet.core.session import Event
 from sublet.wire.reader import plain
 from sublet.wire.shown import event_view
@@ -41,8 +42,9 @@ async def events(
         views = tuple(event_view(event) for event in found)
         return json_response(EventPage(items=views, next=views[-1].id if len(views) == limit else None))
     of = (await service.session(session, person)).id if session else None
-    coming = service.watch(person, after=_last(request) or after, session=of)
-    return StreamingResponse(_lines(coming), media_type=STREAM, headers={"cache-control": "no-store"})
+    coming = _lines(service.watch(person, after=_last(request) or after, session=of))
+    headers = {"cache-control": "no-store"}
+    return StreamingResponse(while_welcome(request, person, coming), media_type=STREAM, headers=headers)
 
 
 def _last(request: Request) -> int:

@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from sublet.api import described
 from sublet.api.people import person_of, service_of
 from sublet.api.sessions import Id
+from sublet.api.streams import while_welcome
 
 router = APIRouter(prefix="/v1/sessions", tags=["Logs and results"])
 
@@ -33,7 +34,8 @@ async def logs(
     service = service_of(request)
     if follow:
         session = await service.session(id, person)
-        return StreamingResponse(service.follow(session.id, person, stream, offset), media_type=TEXT, headers=PLAIN)
+        coming = service.follow(session.id, person, stream, offset)
+        return StreamingResponse(while_welcome(request, person, coming), media_type=TEXT, headers=PLAIN)
     chunk = await service.output(id, person, stream, offset, limit)
     said = {"sublet-next-offset": str(chunk.next), "sublet-ended": "true" if chunk.ended else "false"}
     return Response(chunk.data, headers=PLAIN | said, media_type=TEXT)

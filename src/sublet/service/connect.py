@@ -24,3 +24,8 @@ class Connect(Desk):
         if state is None or state.connector is None:
             raise PlatformUnreachable(platform=session.offer.platform, why="the session does not listen (yet)")
         return state.connector.location
+
+    async def may_stay(self, id: str) -> bool:
+        """Whether whoever is connected to a session may stay: it is there, and its owner is not blocked."""
+        session = await self.store.read(lambda tx: tx.sessions.get(id))
+        return session is not None and await self.as_now(Person(session.person)) is not None
