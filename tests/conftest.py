@@ -1,11 +1,14 @@
 """What every ring of tests shares."""
 
+import gc
 import os
 import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from tests.access_points import ap_site, person  # noqa: F401 - fixtures for every ring
 from tests.sites import fresh_site, new_site, site, swept  # noqa: F401 - fixtures for every ring
@@ -32,6 +35,26 @@ RINGS = ("real", "docs", "browser", "cli", "contract", "api", "unit")
 # The files that take the longest, in this order.
 WAIT = ("split", "annex", "pilot", "jobs", "access_point", "guest", "slurm_faults")
 LONG = ("docs/*guides*", *(f"real/*{word}*" for word in WAIT), "api/*schemathesis*")
+# What is one worker's: files that share one Chromium, or one PostgreSQL.
+TOGETHER = ("tests/browser/", "tests/contract/test_store_")
+
+
+class Together(LoadFileScheduling):
+    """The tests of a file are one worker's, and so are those of files that share what takes long to start."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((files for files in TOGETHER if nodeid.startswith(files)), super()._split_scope(nodeid))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
+    """How tests are given to workers."""
+    return Together(config, log)
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays to the end: nobody needs to look for garbage in it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,29 +1,34 @@
-"""Services that begin in a moment: a process that has loaded all of Sublet becomes one after another.
+"""Processes that begin in a moment: one that has loaded all of Sublet becomes one after another.
 
-`sublet serve` takes seconds to load, and the tests start it a hundred times. What begins here runs the same command
-line in a process of its own. That it begins out of nothing too is shown by tests of the command line, and by guides.
+`sublet serve` takes seconds to load, any other command the time of a few bare Pythons, and the tests start them by
+hundreds. What begins here runs the same command line, or the same module, in a process of its own. That they begin out
+of nothing too is shown by tests of the command line, and by guides.
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
+import runpy
 import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).parents[1]
 LOADED = ("sublet.cli.app", "sublet.cli.serve", "sublet.api.server")
+SUBLET = "sublet"  # the program that is no module: its command line
 LARGEST = 1 << 17  # bytes of a command line and its environment
 
 
@@ -62,10 +67,45 @@ class Begun:
 
 def begin(words: list[str], environment: Mapping[str, str], log: IO[bytes]) -> Begun:
     """Type a command line of Sublet, in a process of its own that writes to a log."""
+    with open(os.devnull, "rb") as nothing:
+        return born(SUBLET, words, environment, (nothing.fileno(), log.fileno(), log.fileno()))
+
+
+def typed(
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    stdin: str = "",
+    directory: Path | None = None,
+    program: str = SUBLET,
+    timeout: float = 60,
+) -> subprocess.CompletedProcess[str]:
+    """Type a command line of Sublet, or run a module with these words, and wait for its end."""
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(stdin.encode())
+        given.seek(0)
+        process = born(program, words, environment, (given.fileno(), out.fileno(), err.fileno()), directory)
+        try:
+            code = process.wait(timeout)
+        finally:
+            process.kill()
+        for file in (out, err):
+            file.seek(0)
+        return subprocess.CompletedProcess([program, *words], code, out.read().decode(), err.read().decode())
+
+
+def born(
+    program: str,
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    streams: tuple[int, int, int],
+    directory: Path | None = None,
+) -> Begun:
+    """Begin with these for the standard input, output and errors."""
     told, tells = os.pipe()
-    message = json.dumps([words, dict(environment), os.getcwd()]).encode()
+    message = json.dumps([program, list(words), dict(environment), str(directory or os.getcwd())]).encode()
     door = _door()
-    socket.send_fds(door, [message], [log.fileno(), tells])
+    socket.send_fds(door, [message], [*streams, tells])
     os.close(tells)
     return Begun(int(door.recv(32)), told)
 
@@ -103,17 +143,17 @@ class Nursery:
                 os.read(self.woken, 4096)
                 self.tell()
             if self.door in ready:
-                message, fds, _, _ = socket.recv_fds(self.door, LARGEST, 2)
+                message, fds, _, _ = socket.recv_fds(self.door, LARGEST, 4)
                 if not message:
                     for pid in self.ends:  # of a worker that was killed
                         os.kill(pid, signal.SIGKILL)
                     return 0
-                words, environment, directory = json.loads(message)
                 pid = os.fork()
                 if not pid:
-                    return self.become(words, environment, directory, fds[0])
-                os.close(fds[0])
-                self.ends[pid] = fds[1]
+                    return become(*json.loads(message), fds[:3])
+                for fd in fds[:3]:
+                    os.close(fd)
+                self.ends[pid] = fds[3]
                 self.door.send(str(pid).encode())
 
     def tell(self) -> None:
@@ -125,24 +165,29 @@ class Nursery:
             with os.fdopen(self.ends.pop(pid), "w") as tells:
                 tells.write(str(os.waitstatus_to_exitcode(status)))
 
-    def become(self, words: list[str], environment: dict[str, str], directory: str, log: int) -> int:
-        """Be that command."""
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        os.closerange(3, 1024)
-        os.environ.clear()
-        os.environ.update(environment)
-        time.tzset()
-        os.chdir(directory)
-        sys.argv = ["sublet", *words]
+
+def become(program: str, words: list[str], environment: dict[str, str], directory: str, streams: list[int]) -> int:
+    """Be that program."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number, fd in enumerate(streams):
+        os.dup2(fd, number)
+    os.closerange(3, 1024)
+    os.environ.clear()
+    os.environ.update(environment)
+    time.tzset()
+    os.chdir(directory)
+    sys.argv = [program, *words]
+    if program == SUBLET:
         return int(importlib.import_module("sublet.cli.app").run(words))
+    runpy.run_module(program, run_name="__main__", alter_sys=True)
+    return 0
 
 
 if __name__ == "__main__":
     for name in LOADED:
         importlib.import_module(name)
     assert threading.active_count() == 1, "threads are lost in a process that begins here"
+    gc.collect()
+    gc.freeze()  # what is loaded stays, and is shared by all
     sys.exit(Nursery(socket.socket(fileno=0)).serve())

@@ -9,26 +9,26 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-import schemathesis
 import uvicorn
 from hypothesis import HealthCheck, settings
-from schemathesis.checks import CHECKS
-from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from sublet.api.app import make_app, openapi_document
 from sublet.service.service import Service
 from sublet.service.throttle import LIMITS, Limit, Throttle
 from sublet.settings import Settings
 from sublet.store.tokens import Token
+from tests.databases import put_database
+
+if TYPE_CHECKING:
+    import schemathesis  # which takes seconds, and every worker collects this file
 
 SEARCHING = os.environ.get("HYPOTHESIS_PROFILE") == "searching"  # as `make soak` does: every limit of every field too
 EXAMPLES = 30 if SEARCHING else 6  # of each address
-# What a document means (intervals, names that refer to one another) is more than a schema can say.
-LEFT_OUT = [positive_data_acceptance]
+SECRET = "sublet_known-before-there-is-a-service"
 
 
 @dataclass
@@ -46,6 +46,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tried]:
     home = tmp_path_factory.mktemp("home")
     platform = {"kind": "memory", "nodes": 100, "cores": 16, "memory": "16GiB", "takes": "0.1s"}
     values = Settings.load(home, platforms={"memory": platform})
+    put_database(home / "sublet.db")
     started = threading.Event()
     found: dict[str, Any] = {}
     listener = socket.socket()
@@ -87,39 +88,66 @@ def furnished(url: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return sessions, tuple(one["id"] for one in asked)
 
 
-schema = schemathesis.openapi.from_dict(openapi_document())
-schema.config.phases.coverage.enabled = SEARCHING
-SECRET = "sublet_known-before-there-is-a-service"  # examples are made when tests are collected
+@pytest.fixture(scope="module")
+def schema() -> schemathesis.BaseSchema:
+    """The description, and how a request shows its token; the checks take it away to see what happens."""
+    import schemathesis
+
+    described = schemathesis.openapi.from_dict(openapi_document())
+    described.config.phases.coverage.enabled = SEARCHING
+
+    @described.auth()
+    class Bearer:
+        def get(self, case: schemathesis.Case, context: schemathesis.AuthContext) -> str:
+            return SECRET
+
+        def set(self, case: schemathesis.Case, data: str, context: schemathesis.AuthContext) -> None:
+            case.headers["Authorization"] = f"Bearer {data}"
+
+    return described
 
 
-@schema.auth()
-class Bearer:
-    """How a request shows its token; the checks take it away to see what happens."""
+def test_every_answer_is_as_described(schema: schemathesis.BaseSchema, tried: Tried) -> None:
+    from schemathesis.checks import load_all_checks
+    from schemathesis.pytest.lazy import get_all_tests
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-    def get(self, case: schemathesis.Case, context: schemathesis.AuthContext) -> str:
-        """The token there is."""
-        return SECRET
+    load_all_checks()
+    # What a document means (intervals, names that refer to one another) is more than a schema can say.
+    left_out = [positive_data_acceptance]
 
-    def set(self, case: schemathesis.Case, data: str, context: schemathesis.AuthContext) -> None:
-        """Show it."""
-        case.headers["Authorization"] = f"Bearer {data}"
+    def is_answered(case: schemathesis.Case) -> None:
+        aim(case, tried)
+        case.call_and_validate(base_url=tried.url, excluded_checks=left_out, timeout=60)
+
+    trial = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    wrong = []
+    for found in get_all_tests(schema=schema, test_func=is_answered, settings=trial, given_kwargs={}):
+        _, try_it = found.ok()
+        try:
+            try_it()
+        except Exception as error:  # of one address; the others are tried all the same
+            wrong.append(error)
+    if wrong:
+        raise ExceptionGroup("answers that are not as described", wrong)
 
 
-@schema.parametrize()
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-def test_every_answer_is_as_described(case: schemathesis.Case, tried: Tried) -> None:
+def aim(case: schemathesis.Case, tried: Tried) -> None:
+    """Every other time, ask for something that there is."""
     path = case.operation.path
     known = tried.offersets if "offersets" in path else tried.sessions
     for name in ("id", "uuid"):
         value = case.path_parameters.get(name)
-        if value is not None and "tokens" not in path and len(str(value)) % 2:  # every other time, one that there is
+        if value is not None and "tokens" not in path and len(str(value)) % 2:
             case.path_parameters[name] = known[0] if "{id}/" in path else known[len(str(value)) % len(known)]
     if case.query and str(case.query.get("follow", "")).lower() in {"true", "1", "yes", "on", "t", "y"}:
         case.path_parameters["id"] = tried.sessions[0]  # it is over, so that following it ends
-    case.call_and_validate(base_url=tried.url, excluded_checks=LEFT_OUT, timeout=60)
 
 
 def test_no_check_was_forgotten() -> None:
+    from schemathesis.checks import CHECKS, load_all_checks
+
+    load_all_checks()
     assert {check.__name__ for check in CHECKS.get_all()} >= {
         "not_a_server_error",
         "status_code_conformance",

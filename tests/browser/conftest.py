@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
 from sublet.core.annex import Annex, Details, Lease, Pilot
 from sublet.settings import Settings
@@ -31,7 +32,15 @@ FLAGS = [
     "--disable-sync",
 ]
 DESKTOP, PHONE = (1280, 900), (390, 844)
+WAYS: dict[str, tuple[tuple[int, int], Literal["light", "dark"]]] = {
+    "desktop-light": (DESKTOP, "light"),
+    "desktop-dark": (DESKTOP, "dark"),
+    "phone-light": (PHONE, "light"),
+    "phone-dark": (PHONE, "dark"),
+}
 ZONE = "Asia/Tehran"  # not UTC, and not a whole hour from it
+LOOK = Path(__file__).with_name("look.js").read_text()
+PICTURES = os.environ.get("SUBLET_PICTURES")  # a directory for pictures of all pages, for whoever wants to see them
 SETTINGS = """
 [prices]
 core_hour = 0.05
@@ -90,7 +99,7 @@ def furnish(home: Path) -> None:
     store.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service on this machine, with a second platform that only plays."""
     home = tmp_path_factory.mktemp("site")
@@ -104,15 +113,41 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         serving.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Chromium, as Debian ships it."""
+    """Chromium, as Debian ships it: one for all tests, which are the same worker's."""
     if not CHROMIUM.exists():
         pytest.skip(f"there is no {CHROMIUM}: no page was looked at in a browser (apt-get install chromium)")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         yield chromium
         chromium.close()
+
+
+def comes_with(browser: Browser, url: str, size: tuple[int, int] = DESKTOP, **options: Any) -> BrowserContext:
+    """Somebody's own cookies and window; nothing moves by itself, which would cost the machine without end."""
+    view = ViewportSize(width=size[0], height=size[1])
+    context = browser.new_context(viewport=view, timezone_id=ZONE, base_url=url, reduced_motion="reduce", **options)
+    context.set_default_timeout(30 * SECONDS)
+    return context
+
+
+def objections(page: Page, name: str) -> dict[str, list[str]]:
+    """What a careful reader of a page would object to, at desktop and phone width, light and dark."""
+    found = {}
+    for way, (size, colours) in WAYS.items():
+        page.set_viewport_size(ViewportSize(width=size[0], height=size[1]))
+        page.emulate_media(color_scheme=colours)
+        if PICTURES:
+            page.screenshot(path=Path(PICTURES) / f"{name}-{way}.png", full_page=True)
+        found[f"{name}-{way}"] = page.evaluate(f"({LOOK})({json.dumps(size == PHONE)})")
+    return found
+
+
+def looked_at(page: Page, name: str, *known: str) -> None:
+    """Nobody objects to anything but what is known."""
+    found = objections(page, name)
+    assert found == {way: list(known) for way in found}
 
 
 Visit = Callable[..., Page]
@@ -124,12 +159,10 @@ def visit(site: Site, browser: Browser) -> Iterator[Visit]:
     opened: list[BrowserContext] = []
     errors: list[str] = []
 
-    def sign_in(size: tuple[int, int] = DESKTOP, **options: object) -> Page:
-        view = {"width": size[0], "height": size[1]}
-        context = browser.new_context(viewport=view, timezone_id=ZONE, base_url=site.url, **options)  # type: ignore[arg-type]
+    def sign_in(size: tuple[int, int] = DESKTOP, **options: Any) -> Page:
+        context = comes_with(browser, site.url, size, **options)
         opened.append(context)
         page = context.new_page()
-        page.set_default_timeout(15 * SECONDS)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
         page.goto(site.way_in())

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import DESKTOP, PHONE, SECONDS, ZONE, Socket
+from tests.browser.conftest import Socket, comes_with, looked_at
 from tests.git_server import GitServer, git_server, program
 from tests.serving import Serving
 from tests.smtp import Mailbox, running_smtp
 
-LOOK = Path(__file__).with_name("look.js").read_text()
 SETTINGS = """
 mode = "gateway"
 
@@ -104,11 +103,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox, server: 
 @pytest.fixture
 def contexts(browser: Browser, gateway: str) -> Iterator[list[BrowserContext]]:
     """Two browsers of one person: without and with scripts."""
-    view = {"width": DESKTOP[0], "height": DESKTOP[1]}
-    opened = [
-        browser.new_context(viewport=view, timezone_id=ZONE, base_url=gateway, java_script_enabled=scripts)  # type: ignore[arg-type]
-        for scripts in (False, True)
-    ]
+    opened = [comes_with(browser, gateway, java_script_enabled=scripts) for scripts in (False, True)]
     yield opened
     for context in opened:
         context.close()
@@ -117,7 +112,6 @@ def contexts(browser: Browser, gateway: str) -> Iterator[list[BrowserContext]]:
 def comes(context: BrowserContext, mailbox: Mailbox, number: int, name: str = ANNA) -> Page:
     """Sign in as a person does: with a wrong code first."""
     page = context.new_page()
-    page.set_default_timeout(15 * SECONDS)
     page.goto("/web/account")
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
     page.get_by_label("E-mail address").fill(name)
@@ -132,22 +126,11 @@ def comes(context: BrowserContext, mailbox: Mailbox, number: int, name: str = AN
     return page
 
 
-def looked_at(page: Page, picture: Path, *known: str) -> None:
-    """As a careful reader would, at both widths and in both colours; what is known is no objection."""
-    for size, colours in ((DESKTOP, "light"), (PHONE, "dark")):
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.emulate_media(color_scheme=colours)  # type: ignore[arg-type]
-        page.screenshot(path=picture.with_name(f"{picture.name}-{colours}.png"), full_page=True)
-        assert page.evaluate(f"({LOOK})({json.dumps(size == PHONE)})") == list(known), picture.name
-
-
-def test_a_person_signs_in_by_mail_and_ends_another_visit(
-    contexts: list[BrowserContext], mailbox: Mailbox, tmp_path: Path
-) -> None:
+def test_a_person_signs_in_by_mail_and_ends_another_visit(contexts: list[BrowserContext], mailbox: Mailbox) -> None:
     plain = comes(contexts[0], mailbox, 1)
     page = comes(contexts[1], mailbox, 2)
     expect(page.get_by_role("row", name="Chrome on Linux")).to_have_count(2)
-    looked_at(page, tmp_path / "account")
+    looked_at(page, "account")
     other = page.get_by_role("row", name="Chrome on Linux").filter(has_not_text="this one")
     other.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("row", name="Chrome on Linux")).to_have_count(1)
@@ -157,28 +140,27 @@ def test_a_person_signs_in_by_mail_and_ends_another_visit(
     page.get_by_label("E-mail address").fill("dora@example.org")
     page.get_by_role("button", name="Add").click()
     page.locator("summary", has_text="dora").click()
-    looked_at(page, tmp_path / "people")
+    looked_at(page, "people")
     page.get_by_label("Why dora@example.org is blocked").fill("She left.")
     page.get_by_role("button", name="Block dora@example.org").click()
     expect(page.get_by_role("row", name="dora@example.org")).to_contain_text("She left.")
-    looked_at(page, tmp_path / "blocked")
+    looked_at(page, "blocked")
     page.locator("header").get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
     page.locator("summary").click()
-    looked_at(page, tmp_path / "sign-in", NO_WAY_ON)
+    looked_at(page, "sign-in", NO_WAY_ON)
     page.get_by_label("E-mail address").fill("carl@example.org")
     page.get_by_role("button", name="Send me a code").click()
     expect(page.get_by_text("carl@example.org")).to_be_visible()
-    looked_at(page, tmp_path / "code", NO_WAY_ON)
+    looked_at(page, "code", NO_WAY_ON)
 
 
-def test_a_person_runs_an_app_in_its_form_and_reads_its_log(
-    contexts: list[BrowserContext], mailbox: Mailbox, tmp_path: Path
-) -> None:
+def test_a_person_runs_an_app_in_its_form_and_reads_its_log(contexts: list[BrowserContext], mailbox: Mailbox) -> None:
     page = comes(contexts[1], mailbox, 1, BEN)
     page.get_by_role("link", name="Apps", exact=True).click()
     page.get_by_role("link", name="flood", exact=True).click()
-    looked_at(page, tmp_path / "form")
+    expect(page.get_by_label("How many years")).to_be_visible()
+    looked_at(page, "form")
     page.get_by_label("How many years").fill("0")
     page.get_by_label("Skip what is dry").uncheck()
     page.get_by_label("label", exact=True).fill("")
@@ -188,7 +170,7 @@ def test_a_person_runs_an_app_in_its_form_and_reads_its_log(
     expect(page.locator("#data-0-wrong")).to_contain_text("globus")
     expect(page.get_by_label("How many years")).to_have_value("0")
     expect(page.get_by_label("Skip what is dry")).not_to_be_checked()
-    looked_at(page, tmp_path / "no")
+    looked_at(page, "no")
     page.get_by_label("rain", exact=True).fill("")
     page.get_by_role("button", name="See the offers").click()
     page.get_by_role("button", name="Accept offer 1,").click()
@@ -201,7 +183,7 @@ def test_a_person_runs_an_app_in_its_form_and_reads_its_log(
     page.get_by_label("failed").check()
     page.get_by_role("button", name="Tell them").click()
     expect(page.get_by_role("row", name=BEN)).to_contain_text("failed")
-    looked_at(page, tmp_path / "told")
+    looked_at(page, "told")
     page.goto(ran)
     page.get_by_role("link", name="Ask again").click()
     expect(page.get_by_label("How many years")).to_have_value("0")

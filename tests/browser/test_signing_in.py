@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from sublet.client import Client
-from tests.browser.conftest import DESKTOP, PHONE, SECONDS, ZONE
 from tests.browser.conftest import Site as Served
+from tests.browser.conftest import comes_with, looked_at
 from tests.real.researchers import Researcher, at
 from tests.serving import eventually
 from tests.sites import Site, running
-
-LOOK = Path(__file__).with_name("look.js").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -42,22 +39,11 @@ def page(browser: Browser, client: Client, researcher: Researcher) -> Iterator[P
     """The first page, signed in to Sublet itself by a link."""
     home = researcher.serving.home
     served = Served(home, json.loads((home / "run" / "service.json").read_text())["url"])
-    context = browser.new_context(
-        viewport={"width": DESKTOP[0], "height": DESKTOP[1]}, timezone_id=ZONE, base_url=served.url
-    )
+    context = comes_with(browser, served.url)
     page = context.new_page()
-    page.set_default_timeout(30 * SECONDS)
     page.goto(served.way_in())
     yield page
     context.close()
-
-
-def looked_at(page: Page, picture: Path) -> None:
-    """As a careful reader would, at both widths."""
-    for name, (width, height) in (("phone", PHONE), ("desktop", DESKTOP)):
-        page.set_viewport_size({"width": width, "height": height})
-        page.screenshot(path=picture.with_name(f"{picture.name}-{name}.png"), full_page=True)
-        assert page.evaluate(f"({LOOK})({json.dumps(name == 'phone')})") == []
 
 
 def answer(page: Page, question: str, text: str) -> None:
@@ -66,24 +52,25 @@ def answer(page: Page, question: str, text: str) -> None:
 
 
 def test_a_password_and_a_code_are_typed_on_the_page_and_what_waited_goes_on(
-    page: Page, client: Client, cluster: Site, researcher: Researcher, tmp_path: Path
+    page: Page, client: Client, cluster: Site, researcher: Researcher
 ) -> None:
     page.get_by_role("link", name=cluster.name, exact=True).click()
-    looked_at(page, tmp_path / "closed")
+    expect(page.get_by_role("button", name="Sign in to")).to_be_visible()
+    looked_at(page, "closed")
     page.get_by_role("button", name="Sign in to").click()
     expect(page.get_by_text("You have not met this host before.")).to_be_visible()
     expect(page.get_by_text(cluster.facts["fingerprint"]).first).to_be_visible()
-    looked_at(page, tmp_path / "host-key")
+    looked_at(page, "host-key")
     page.get_by_role("button", name="It is the same: go on").click()
     expect(page.get_by_label("Password:")).to_be_focused()
-    looked_at(page, tmp_path / "password")
+    looked_at(page, "password")
     answer(page, "Password:", cluster.facts["password"])
     answer(page, "Verification code:", "000000")  # a wrong code: the centre asks again
     answer(page, "Password:", cluster.facts["password"])
     code = cluster.fresh_code()
     answer(page, "Verification code:", code)
     expect(page.get_by_role("button", name="Sign out of")).to_be_visible()
-    looked_at(page, tmp_path / "open")
+    looked_at(page, "open")
 
     eventually(lambda: client.ask(run=["true"], platform=cluster.name).result == "YES", "an offer", 90)
     offers = client.ask(run=["hostname"], platform=cluster.name, time="2m", memory="64MiB")
@@ -93,7 +80,7 @@ def test_a_password_and_a_code_are_typed_on_the_page_and_what_waited_goes_on(
     page.goto(f"/web/sessions/{session.id}")
     page.get_by_role("link", name=f"Sign in to {cluster.name}").click()
     expect(page.get_by_role("link", name=session.name)).to_be_visible()
-    looked_at(page, tmp_path / "waiting")
+    looked_at(page, "waiting")
     page.get_by_role("button", name="Sign in to").click()
     answer(page, "Password:", cluster.facts["password"])
     answer(page, "Verification code:", cluster.fresh_code())

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from sublet.client import AsyncClient, Client
+from tests.nursery import typed
 
 SUBLET = [sys.executable, "-m", "sublet.cli"]
 PATIENCE = 60.0
@@ -31,16 +32,7 @@ class Person:
         self.environment.pop("SUBLET_URL", None)
 
     def types(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*SUBLET, *words],
-            capture_output=True,
-            text=True,
-            input=stdin,
-            cwd=self.directory,
-            env=self.environment,
-            timeout=PATIENCE,
-            check=False,
-        )
+        return typed(words, self.environment, stdin=stdin, directory=self.directory, timeout=PATIENCE)
 
     def begins(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen([*SUBLET, *words], cwd=self.directory, env=self.environment, **more)

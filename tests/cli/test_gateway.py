@@ -14,6 +14,7 @@ import pytest
 
 from sublet.client import Client
 from sublet.errors import NotSignedIn
+from tests.nursery import typed
 from tests.serving import Serving
 from tests.smtp import Mailbox, running_smtp
 
@@ -33,16 +34,7 @@ class Someone:
             self.environment.pop(name, None)
 
     def types(self, *words: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
-        environment = {**self.environment, **more}
-        return subprocess.run(
-            [*SUBLET, *words],
-            capture_output=True,
-            text=True,
-            input=stdin,
-            env=environment,
-            timeout=PATIENCE,
-            check=False,
-        )
+        return typed(words, {**self.environment, **more}, stdin=stdin, timeout=PATIENCE)
 
     def signs_in(self, url: str, address: str) -> str:
         """As a person does: type the address, read the mail, type the code."""

@@ -6,8 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,6 +22,7 @@ from sublet.service.service import Service
 from sublet.service.throttle import LIMITS
 from sublet.wire.hooks import verified
 from tests.contract.services import ME, OTHER, ask, over, serving
+from tests.nursery import typed
 from tests.receivers import Receiver, receiving
 from tests.smtp import running_smtp
 
@@ -149,10 +148,8 @@ async def test_who_says_gone_is_told_no_more_and_redirections_are_not_followed(
 
 @pytest.mark.parametrize("point", HOOK_POINTS)
 async def test_a_service_that_dies_there_tells_it_after_all(tmp_path: Path, receiver: Receiver, point: str) -> None:
-    words = [sys.executable, "-m", "tests.contract.hook_teller", str(tmp_path), receiver.url]
-    died = await asyncio.to_thread(
-        subprocess.run, words, env={**os.environ, "SUBLET_CRASH_AT": point}, capture_output=True, timeout=60
-    )
+    environment = {**os.environ, "SUBLET_CRASH_AT": point}
+    died = typed([str(tmp_path), receiver.url], environment, program="tests.contract.hook_teller")
     assert died.returncode == -signal.SIGKILL, died.stderr
     before = len(receiver.calls)
     assert before == (1 if point == "hook.sent" else 0)

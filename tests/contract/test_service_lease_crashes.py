@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from sublet.service.faults import LEASE_POINTS
 from sublet.service.leases import NOTHING_SENT
 from tests.contract.leases import ended, leasing, made
 from tests.contract.services import ME, in_phase, reach
+from tests.nursery import typed
 
 pytestmark = pytest.mark.anyio
 GOES_ON = ("accept.after", "lease.accepted", "preparing.after", "submit.before", "submit.after", "running.after")
@@ -23,8 +22,7 @@ GOES_ON = ("accept.after", "lease.accepted", "preparing.after", "submit.before",
 
 def killed(home: Path, point: str) -> None:
     """Make a lease in a process that dies there."""
-    words = [sys.executable, "-m", "tests.contract.lease_maker", str(home)]
-    died = subprocess.run(words, env={**os.environ, "SUBLET_CRASH_AT": point}, capture_output=True, timeout=60)
+    died = typed([str(home)], {**os.environ, "SUBLET_CRASH_AT": point}, program="tests.contract.lease_maker")
     assert died.returncode == -signal.SIGKILL, died.stderr
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from sqlalchemy import inspect, text
 from sublet.errors import BrokenStore
 from sublet.store import Store
 from sublet.store.engine import Database
-from sublet.store.migrate import HEAD, migrate
+from sublet.store.migrate import HEAD, migrate, upgrade, version
 from sublet.store.migrations import config_for
 from sublet.store.tables import metadata
 from tests.contract.stored import rows
@@ -34,11 +35,25 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return server.create()
 
 
-def test_the_tables_of_the_code_are_those_of_the_newest_migration(empty_url: str) -> None:
-    database = Database(empty_url)
-    migrate(database)
+def by_migrations(database: Database) -> None:
+    """Bring an empty database up to date step by step, as it was with those who began earlier."""
     with database.writing.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        database.begin(connection)
+        upgrade(database, connection)
+        connection.commit()
+
+
+@pytest.mark.parametrize("furnished", [by_migrations, migrate])
+def test_the_tables_of_the_code_are_those_of_the_newest_migration(
+    empty_url: str, furnished: Callable[[Database], None]
+) -> None:
+    database = Database(empty_url)
+    furnished(database)
+    with database.writing.connect() as connection:
+        assert version(connection) == HEAD
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "compare_server_default": database.postgres}
+        )
         assert compare_metadata(context, metadata) == []
         assert ScriptDirectory.from_config(config_for(connection)).get_heads() == [HEAD]
     database.close()
@@ -46,7 +61,7 @@ def test_the_tables_of_the_code_are_those_of_the_newest_migration(empty_url: str
 
 def test_the_migrations_can_be_undone_and_done_again(empty_url: str) -> None:
     database = Database(empty_url)
-    migrate(database)
+    by_migrations(database)
     with database.writing.connect() as connection:
         database.begin(connection)
         command.downgrade(config_for(connection), "base")

@@ -6,6 +6,7 @@ from sqlalchemy import Connection, inspect, text
 
 from sublet.errors import BrokenStore
 from sublet.store.engine import Database
+from sublet.store.tables import metadata
 
 HEAD = "0006"  # the newest migration that this version ships
 
@@ -17,7 +18,9 @@ def migrate(database: Database) -> None:
             return
     with database.writing.connect() as connection:
         database.begin(connection)
-        if version(connection) != HEAD:
+        if not inspect(connection).get_table_names():
+            furnish(connection)
+        elif version(connection) != HEAD:
             upgrade(database, connection)
         connection.commit()
 
@@ -27,6 +30,13 @@ def version(connection: Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def furnish(connection: Connection) -> None:
+    """Make the tables of today in an empty database, as all migrations would."""
+    metadata.create_all(connection, checkfirst=False)
+    connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"))
+    connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
 
 
 def upgrade(database: Database, connection: Connection) -> None:
