@@ -243,6 +243,17 @@ def test_many_that_are_cleaned_at_once_are_all_gone(tmp_path: Path) -> None:
     assert not tmp_path.exists()
 
 
+def test_shared_files_that_are_let_go_at_once_leave_nothing(tmp_path: Path) -> None:
+    names = [f"sha256-{number:02}" for number in range(20)]
+    for name in names:
+        (tmp_path / "kept" / name / "users").mkdir(parents=True)
+        (tmp_path / "kept" / name / "content").touch(0o400)
+    going = [subprocess.Popen(script("let_go", str(tmp_path), "0", name), stdout=subprocess.PIPE) for name in names]
+    said = [process.communicate(timeout=60)[0].decode().strip() for process in going]
+    assert (said, {process.returncode for process in going}) == (names, {0})
+    assert not tmp_path.exists()
+
+
 def test_only_the_services_own_sessions_are_swept(tmp_path: Path) -> None:
     for key, owner in (("one", "me"), ("two", "another"), ("three", "")):
         (tmp_path / "sessions" / key).mkdir(parents=True)

@@ -33,6 +33,7 @@ ROOM = 'df -Pk "$1" 2>/dev/null || df -Pk "${1%/*}"'  # where nothing is, its di
 MOVE_END = 'cd "$1" && printf "%s\\n" "$2" >until.part && mv until.part until'
 WANTED = tuple(tool for tool in TOOLS if tool != "docker")  # its daemon is not for users of a cluster
 LOOKED_AT = 200  # sessions in one command
+SHARED = {"clean": ("aside",), "let_go": ("aside",)}  # scripts → those whose functions they have
 
 
 def trouble(platform: str, outcome: Outcome) -> SubletError:
@@ -62,8 +63,9 @@ def reading(platform: str, reader: Callable[[str], T]) -> Callable[[Outcome], T]
 
 
 def script(name: str, *words: str) -> tuple[str, ...]:
-    """A script of ours, with its arguments."""
-    return ("sh", "-c", far(name), "sublet", *words)
+    """A script of ours, with the functions that it has from others, and its arguments."""
+    parts = (*SHARED.get(name, ()), name)
+    return ("sh", "-c", "".join(map(far, parts)), "sublet", *words)
 
 
 def to_root(platform: str, directory: str) -> Command[str]:

@@ -1,15 +1,11 @@
 # Removes all that a session left. Arguments: the root directory and the key. Aside first, so that half of it is never seen.
 # With the last one the directories go that all were in.
-root=$1 key=$2
+root=$1 key=$2 trash=trash
 case $key in '' | */* | .*) exit 64 ;; esac
 cd "$root" || exit 0
 for place in sessions incoming; do
-    tries=0
-    while [ -d "$place/$key" ]; do # another one's end may take the trash away, just now
-        mkdir -p trash && said=$(mv "$place/$key" "trash/$key.$place.$$" 2>&1) && break
-        tries=$((tries + 1))
-        [ "$tries" = 20 ] && { printf '%s\n' "$said" >&2; exit 73; }
-    done
+    aside "$place/$key" "$key.$place.$$"
+    [ $? = 73 ] && exit 73
 done
 for left in "trash/$key."*; do
     [ -d "$left" ] && chmod -R u+rwX "$left" 2>/dev/null

@@ -1,7 +1,7 @@
 # Removes files that many shared and that nobody needs, or has needed for so many seconds, and says their names. Arguments: the
 # root directory, the seconds, then names (none: all). Aside first; one that is needed again meanwhile comes back. Directories
 # that nothing is in any more go too.
-root=$1 idle=$2
+root=$1 idle=$2 trash=../trash
 shift 2
 tidy() {
     cd "$root" 2>/dev/null && rmdir kept trash sessions incoming 2>/dev/null
@@ -10,7 +10,6 @@ tidy() {
 trap 'code=$?; tidy; exit "$code"' EXIT
 cd "$root/kept" 2>/dev/null || exit 0
 [ $# -gt 0 ] || set -- *
-mkdir -p ../trash
 now=$(date +%s)
 for name; do
     case $name in '' | */* | .*) exit 64 ;; esac
@@ -22,9 +21,9 @@ for name; do
     used=$(stat -c %Y "$name/used" 2>/dev/null || stat -c %Y "$name") || continue
     [ $((now - used)) -ge "$idle" ] || continue
     [ ! -d "$name/users" ] || rmdir "$name/users" 2>/dev/null || continue
-    aside=../trash/$name.$$
-    mv "$name" "$aside" || continue
-    if [ -d "$aside/users" ] && [ ! -e "$name" ] && mv "$aside" "$name"; then continue; fi
-    chmod -R u+rwX "$aside" && rm -rf "$aside" && printf '%s\n' "$name"
+    aside "$name" "$name.$$" || continue
+    left=$trash/$name.$$
+    if [ -d "$left/users" ] && [ ! -e "$name" ] && mv "$left" "$name"; then continue; fi
+    chmod -R u+rwX "$left" && rm -rf "$left" && printf '%s\n' "$name"
 done
 exit 0
