@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from dataclasses import dataclass
 
 from sublet.home import Home
+
+IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)  # by nohup, or by a shell in the background
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,3 +65,14 @@ def read_serving(home: Home) -> Serving | None:
     except (OSError, ValueError, TypeError):
         return None
     return found if process_start(found.pid) == found.start else None
+
+
+def heed_signals() -> None:
+    """Do nothing where a signal was ignored: what is ignored is handed on to all that is started here."""
+    for number in IGNORED:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, _nothing)
+
+
+def _nothing(number: int, frame: object) -> None:
+    pass

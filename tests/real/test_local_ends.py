@@ -70,6 +70,14 @@ async def test_a_signal_is_told_by_its_number(here: Here) -> None:
     state = await here.ended(await here.submit("sh", "-c", "kill -SEGV $$"))
     assert state.end
     assert (state.end.kind, state.end.signal, state.end.code) == (EndKind.SIGNALLED, signal.SIGSEGV, None)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        job = await here.submit("sh", "-c", "kill -HUP $$; echo ignored")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    state = await here.ended(job)
+    assert state.end
+    assert (state.end.kind, state.end.signal) == (EndKind.SIGNALLED, signal.SIGHUP)
 
 
 async def test_a_pause_stops_every_process_and_a_cancel_stops_what_is_paused(here: Here) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -20,6 +21,16 @@ def test_a_process_is_known_by_its_pid_and_its_start() -> None:
     assert is_alive(me, start, boot_id())
     assert not is_alive(me, start + 1, boot_id())
     assert not is_alive(me, start, "another boot")
+
+
+def test_what_a_service_ignores_is_not_ignored_by_what_it_starts() -> None:
+    program = (
+        "import os, signal, subprocess; from sublet.serving import heed_signals; heed_signals();"
+        "os.kill(os.getpid(), signal.SIGHUP); subprocess.run(['sh', '-c', 'kill -HUP $$'], check=True)"
+    )
+    started = ["sh", "-c", 'trap "" HUP QUIT; exec "$0" -c "$1"', sys.executable, program]
+    said = subprocess.run(started, capture_output=True, text=True, check=False)
+    assert "died with <Signals.SIGHUP" in said.stderr, said
 
 
 def test_a_process_that_is_dead_but_not_buried_is_gone() -> None:

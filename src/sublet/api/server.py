@@ -26,7 +26,7 @@ from sublet.home import Home, sublet_home
 from sublet.logs import start_logs
 from sublet.service.people import add_offline
 from sublet.service.service import Service
-from sublet.serving import ServeOptions, record_serving
+from sublet.serving import ServeOptions, heed_signals, record_serving
 from sublet.settings import Settings
 from sublet.wire.views import PersonView
 
@@ -38,6 +38,7 @@ EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - these are recognised, not bou
 
 def run(options: ServeOptions) -> None:
     """Serve until SIGTERM or SIGINT; what runs goes on."""
+    heed_signals()
     start_logs(plain=options.verbose)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     home = sublet_home()

@@ -45,8 +45,9 @@ def become(job: dict[str, Any], environment: dict[str, str], outputs: list[int],
     os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
     for number, file in enumerate(outputs, 1):
         os.dup2(file, number)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)  # Python ignores them, and that would be handed on
+    for number in signal.valid_signals():
+        if signal.getsignal(number) is signal.SIG_IGN:  # by Python, or by nohup before it; that would be handed on
+            signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     os.umask(0o022)
     os.execvpe(job["argv"][0], job["argv"], environment)  # noqa: S606 (this is what it is for)
