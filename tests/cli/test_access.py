@@ -62,7 +62,7 @@ system  trial  yes  32 cores, 9 core-hours a month  9 core-hours  rule ID allows
     wrong = gateway("rule", "add", "allow", "anna@illinois.edu")
     assert (wrong.code, "one of --system, --account, --pledge and --app" in wrong.err) == (2, True)
     pledge = gateway("rule", "add", "allow", "*", "--pledge", "night")
-    assert "has no effect until" in pledge.err
+    assert "No pledge is called night at present." in pledge.err
 
     asked = gateway("access", "ask", "trial", "--why", "for\n\x1b[2Jthe course")
     assert asked.code == 0

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sublet.core.offer import Shape, Take
+from sublet.core.pledge import pool_of
 from sublet.core.request import GIB, Window
 from sublet.core.session import Session
 from sublet.errors import NotBookable
@@ -32,13 +33,17 @@ class Told:
     refused: int = 0
 
 
-def ask(tx: Tx, person: str, cores: int, nodes: int) -> tuple[list[Session], tuple[Take, ...]] | None:
+DRAWN = (["srcnet"], ["open"], ["srcnet", "open"])  # people may draw on one part, on the other, or on both
+
+
+def ask(tx: Tx, person: str, cores: int, nodes: int, pledge: str) -> tuple[list[Session], tuple[Take, ...]] | None:
     """Hold the earliest free time, as three offers."""
     windows = [Window(NOON, NOON + (DAY - 1) * HOUR + MINUTE)]
-    slot = tx.books.calendar("here").earliest(Shape(cores, cores * GIB), nodes, HOUR, windows)
+    slot = tx.books.calendar("here").earliest(Shape(cores, cores * GIB), nodes, HOUR, windows, pledge=pledge)
     if slot is None:
         return None
     takes = tuple(Take(node, slot.start, slot.start + HOUR, cores, cores * GIB) for node in slot.nodes)
+    takes += (Take(pledge, slot.start, slot.start + HOUR, size=cores * nodes, pool=True),)
     return offer_some(tx, person, hold=takes), takes
 
 
@@ -51,7 +56,7 @@ def take_part(store: Store, seed: int, rounds: int, tell: Callable[[str, str, li
             grab(store, choose, tell)
             continue
         cores, nodes = choose.randint(1, 4), choose.randint(1, 2)
-        answer = store.write_sync(lambda tx, c=cores, n=nodes: ask(tx, person, c, n))
+        answer = store.write_sync(lambda tx, c=cores, n=nodes: ask(tx, person, c, n, pool_of(DRAWN[seed % 3])))
         if answer is None:
             tell("refused", "", [])
             continue

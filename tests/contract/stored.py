@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import create_engine, text
 
 from sublet.core.offer import Node, Offer, Quote, Reason, Shape, Take
+from sublet.core.pledge import pools_of
 from sublet.core.request import GIB, Compute, Executable, Range, Request, Window
 from sublet.core.session import OfferSet, Phase, Session
 from sublet.store import Tx
@@ -19,11 +20,17 @@ HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
 NODES = tuple(Node(f"n{i}", 4, 8 * GIB) for i in range(4))
 POOLS = {"scratch": 100 * GIB}
+PLEDGES = {"srcnet": 6}
 
 
 def define(tx: Tx, platform: str = "here") -> None:
     """A platform of four nodes with four cores each."""
     tx.books.define(platform, NODES, POOLS)
+
+
+def define_pledged(tx: Tx) -> None:
+    """The same, with a part that is pledged."""
+    tx.books.define("here", NODES, {**POOLS, **pools_of(PLEDGES, sum(node.cores for node in NODES))})
 
 
 def whole(node: str, start: datetime = NOON, hours: int = 1) -> Take:
@@ -125,11 +132,12 @@ def booked(url: str, platform: str = "here") -> dict[str, list[list[object]]]:
 
 
 def most_cores(url: str, platform: str = "here") -> dict[str, int]:
-    """Per node, the most cores that are booked at any instant: a sweep over the rows, without the calendar."""
+    """Per node, the most cores that are booked at any instant, and per pool the most of it: by the rows alone."""
     steps: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for takes in booked(url, platform).values():
-        for where, start, end, cores, *_ in takes:
-            steps[str(where)] += [(int(str(start)), int(str(cores))), (int(str(end)), -int(str(cores)))]
+        for where, start, end, cores, _, _, size, pool in takes:
+            amount = int(str(size if pool else cores))
+            steps[str(where)] += [(int(str(start)), amount), (int(str(end)), -amount)]
     most: dict[str, int] = {}
     for where, changes in steps.items():
         now = most[where] = 0

@@ -128,15 +128,20 @@ async def test_jobs_at_once_and_hours_of_the_month_count_what_runs_and_what_ende
             await service.standing(ANNA, EVE.name)
 
 
-@pytest.mark.parametrize(("limits", "most"), [({"jobs": 3}, 3), ({"hours_month": 5.0}, 5)])
+@pytest.mark.parametrize(
+    ("noun", "limits", "most"),
+    [("system", {"jobs": 3}, 3), ("system", {"hours_month": 5.0}, 5), ("pledge", {"hours_month": 4.0}, 4)],
+)
 async def test_accepts_at_the_same_time_never_exceed_a_limit(
-    store_url: str, tmp_path: Path, limits: dict[str, Any], most: int
+    store_url: str, tmp_path: Path, noun: str, limits: dict[str, Any], most: int
 ) -> None:
+    platforms = {"trial": {**TRIAL["trial"], "pledges": {"srcnet": {"cores": 16}}}} if noun == "pledge" else TRIAL
     settings = [
-        Settings.load(tmp_path / name, mode="gateway", platforms=TRIAL, database=store_url) for name in ("one", "two")
+        Settings.load(tmp_path / name, mode="gateway", platforms=platforms, database=store_url)
+        for name in ("one", "two")
     ]
     async with Service.open(settings[0], loop=False) as one, Service.open(settings[1], loop=False) as two:
-        await allow(one, **limits)
+        await allow(one, noun=noun, **limits)
         offers = [(await wish(one, cores=1, time="1h")).offers[0] for _ in range(12)]
 
         async def take(number: int) -> bool:
@@ -148,7 +153,7 @@ async def test_accepts_at_the_same_time_never_exceed_a_limit(
 
         took = await asyncio.gather(*map(take, range(len(offers))))
         assert sum(took) == most
-        [standing] = await two.standing(ANNA)
+        [standing] = [one for one in await two.standing(ANNA) if one.decision.noun == noun]
         assert (standing.use.jobs, standing.use.hours) == (most, float(most))
         refused = await two.audit(OPERATOR, Sought(action="accept."))
         assert len(refused) == len(offers) - most
@@ -211,7 +216,7 @@ async def test_rules_are_an_operators_and_say_what_was_overlooked(tmp_path: Path
     async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
         with pytest.raises(OperatorsOnly):
             await service.rules(ANNA)
-        assert "no effect" in (await allow(service, noun="pledge", name="night")).notes[0]
+        assert (await allow(service, noun="pledge", name="night")).notes == ("No pledge is called night at present.",)
         assert (await allow(service, "group:lab")).notes == ("There is no group lab yet.",)
         assert (await allow(service, noun="account", name="keeling")).notes == (
             "No account is called keeling at present.",

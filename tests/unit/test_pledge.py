@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -81,7 +81,7 @@ def lives(draw: st.DrawFn) -> tuple[dict[str, int], list[tuple[str, Any]]]:
 
 def offered(cores: int, names: set[str], start: int, length: int) -> Offer:
     at = NOW + start * HOUR
-    return Offer("here", "sh", at, at, length * HOUR, ("n",), Shape(cores, 1), pledge=tuple(sorted(names)))
+    return Offer("here", "sh", at, at, length * HOUR, ("n",), Shape(cores, 1), pledge=dict.fromkeys(names, 1))
 
 
 class Life:
@@ -183,8 +183,8 @@ def test_a_pledge_that_is_no_more_has_become_open_and_one_that_is_new_knows_what
 def test_a_session_counts_in_each_of_its_pledges_by_their_sizes() -> None:
     sizes = sizes_in(pools_of({"srcnet": 600}, 1000))
     assert sizes == {"srcnet": 600, OPEN: 400}
-    assert shares(["srcnet"], sizes) == {"srcnet": Fraction(1)}
-    assert shares([OPEN, "srcnet"], sizes) == {"srcnet": Fraction(3, 5), OPEN: Fraction(2, 5)}
+    assert shares({"srcnet": 600}) == {"srcnet": Fraction(1)}
+    assert shares(sizes) == {"srcnet": Fraction(3, 5), OPEN: Fraction(2, 5)}
     assert taken_of({pool_of(["srcnet", OPEN]): 100, pool_of([OPEN]): 7}, sizes) == {"srcnet": 60, OPEN: 47}
     assert pledge_text([OPEN, "srcnet", "a"]) == "a + srcnet + open"
     assert pools_of({}, 1000) == {}
@@ -209,7 +209,7 @@ def ask(calendar: Calendar, names: Sequence[str], cores: int, *, most: int = 0, 
     compute = Compute(nodes=nodes, cores=Range(each, each), memory=Range(GIB, GIB))
     request = replace(Request(Executable("command"), compute, duration=HOUR), **parts)
 
-    def look(some: tuple[str, ...]) -> Answer:
+    def look(some: Mapping[str, int]) -> Answer:
         return find_offers(
             request,
             calendar,
@@ -240,7 +240,7 @@ def test_a_local_user_has_all_thousand_at_once_and_one_of_srcnet_never_more_than
     [reason] = ask(calendar, ["srcnet"], 550).reasons
     assert (reason.limit, "site (srcnet) has 500 cores in all" in reason.message) == ("500", True)
     whole = book(calendar, "local", LOCAL, 1000)
-    assert whole.pledge == ("srcnet", OPEN)
+    assert whole.pledge == {"srcnet": 500, OPEN: 500}
     assert ask(calendar, ["srcnet"], 50).offers[0].start >= whole.end
     calendar.release("local")
     for number in range(10):
@@ -252,19 +252,19 @@ def test_a_local_user_has_all_thousand_at_once_and_one_of_srcnet_never_more_than
 
 def test_what_is_open_is_taken_before_what_is_pledged_and_leaves_it_alone() -> None:
     calendar = site()
-    assert book(calendar, "local", LOCAL, 400).pledge == (OPEN,)
+    assert book(calendar, "local", LOCAL, 400).pledge == {OPEN: 500}
     assert book(calendar, "guest", ["srcnet"], 500).start == NOW
-    assert book(calendar, "rest", LOCAL, 100).pledge == (OPEN,)
+    assert book(calendar, "rest", LOCAL, 100).pledge == {OPEN: 500}
     assert not [offer for offer in ask(calendar, LOCAL, 50).offers if offer.start < NOW + HOUR]
 
 
 def test_an_offer_across_several_is_made_where_none_could_hold_it_or_where_it_starts_earlier() -> None:
     calendar = site()
-    assert {offer.pledge for offer in ask(calendar, LOCAL, 600).offers} == {("srcnet", OPEN)}
+    assert {tuple(offer.pledge) for offer in ask(calendar, LOCAL, 600).offers} == {("srcnet", OPEN)}
     book(calendar, "one", [OPEN], 300)
     book(calendar, "two", ["srcnet"], 300)
     found = ask(calendar, LOCAL, 400).offers
-    assert [(offer.pledge, offer.start > NOW) for offer in found] == [(("srcnet", OPEN), False), ((OPEN,), True)]
+    assert [(tuple(offer.pledge), offer.start > NOW) for offer in found] == [(("srcnet", OPEN), False), ((OPEN,), True)]
     assert [offer.why for offer in found] == ["earliest, across srcnet + open", "earliest of open alone"]
     calendar.take("held", hold_of(found))
     assert calendar.fits(hold_of(ask(calendar, ["srcnet"], 50).offers))

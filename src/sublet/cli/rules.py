@@ -38,7 +38,7 @@ def rule() -> None:
 @click.argument("who", metavar="WHO")
 @click.option("--system", metavar="NAME", help="About a system; * stands for any characters.")
 @click.option("--account", metavar="NAME", help="About a community account.")
-@click.option("--pledge", metavar="NAME", help="About a pledge; has no effect until a platform has pledges.")
+@click.option("--pledge", metavar="NAME", help="About a part of a platform that is pledged.")
 @click.option("--app", metavar="NAME", help="About an app.")
 @limits
 @click.option("--note", metavar="TEXT", default="", help="Why; those whom it denies are told.")

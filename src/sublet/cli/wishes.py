@@ -17,7 +17,7 @@ from sublet.errors import BadRequest
 F = TypeVar("F", bound=Callable[..., Any])
 PLAIN = (
     *("cores", "memory", "gpus", "nodes", "time", "image", "notebook", "interactive", "name"),
-    *("platform", "queue", "project"),
+    *("platform", "queue", "project", "pledge"),
 )
 LONGEST_NAME = 30
 
@@ -39,6 +39,7 @@ OPTIONS = (
     click.option("--platform", metavar="NAME", help="Only on this platform."),
     click.option("--queue", metavar="NAME", help="On a cluster: only in this queue."),
     click.option("--project", metavar="NAME", help="On a cluster: who pays."),
+    click.option("--pledge", metavar="NAME", help="Only of this part of a platform; open: of what is not pledged."),
     click.option("--after", metavar="SESSION", multiple=True, help="Only once this session has completed well."),
     click.option("--max-cost", metavar="AMOUNT", type=float, help="At most this price."),
     click.option("--stay", is_flag=True, help="Don't bring the files that the command names."),

@@ -159,16 +159,21 @@ class Decision:
         return found[-1] if found else None
 
 
-def decide(rules: Iterable[AccessRule], who: Who, noun: str, name: str, now: datetime) -> Decision:
+def decide(
+    rules: Iterable[AccessRule], who: Who, noun: str, name: str, now: datetime, *, let_in: bool = False
+) -> Decision:
     """A deny without limits wins; else any allow lets in, with the most generous limit of each amount among them.
 
-    A deny that has limits caps: nobody whom it is about gets more than that, whatever allows it.
+    A deny that has limits caps: nobody whom it is about gets more than that, whatever allows it. With `let_in`
+    something else allows it, without limits: of these rules the denies alone count.
     """
     about = [rule for rule in rules if rule.about(noun, name) and rule.is_for(who)]
     live = sorted((rule for rule in about if not rule.expired(now)), key=lambda rule: (rule.created, rule.id))
     denies = [rule for rule in live if rule.effect == "deny"]
     if whole := [rule for rule in denies if rule.limits == NO_LIMITS]:
         return Decision(noun, name, False, rules=tuple(whole))
+    if let_in:
+        return Decision(noun, name, True, lowest(rule.limits for rule in denies), tuple(denies))
     allows = [rule for rule in live if rule.effect == "allow"]
     if not allows:
         over = [rule for rule in about if rule.effect == "allow" and rule.expires]

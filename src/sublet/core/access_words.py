@@ -33,6 +33,7 @@ FIELDS = {
 }
 COUNTED = {"cores": "core", "gpus": "GPU", "nodes": "node", "hours": "core-hour", "hours_month": "core-hour"}
 HOURS = ("hours", "hours_month")
+FLAGS = {"app": "--app ", "pledge": "--pledge "}  # of `sublet access ask`, where a name alone could be a platform's
 FAR = timedelta(days=36_500)
 ROUNDING = 1e-6  # of core-hours: a sum of many is not exact
 
@@ -79,8 +80,7 @@ def how(decision: Decision) -> str:
     """How to get access, where asking can help."""
     if decision.rules:
         return "what `sublet access` lists; an operator made this rule"
-    flag = "--app " if decision.noun == "app" else ""
-    return f"sublet access ask {flag}{decision.name} --why REASON"
+    return f"{_more(decision)} --why REASON"
 
 
 def refusal(decision: Decision) -> Reason | None:
@@ -130,7 +130,7 @@ def _excess(decision: Decision, name: str, limit: Any, wanted: Any) -> Reason:
 
 
 def _more(decision: Decision) -> str:
-    return f"sublet access ask {'--app ' if decision.noun == 'app' else ''}{decision.name}"
+    return f"sublet access ask {FLAGS.get(decision.noun, '')}{decision.name}"
 
 
 def _slack(name: str) -> Any:
@@ -155,11 +155,11 @@ def _cap(wanted: Range, most: int | None, nodes: int = 1) -> Range:
     return wanted if most is None else Range(wanted.min, max(wanted.min, min(wanted.max, most // max(nodes, 1))))
 
 
-def within(limits: Limits, noun: str, platform: str, answer: Answer) -> Answer:
-    """Of a platform's offers those within the limits; if none is, why."""
+def within(limits: Limits, thing: tuple[str, str], platform: str, answer: Answer) -> Answer:
+    """Of a platform's offers those within the limits of something there; if none is, why."""
     if limits == NO_LIMITS:
         return answer
-    bounds = Decision(noun, platform, True, limits)
+    bounds = Decision(*thing, True, limits)
     judged = [(offer, list(excesses(bounds, amounts_of(offer), None))) for offer in answer.offers]
     kept = tuple(offer for offer, over in judged if not over)
     why_none = () if kept or not judged else tuple(replace(one, platform=platform) for one in judged[0][1])

@@ -110,7 +110,7 @@ class Offer:
     begin: datetime | None = None  # of a shared queue: not before this
     parts: int = 1  # of how many jobs with this shape and duration it is made
     after: tuple[str, ...] = ()  # sessions that must have completed first
-    pledge: tuple[str, ...] = ()  # the pledges that it draws on; none where the platform has none
+    pledge: Mapping[str, int] = field(default_factory=dict)  # that it draws on, and their cores; none: there are none
 
     @property
     def end(self) -> datetime:

@@ -6,13 +6,13 @@ that starts sooner than it could be taken slides: it may begin as late as `lates
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sublet.core.amounts import duration_text
-from sublet.core.calendar import Calendar, Slot
+from sublet.core.calendar import NOTHING, Calendar, Slot
 from sublet.core.holds import expiry_of, hold_of, takes_of
 from sublet.core.largest import most_on, most_within
 from sublet.core.limits import LIMIT, check_costs, check_limits, check_pledged, storage_of
@@ -67,7 +67,7 @@ def find_offers(
     horizon: timedelta = YEAR,
     longest: timedelta | None = None,
     at_most: int = 6,
-    pledge: tuple[str, ...] = (),
+    pledge: Mapping[str, int] = NOTHING,
 ) -> Answer:
     """The useful offers of one platform, at most so many, the earliest first; or every reason against it.
 
@@ -244,7 +244,7 @@ class _Search:
             costs=terms.quote(found.shape, len(found.nodes)),
             metrics=terms.metrics,
             why=why,
-            pledge=terms.pledge,
+            pledge=dict(terms.pledge),
         )
 
     def _spread(self, openings: Sequence[Opening], earliest: _Found, room: int) -> list[tuple[_Found, str]]:

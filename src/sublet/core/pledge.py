@@ -12,10 +12,11 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
-from sublet.core.offer import Answer, Offer
+from sublet.core.offer import Answer, Offer, Reason
 
 OPEN = "open"  # what is not pledged: for whoever may use the platform
 MOST = 4  # pledges of one platform
+ALL_PLEDGED = Reason("urn:resource-limit", "compute", "All that there is is pledged, and none of it to you.")
 MARK = "pledge:"  # begins the names of their pools in a calendar
 
 
@@ -71,23 +72,22 @@ def bounds(sizes: Mapping[str, int]) -> dict[frozenset[str], int]:
     }
 
 
-def shares(names: Iterable[str], sizes: Mapping[str, int]) -> dict[str, Fraction]:
+def shares(pledge: Mapping[str, int]) -> dict[str, Fraction]:
     """In which parts a session counts in each of the pledges that it draws on: by their sizes."""
-    known = ordered(names)
-    total = sum(sizes.get(name, 0) for name in known)
-    return {name: Fraction(sizes.get(name, 0), total) if total else Fraction(1, len(known)) for name in known}
+    total = sum(pledge.values())
+    return {name: Fraction(pledge[name], total) if total else Fraction(1, len(pledge)) for name in ordered(pledge)}
 
 
 def taken_of(booked: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str, int]:
     """What is drawn of each pledge, where so much is booked in the pools; what several share, by their sizes."""
     found = dict.fromkeys(sizes, Fraction(0))
     for pool, cores in booked.items():
-        for name, share in shares(drawn(pool, sizes), sizes).items():
-            found[name] += cores * share
+        for name, share in shares({name: sizes.get(name, 0) for name in drawn(pool, sizes)}).items():
+            found[name] = found.get(name, Fraction(0)) + cores * share
     return {name: round(cores) for name, cores in found.items()}
 
 
-Look = Callable[[tuple[str, ...]], Answer]  # the offers that draw on these pledges, the earliest first
+Look = Callable[[Mapping[str, int]], Answer]  # the offers that draw on these pledges, the earliest first
 
 
 def offers_within(names: Iterable[str], sizes: Mapping[str, int], least: int, at_most: int, look: Look) -> Answer:
@@ -96,8 +96,11 @@ def offers_within(names: Iterable[str], sizes: Mapping[str, int], least: int, at
     They are under one pledge, what is open before others: that in which it can start first. Across all of them is what
     none of them could ever hold, and one more offer if it starts earlier.
     """
-    whole = ordered(name for name in names if sizes.get(name, 0) > 0)
-    alone = [(name,) for name in sorted(whole, key=lambda name: (name != OPEN, name)) if sizes[name] >= least]
+    whole = {name: sizes[name] for name in ordered(names) if sizes.get(name, 0) > 0}
+    open_first = sorted(whole, key=lambda name: (name != OPEN, name))
+    alone = [{name: sizes[name]} for name in open_first if sizes[name] >= least]
+    if not whole:
+        return Answer(reasons=(ALL_PLEDGED,))
     if len(whole) <= 1 or not alone:
         return look(whole)
     across = look(whole)

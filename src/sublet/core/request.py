@@ -121,6 +121,7 @@ class Request:
     queue: str = ""  # of a shared platform: only this queue
     qos: str = ""  # of a shared platform: the quality of service to ask for
     project: str = ""  # of a shared platform: who pays
+    pledge: str = ""  # of a platform with pledges: only this one, or what is `open`
     parts: int = 1  # into how many parts a shared queue may get it, at most: its kind says that
     after: tuple[str, ...] = ()  # sessions that must have completed first
     not_before: datetime | None = None  # when the last of those is planned to have ended

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -9,7 +10,7 @@ from sublet.core.calendar import Calendar
 from sublet.core.largest import least_of
 from sublet.core.limits import check_costs
 from sublet.core.offer import Quote, Shape
-from sublet.core.pledge import pledge_text, sizes_in
+from sublet.core.pledge import pledge_text
 from sublet.core.prices import Prices
 from sublet.core.request import Request
 from sublet.core.timeline import MOST
@@ -33,7 +34,7 @@ class Terms:
     release: timedelta
     horizon: timedelta
     at_most: int
-    pledge: tuple[str, ...] = ()
+    pledge: Mapping[str, int] = field(default_factory=dict)
     _quotes: dict[tuple[Shape, int], tuple[Quote, ...]] = field(default_factory=dict)
 
     @property
@@ -49,8 +50,7 @@ class Terms:
     @property
     def pledged(self) -> int:
         """The most cores that can be drawn on, as far as pledges go."""
-        sizes = sizes_in(self.calendar.pools) if self.pledge else {}
-        return sum(sizes.get(name, 0) for name in self.pledge) if self.pledge else MOST
+        return sum(self.pledge.values()) if self.pledge else MOST
 
     def quote(self, shape: Shape, nodes: int) -> tuple[Quote, ...]:
         """What it costs."""

@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from sublet.core.amounts import parse_duration, parse_memory
 from sublet.core.job import Job, JobState
 from sublet.core.offer import Answer, Node, Quote, Reason, Take
+from sublet.core.pledge import MOST, OPEN
 from sublet.core.probe import Live
 from sublet.core.request import Request
 from sublet.errors import BadAmount, PlatformRefused
@@ -86,6 +87,18 @@ class Carrier:
     directory: str  # the session's directory, as it is seen from where the program runs
 
 
+class PledgeSettings(BaseModel):
+    """A part of a platform's capacity with its own rule of who may use it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cores: int = Field(ge=1, description="How many cores are pledged, on whichever nodes.")
+    title: str = Field(default="", max_length=200, description="What it is, in words.")
+
+
+PledgeName = Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,30}$")]
+
+
 class Platform(BaseModel):
     """Something that can run executables. Its fields are its settings."""
 
@@ -96,6 +109,19 @@ class Platform(BaseModel):
     fetches: ClassVar[bool] = True  # whether what runs there can fetch images from registries by itself
     plays: ClassVar[bool] = False  # whether it only plays: no process is run
     name: str = Field(description="What the platform is called: its name in the settings.")
+    pledges: dict[PledgeName, PledgeSettings] = Field(
+        default_factory=dict,
+        max_length=MOST,
+        description="Name → cores that those use whom a rule about it lets; the rest is open. On booked terms alone.",
+    )
+
+    @model_validator(mode="after")
+    def _pledgeable(self) -> Self:
+        if self.pledges and self.terms != "booked":
+            raise ValueError(f"only a platform with booked terms has pledges, and its terms are {self.terms}")
+        if OPEN in self.pledges:
+            raise ValueError(f"what is not pledged is called {OPEN}; choose another name")
+        return self
 
     @property
     def asks_a_person(self) -> bool:

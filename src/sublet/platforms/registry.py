@@ -33,5 +33,6 @@ def load_platforms(named: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Pl
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(["platforms", name, *(str(part) for part in first["loc"])])
-            raise BadSettings(f"The settings can't be used: {where}: {first['msg']}") from error
+            why = first["msg"].removeprefix("Value error, ")
+            raise BadSettings(f"The settings can't be used: {where}: {why}") from error
     return platforms, broken

@@ -86,7 +86,7 @@ class Access(AccessRules):
         found = [thing for thing in self.things(tx) if thing[1] == name and noun in ("", thing[0])]
         if not found:
             raise NotFound(
-                noun=noun or "account, system or app", name=name, hint="`sublet access` lists what there is."
+                noun=noun or "account, system, pledge or app", name=name, hint="`sublet access` lists what there is."
             )
         return found[0]
 

@@ -9,8 +9,10 @@ from typing import Any
 from uuid import uuid4
 
 from sublet.core.access_words import capped, within
+from sublet.core.calendar import Calendar
 from sublet.core.offer import Answer, Offer, Reason
 from sublet.core.offers import expiry_of, find_offers, hold_of
+from sublet.core.pledge import OPEN, offers_within, pledge_text, sizes_in
 from sublet.core.request import Request
 from sublet.core.rules import apply_rules
 from sublet.core.session import OfferSet, Phase, Session
@@ -116,7 +118,7 @@ class Asking(Candidates):
                 continue
             try:
                 ways = [way.name for way in candidate.ways]
-                answer = await platform.offers(capped(request, candidate.limits), ways, self.now())
+                answer = await platform.offers(capped(request, candidate.bounds.limits), ways, self.now())
                 likely = await self._as_likely(candidate.platform, answer)
                 answers[candidate.platform] = later(likely, request.not_before)
             except SubletError as error:
@@ -163,7 +165,8 @@ class Asking(Candidates):
         held: dict[str, list[Offer]] = {}
         for candidate in sorted(candidates, key=lambda c: c.platform):  # always in one order: no deadlocks
             answer = shared.get(candidate.platform) or self._look(tx, candidate, booked, now)
-            answer = within(candidate.limits, self.noun_of(candidate.platform), candidate.platform, answer)
+            thing = (self.noun_of(candidate.platform), candidate.platform)
+            answer = within(candidate.bounds.limits, thing, candidate.platform, answer)
             found = [_marked(offer, candidate.interactive, asked.request.after) for offer in answer.offers]
             offers += found
             no += answer.reasons
@@ -202,9 +205,33 @@ class Asking(Candidates):
         return made
 
     def _look(self, tx: Tx, candidate: Candidate, request: Request, now: datetime) -> Answer:
+        """What the calendar of a platform has for the asker, under whichever of its pledges they may draw on."""
+        bounds, name, compute = candidate.bounds, candidate.platform, request.compute
+        calendar = tx.books.calendar(name)
+
+        def look(pledge: Mapping[str, int]) -> Answer:
+            limits = bounds.across(pledge)
+            wish = capped(capped(request, bounds.limits), limits)
+            thing = (self.noun_of(name), name) if set(pledge) == {OPEN} else ("pledge", pledge_text(pledge))
+            return within(limits, thing, name, self._searched(calendar, candidate, wish, pledge, now))
+
+        if not bounds.pledges:
+            return look({})
+        if request.pledge in bounds.others:
+            return Answer(reasons=(bounds.others[request.pledge],))
+        sizes = sizes_in(calendar.pools)
+        names = [request.pledge] if request.pledge else bounds.pledges
+        answer = offers_within(names, sizes, compute.cores.min * compute.nodes.min, self.settings.offers, look)
+        if answer.offers or request.pledge:
+            return answer
+        return Answer(reasons=(*answer.reasons, *(_not_yours(name, sizes, *other) for other in bounds.others.items())))
+
+    def _searched(
+        self, calendar: Calendar, candidate: Candidate, request: Request, pledge: Mapping[str, int], now: datetime
+    ) -> Answer:
         return find_offers(
-            capped(request, candidate.limits),
-            tx.books.calendar(candidate.platform),
+            request,
+            calendar,
             platform=candidate.platform,
             ways=candidate.ways,
             pool=next(iter(candidate.survey.pools), ""),
@@ -217,6 +244,7 @@ class Asking(Candidates):
             horizon=self.settings.horizon,
             longest=self.settings.longest,
             at_most=self.settings.offers,
+            pledge=pledge,
         )
 
     def _offered(
@@ -258,6 +286,12 @@ def _whole(tx: Tx, found: OfferSet | None) -> OfferSet | None:
         return None
     offers = sorted(tx.sessions.of_set(found.id), key=lambda session: _rank(session.offer))
     return replace(found, offers=tuple(offers))
+
+
+def _not_yours(platform: str, sizes: Mapping[str, int], pledge: str, reason: Reason) -> Reason:
+    """Why someone may not draw on a part that might have helped."""
+    part = f"{sizes.get(pledge, 0)} cores of {platform} are {'' if pledge == OPEN else 'pledged to '}{pledge}."
+    return replace(reason, message=f"{part} {reason.message}", platform=platform)
 
 
 def _marked(offer: Offer, interactive: frozenset[str], after: tuple[str, ...]) -> Offer:

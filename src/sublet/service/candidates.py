@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from sublet.core.access import NO_LIMITS, Limits
+from sublet.core.bounds import Bounds, names_of
 from sublet.core.offer import Reason
 from sublet.core.offers import WayFacts
 from sublet.core.request import Executable, Request
@@ -46,7 +46,7 @@ class Candidate:
     ways: tuple[WayFacts, ...]
     prepare: timedelta
     interactive: frozenset[str]  # the ways that someone can connect to
-    limits: Limits = NO_LIMITS  # of the asker there
+    bounds: Bounds = field(default_factory=Bounds)  # of the asker there
 
 
 class Candidates(Desk):
@@ -72,8 +72,8 @@ class Candidates(Desk):
             reasons.append(Reason("urn:unknown-kind", "executable.kind", why, executable.kind, known, "command"))
             return [], reasons
         open_to = await self._open_to(person)
-        limits, refused = await self._bounded(person, open_to, request)
-        if refused and not limits:
+        bounds, refused = await self._bounded(person, open_to, request)
+        if refused and not bounds:
             return [], [*reasons, *refused]
         if asked.unresolved:
             return [], reasons
@@ -86,14 +86,14 @@ class Candidates(Desk):
         if not open_to:
             return [], [UNINVITED]
         reasons += refused
-        for name, most in limits.items():
+        for name, most in bounds.items():
             found = (
                 self._unnamed(open_to[name], request)
                 or _unfit(open_to[name], request)
                 or await self._candidate(open_to[name], executable, prepare, person)
             )
             if isinstance(found, Candidate):
-                candidates.append(replace(found, limits=most))
+                candidates.append(replace(found, bounds=most))
             else:
                 reasons.append(found)
         if not candidates and not reasons:
@@ -113,9 +113,9 @@ class Candidates(Desk):
 
     async def _bounded(
         self, person: Person, open_to: Mapping[str, Platform], request: Request
-    ) -> tuple[dict[str, Limits], list[Reason]]:
+    ) -> tuple[dict[str, Bounds], list[Reason]]:
         """Of the platforms that are asked, those that the asker may use, with their limits; and why not the others."""
-        limits: dict[str, Limits] = {}
+        bounds: dict[str, Bounds] = {}
         refused: list[Reason] = []
         for name, platform in open_to.items():
             if request.platform == name or not (request.platform or platform.asleep):
@@ -123,14 +123,18 @@ class Candidates(Desk):
                 if isinstance(found, Reason):
                     refused.append(replace(found, platform=name))
                 else:
-                    limits[name] = found
-        return limits, refused
+                    bounds[name] = found
+        return bounds, refused
 
     def _unnamed(self, platform: Platform, request: Request) -> Reason | None:
-        """Why a queue, a quality of service or a project can't be named here; None if it can, or none is."""
+        """Why a queue, a quality of service, a project or a pledge can't be named here; None if it can, or none is."""
         said = {"queue": request.queue, "qos": request.qos, "project": request.project}
         field = next((field for field, value in said.items() if value), "")
         name = platform.name
+        if request.pledge and request.pledge not in (known := names_of(platform.pledges)):
+            there = ", ".join(known)
+            message = f"{name} has no pledge {request.pledge}{f'; it has: {there}' if there else ''}."
+            return Reason("urn:not-supported", "pledge", message, request.pledge, there, there or "leave it out", name)
         if not field or (platform.has_queues and self.settings.mode == "personal"):
             return None
         why = "it has none" if not platform.has_queues else "on a gateway its operator chooses"

@@ -17,6 +17,7 @@ from pathlib import Path
 import structlog
 
 from sublet.core.offer import Reason
+from sublet.core.pledge import pools_of
 from sublet.core.request import Data, Executable
 from sublet.core.session import ACTIVE, Phase, Session
 from sublet.errors import NotAGateway, NotFound, NotYours, OperatorsOnly, PersonalOnly
@@ -99,11 +100,18 @@ class Desk(Others):
         if old and self.now() - old.as_of < old.good_for:
             return old
         platform = self.there(name)
-        new = await platform.survey()
+        new = _noted(await platform.survey(), self.pledged(name))
         if platform.terms == "booked" and (not old or _has(old) != _has(new)):
-            await self.store.write(lambda tx: tx.books.define(name, new.nodes, new.pools, new.taken))
+            pledges = self.pledged(name)
+            pools = {**new.pools, **pools_of(pledges, _cores(new))}
+            await self.store.write(lambda tx: tx.books.define(name, new.nodes, pools, new.taken))
         self.surveys[name] = new
         return new
+
+    def pledged(self, platform: str) -> dict[str, int]:
+        """The pledges of a platform, and the cores of each."""
+        found = self.platforms_by_name.get(platform)
+        return {name: one.cores for name, one in found.pledges.items()} if found else {}
 
     async def tell(self) -> None:
         """Wake the loop, and those who wait for events."""
@@ -225,6 +233,19 @@ class Desk(Others):
                 pass
             part.unlink()
             return file.read_bytes()
+
+
+def _cores(survey: Survey) -> int:
+    return sum(node.cores for node in survey.nodes)
+
+
+def _noted(survey: Survey, pledges: Mapping[str, int]) -> Survey:
+    """The same; if it has less than is pledged of it, it says so."""
+    wanted, there = sum(pledges.values()), _cores(survey)
+    if wanted <= there:
+        return survey
+    note = f"{wanted} cores are pledged, and there are {there} now: nothing is open, and who comes first gets them"
+    return replace(survey, notes=(*survey.notes, note))
 
 
 def _has(survey: Survey) -> tuple[object, ...]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sublet.core.offers import takes_of
+from sublet.core.pledge import pool_of
 from sublet.core.request import Window
 from sublet.core.session import Phase, Session
 from sublet.service.dependencies import latest_end
@@ -46,6 +47,7 @@ def _moved(tx: Tx, session: Session, now: datetime) -> bool:
         storage={offer.pool: size} if size else {},
         lead=offer.prepare,
         tail=offer.release,
+        pledge=pool_of(offer.pledge),
     )
     if slot is None or session.start - slot.start < WORTH:
         tx.books.take(offer.platform, session.id, taken)

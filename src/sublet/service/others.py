@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from sublet.core.access import NO_LIMITS, Amounts, Decision, Limits
+from sublet.core.access import Amounts, Decision
+from sublet.core.bounds import Bounds
 from sublet.core.offer import Offer, Reason
 from sublet.core.request import Executable, Request
 from sublet.core.session import Session
@@ -62,9 +63,9 @@ class Others:
         """The platforms that a person may not use, and so not see, and why."""
         return {}
 
-    async def bounds(self, person: Person, platform: str, request: Request) -> Limits | Reason:
+    async def bounds(self, person: Person, platform: str, request: Request) -> Bounds | Reason:
         """The most that an offer of a platform may have for this person; or why there can be none."""
-        return NO_LIMITS
+        return Bounds()
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
         """Let a session be accepted, or raise NotAllowed."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from fractions import Fraction
 
 from sublet.core.access import (
     NO_LIMITS,
@@ -20,7 +21,9 @@ from sublet.core.access import (
     month_of,
 )
 from sublet.core.access_words import excesses, refusal
+from sublet.core.bounds import Bounds, names_of, portion
 from sublet.core.offer import Offer, Reason
+from sublet.core.pledge import OPEN, shares
 from sublet.core.request import Request
 from sublet.core.session import Session
 from sublet.errors import NotAllowed
@@ -32,10 +35,21 @@ from sublet.service.sessions import Sessions
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 
+WHOLE = Fraction(1)
 
-def decided(tx: Tx, person: str, thing: Thing, now: datetime) -> Decision:
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a session lays claim to: which thing, how much of the session counts there, and who lets it in."""
+
+    thing: Thing
+    part: Fraction = WHOLE
+    let_in: bool = False  # by a pledge: of the rules about the thing itself the denies alone count
+
+
+def decided(tx: Tx, person: str, thing: Thing, now: datetime, *, let_in: bool = False) -> Decision:
     """Whether a person may use something, by the rules as they are in this transaction."""
-    return decide(tx.rules.list(thing[0]), who_is(tx, person), *thing, now)
+    return decide(tx.rules.list(thing[0]), who_is(tx, person), *thing, now, let_in=let_in)
 
 
 def who_is(tx: Tx, person: str) -> Who:
@@ -64,18 +78,25 @@ class Quotas(Sessions):
 
         def work(tx: Tx) -> dict[str, Decision]:
             rules, who, now = tx.rules.list(), who_is(tx, person.name), self.now()
-            names = (*self.platforms_by_name, *self.broken)
-            found = {name: decide(rules, who, self.noun_of(name), name, now) for name in names}
+
+            def judged(name: str) -> Decision:
+                decision = decide(rules, who, self.noun_of(name), name, now)
+                pledges = (decide(rules, who, "pledge", one, now).allowed for one in self.pledged(name))
+                if decision.allowed or not any(pledges):
+                    return decision
+                return decide(rules, who, self.noun_of(name), name, now, let_in=True)
+
+            found = {name: judged(name) for name in (*self.platforms_by_name, *self.broken)}
             return {name: decision for name, decision in found.items() if not decision.allowed}
 
         return await self.store.read(work)
 
-    async def bounds(self, person: Person, platform: str, request: Request) -> Limits | Reason:
+    async def bounds(self, person: Person, platform: str, request: Request) -> Bounds | Reason:
         """The most that an offer of a platform may have for this person; or why there can be none."""
         if self.settings.mode == "personal":
-            return NO_LIMITS
-        things = [(self.noun_of(platform), platform), *_app_of(request)]
-        return await self.store.read(lambda tx: _bounds(tx, person.name, things, request, self.now()))
+            return Bounds(pledges=dict.fromkeys(names_of(self.pledged(platform)), NO_LIMITS))
+        thing, pledges = (self.noun_of(platform), platform), tuple(self.pledged(platform))
+        return await self.store.read(lambda tx: _bounds(tx, person.name, thing, pledges, request, self.now()))
 
     async def accept(self, name: str, person: Person) -> Session:
         """Take an offer, if the rules still let its asker; what they refuse is written down."""
@@ -92,27 +113,37 @@ class Quotas(Sessions):
         """Let a session be accepted: checked and counted in the transaction that accepts it, so that no two exceed."""
         if self.settings.mode == "personal":
             return
-        wanted, app = amounts_of(session.offer), tx.uses.app_of(session.app) or session.app
-        for thing in self._things(session, app):
-            insist(_refused(tx, session.person, thing, wanted, now), thing)
-        tx.uses.add(session, wanted, app, now)
+        app = tx.uses.app_of(session.app) or session.app
+        for claim in self.claims(session.offer, app):
+            decision, use = _stands(tx, session.person, claim, now)
+            wanted = portion(amounts_of(session.offer), claim.part)
+            insist(refusal(decision) or next(excesses(decision, wanted, use), None), claim.thing)
+        tx.uses.add(session, amounts_of(session.offer), app, now)
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
         """Let a session last as long as this offer says, by the same rules."""
         if self.settings.mode == "personal":
             return
-        wanted, app = amounts_of(offer), tx.uses.app_of(session.app) or session.app
-        for thing in self._things(session, app):
-            decision, use = decided(tx, session.person, thing, now), used(tx, session.person, thing, now)
-            others = Use(0, max(use.hours - amounts_of(session.offer).hours, 0.0))
+        app = tx.uses.app_of(session.app) or session.app
+        for claim in self.claims(offer, app):
+            decision, use = _stands(tx, session.person, claim, now)
+            before = amounts_of(session.offer).hours * float(claim.part)
             apart = replace(decision, limits=replace(decision.limits, jobs=None))
-            insist(refusal(decision) or next(excesses(apart, wanted, others), None), thing)
+            over = excesses(apart, portion(amounts_of(offer), claim.part), Use(0, max(use.hours - before, 0.0)))
+            insist(refusal(decision) or next(over, None), claim.thing)
         tx.uses.extend(session.id, offer.duration)
 
-    def _things(self, session: Session, app: str) -> Iterator[Thing]:
-        yield self.noun_of(session.offer.platform), session.offer.platform
+    def claims(self, offer: Offer, app: str) -> Iterator[Claim]:
+        """All that an offer lays claim to; who draws on pledges alone needs no rule about the platform."""
+        let_in = bool(offer.pledge) and OPEN not in offer.pledge
+        yield Claim((self.noun_of(offer.platform), offer.platform), let_in=let_in)
         if app:
-            yield "app", app
+            yield Claim(("app", app))
+        yield from (Claim(("pledge", name), part) for name, part in shares(offer.pledge).items() if name != OPEN)
+
+
+def _stands(tx: Tx, person: str, claim: Claim, now: datetime) -> tuple[Decision, Use]:
+    return decided(tx, person, claim.thing, now, let_in=claim.let_in), used(tx, person, claim.thing, now)
 
 
 def _refused(tx: Tx, person: str, thing: Thing, wanted: Amounts | None, now: datetime) -> Reason | None:
@@ -121,17 +152,38 @@ def _refused(tx: Tx, person: str, thing: Thing, wanted: Amounts | None, now: dat
     return refusal(decision) or next(excesses(decision, wanted, use), None)
 
 
-def _bounds(tx: Tx, person: str, things: Sequence[Thing], request: Request, now: datetime) -> Limits | Reason:
-    limits: list[Limits] = []
-    for thing in things:
-        decision, use = decided(tx, person, thing, now), used(tx, person, thing, now)
-        reason = refusal(decision) or next(excesses(decision, least_of(request), use), None)
-        if reason:
-            return reason
-        month = decision.limits.hours_month
-        left = Limits(hours=None if month is None else max(month - use.hours, 0.0))
-        limits += [decision.limits, left]
-    return lowest(limits)
+def _bounds(
+    tx: Tx, person: str, thing: Thing, pledges: Sequence[str], request: Request, now: datetime
+) -> Bounds | Reason:
+    """The limits of a platform and of an app; where there are pledges, what is open is as the platform itself."""
+    place = _left(tx, person, thing, request, now)
+    app = [_left(tx, person, one, request, now) for one in _app_of(request)]
+    if why := next((one for one in app if isinstance(one, Reason)), None):
+        return why
+    limits = lowest(one for one in app if isinstance(one, Limits))
+    if not pledges:
+        return place if isinstance(place, Reason) else Bounds(lowest([place, limits]))
+    parts = {OPEN: place} | {name: _left(tx, person, ("pledge", name), None, now) for name in pledges}
+    caps = decided(tx, person, thing, now, let_in=True)
+    if isinstance(place, Reason) and (not caps.allowed or all(isinstance(one, Reason) for one in parts.values())):
+        return place
+    return Bounds(
+        lowest([caps.limits, limits]),
+        {name: one for name, one in parts.items() if isinstance(one, Limits)},
+        {name: one for name, one in parts.items() if isinstance(one, Reason)},
+    )
+
+
+def _left(tx: Tx, person: str, thing: Thing, request: Request | None, now: datetime) -> Limits | Reason:
+    """The limits of a person on one thing, with what is left of the month; or why nothing is."""
+    decision, use = decided(tx, person, thing, now), used(tx, person, thing, now)
+    least = least_of(request) if request else None
+    reason = refusal(decision) or next(excesses(decision, least, use), None)
+    if reason:
+        return reason
+    month = decision.limits.hours_month
+    left = Limits(hours=None if month is None else max(month - use.hours, 0.0))
+    return lowest([decision.limits, left])
 
 
 def _app_of(request: Request) -> list[Thing]:

@@ -13,13 +13,12 @@ from sublet.core.access_words import limits_text
 from sublet.core.session import Session
 from sublet.errors import Ambiguous, BadRequest, NotFound, OperatorsOnly
 from sublet.service.desk import Person
-from sublet.service.quotas import Quotas, Thing, decided, used, who_is
+from sublet.service.quotas import Claim, Quotas, Thing, decided, used, who_is
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 
 STEP = 500  # sessions that are read at once
 LONGEST_NOTE = 2000
-NO_PLEDGES = "No platform has pledges yet: the rule is kept, and has no effect until one has."
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,22 +117,23 @@ class AccessRules(Quotas):
     def things(self, tx: Tx) -> list[Thing]:
         """All that can be used here, by noun and name."""
         platforms = [(self.noun_of(name), name) for name in self.platforms_by_name]
-        return [*platforms, *(("app", name) for name in tx.rules.apps())]
+        pledges = sorted({name for platform in self.platforms_by_name for name in self.pledged(platform)})
+        return [*platforms, *(("pledge", name) for name in pledges), *(("app", name) for name in tx.rules.apps())]
 
     def _withdrawn(self, tx: Tx, before: Sequence[AccessRule], after: Sequence[AccessRule]) -> tuple[Session, ...]:
         """What is under way of people who could use what it runs on, and no longer can."""
         now = self.now()
-        lost: dict[tuple[str, Thing], bool] = {}
+        lost: dict[tuple[str, Claim], bool] = {}
 
-        def loses(person: str, thing: Thing) -> bool:
-            who = who_is(tx, person)
-            had, has = (decide(rules, who, *thing, now).allowed for rules in (before, after))
+        def loses(person: str, claim: Claim) -> bool:
+            who, let_in = who_is(tx, person), claim.let_in
+            had, has = (decide(rules, who, *claim.thing, now, let_in=let_in).allowed for rules in (before, after))
             return had and not has
 
         found: list[Session] = []
         for session in _under_way(tx):
-            for thing in self._things(session, tx.uses.app_of(session.app)):
-                key = (session.person, thing)
+            for claim in self.claims(session.offer, tx.uses.app_of(session.app)):
+                key = (session.person, claim)
                 lost[key] = lost[key] if key in lost else loses(*key)
                 if lost[key] and session not in found:
                     found.append(session)
@@ -141,8 +141,6 @@ class AccessRules(Quotas):
 
     def _notes(self, tx: Tx, rule: AccessRule) -> tuple[str, ...]:
         """What an operator may have overlooked."""
-        if rule.noun == "pledge":
-            return (NO_PLEDGES,)
         known = any(rule.about(*thing) for thing in self.things(tx))
         missing = () if known else (f"No {rule.noun} is called {rule.name} at present.",)
         group = rule.who.removeprefix(GROUP) if rule.who.startswith(GROUP) else ""

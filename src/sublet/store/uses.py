@@ -8,17 +8,19 @@ from typing import Any
 from sqlalchemy import case, exists, func, insert, or_, select, update
 
 from sublet.core.access import Amounts, Use
+from sublet.core.pledge import OPEN, shares
 from sublet.core.session import Session
 from sublet.core.timeline import micros, moment
 from sublet.core.usage import Ran, ran
 from sublet.store.rows import SESSION, S, read_session
 from sublet.store.sql import Row, Sql, given, micros_or_none, plain
-from sublet.store.tables.access import uses
+from sublet.store.tables.access import draws, uses
 from sublet.store.tables.apps import versions
 
-U = uses.c
+U, D = uses.c, draws.c
 HOUR = 3_600_000_000  # microseconds
 ADD = insert(uses)
+DRAW = insert(draws)
 EXTEND = update(uses).where(U.session == given("of_session")).values(reserved=given("new_reserved"))
 END_USE = (
     update(uses).where(U.session == given("of_session")).values(started=given("new_started"), ended=given("new_ended"))
@@ -34,7 +36,13 @@ TAKEN = case(
 TOTAL = select(
     func.coalesce(func.sum(case((UNDER_WAY, 1), else_=0)), 0), func.coalesce(func.sum(U.cores * TAKEN), 0)
 ).where(U.person == given("of_person"), or_(UNDER_WAY, U.ended >= given("since")))
-BY = {"app": TOTAL.where(U.app == given("of_name"))}
+DRAWN = select(
+    func.coalesce(func.sum(case((UNDER_WAY, 1), else_=0)), 0), func.coalesce(func.sum(D.cores * TAKEN), 0.0)
+).where(U.person == given("of_person"), or_(UNDER_WAY, U.ended >= given("since")), D.pledge == given("of_name"))
+BY = {
+    "app": TOTAL.where(U.app == given("of_name")),
+    "pledge": DRAWN.select_from(draws.join(uses, U.session == D.session)),
+}
 ELSE = TOTAL.where(U.platform == given("of_name"))
 OVER = select(U.session, U.person, U.platform, U.started, U.ended, U.nodes, U.cores, U.gpus)
 COUNTED = exists().where(U.session == S.id, U.ended.is_not(None))
@@ -65,6 +73,9 @@ class Uses:
                 "ended": None,
             },
         )
+        parts = shares(session.offer.pledge)
+        rows = [(name, float(wanted.cores * part)) for name, part in parts.items() if name != OPEN]
+        self._sql.change_many(DRAW, [{"session": session.id, "pledge": name, "cores": cores} for name, cores in rows])
 
     def extend(self, session: str, time: timedelta) -> None:
         """It may take so long now."""
@@ -74,7 +85,7 @@ class Uses:
         """What a person has under way there, and the core-hours of that and of what ended since."""
         given_ = {"of_person": plain(person), "of_name": plain(name), "since": micros(since)}
         jobs, taken = self._sql.rows(BY.get(noun, ELSE), given_)[0]
-        return Use(int(jobs), int(taken) / HOUR)
+        return Use(int(jobs), float(taken) / HOUR)
 
     def ran(self, since: datetime, until: datetime, *, person: str = "", platform: str = "") -> list[Ran]:
         """What ran in a period, deleted meanwhile or not, and what runs."""

@@ -10,7 +10,7 @@ from sublet.wire.kinds import SIMPLE_COMPUTE
 
 Document = dict[str, Any]
 
-WHERE = ("platform", "queue", "qos", "project")  # only there, and who pays
+WHERE = ("platform", "queue", "qos", "project", "pledge")  # only there, and who pays
 AFTER = "after"  # the sessions that must have completed first
 TOP = frozenset(
     {"executable", "compute", "storage", "data", "schedule", "costs", "metrics", AFTER, *WHERE}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Table, Text
+from sqlalchemy import BigInteger, Column, Double, ForeignKey, Index, Table, Text
 
 from sublet.store.tables.schema import Id, Serial, metadata
 
@@ -38,6 +38,15 @@ uses = Table(
     Index(None, "person", "platform", "ended"),
     Index(None, "person", "app", "ended"),
     Index(None, "ended"),
+)
+
+draws = Table(
+    "draws",
+    metadata,
+    Column("session", Id, ForeignKey("uses.session"), primary_key=True),
+    Column("pledge", Text, primary_key=True),
+    Column("cores", Double, nullable=False),  # over all its nodes: its part of the session
+    Index(None, "pledge"),
 )
 
 access_requests = Table(

@@ -1,0 +1,212 @@
+"""Pledges: a part of a platform for those whom a rule lets, the rest for whoever may use it; never more than each."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.core.people import Group
+from sublet.core.session import OfferSet, Phase
+from sublet.errors import BadSettings, NotAllowed
+from sublet.platforms.registry import load_platforms
+from sublet.service.audit import Sought
+from sublet.service.desk import Person
+from sublet.service.service import Service
+from sublet.settings import Settings
+from tests.contract.services import OPERATOR, allow, ask, in_phase, reach, serving
+from tests.contract.stored import most_cores
+
+pytestmark = pytest.mark.anyio
+LOCAL, GUEST, OTHER = Person("lu@local.org"), Person("sam@srcnet.org"), Person("eve@nowhere.org")
+PLEDGES = {"srcnet": {"cores": 500, "title": "The national contribution to SRCNet"}}
+SITE = {"site": {"kind": "memory", "nodes": 20, "cores": 50, "memory": "100GiB", "takes": "10h", "pledges": PLEDGES}}
+SMALL = {"site": {"kind": "memory", "nodes": 4, "cores": 8, "takes": "10h", "pledges": {"srcnet": {"cores": 16}}}}
+NOW = {"start": "within 5m", "time": "1h"}
+
+
+async def wish(service: Service, person: Person, nodes: int = 1, cores: int = 50, **short: Any) -> OfferSet:
+    return await ask(service, person, run=None, image="docker://busybox", nodes=nodes, cores=cores, **short)
+
+
+def drawn(found: OfferSet) -> list[tuple[str, ...]]:
+    return [tuple(session.offer.pledge) for session in found.offers]
+
+
+async def let_in(service: Service) -> None:
+    """Those of the site use what is open and what is pledged; those of SRCNet what is pledged to them."""
+    await allow(service, "*@local.org")
+    await allow(service, "*@local.org", noun="pledge", name="srcnet")
+    await allow(service, "*@srcnet.org", noun="pledge", name="srcnet")
+
+
+async def test_of_a_thousand_cores_five_hundred_are_pledged(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=SITE, loop=False) as service:
+        await let_in(service)
+        whole = await wish(service, LOCAL, 20, **NOW)
+        assert drawn(whole) == [("srcnet", "open")]
+        await service.accept(whole.offers[0].id, LOCAL)
+        full = await wish(service, GUEST, 1, **NOW)
+        assert full.result == "NO"
+        assert "site (srcnet) has nothing free" in full.reasons[0].message
+        assert full.reasons[0].nearest, "full until then"
+        later = await wish(service, GUEST, 10, time="1h")
+        assert drawn(later) == [("srcnet",)]
+        tomorrow = (service.now() + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ/PT1M")
+        day = {"start": tomorrow, "time": "1h"}
+        too_much = await wish(service, GUEST, 11, **day)
+        assert [reason.limit for reason in too_much.reasons] == ["500", ""]
+        assert "500 cores of site are open. You may not use the system site: no rule allows it" in (
+            too_much.reasons[1].message
+        )
+        for _ in range(2):
+            half = await wish(service, LOCAL, 5, **day)
+            assert set(drawn(half)) == {("open",)}, "what is open is taken before what is pledged"
+            await service.accept(half.offers[0].id, LOCAL)
+        assert (await wish(service, GUEST, 10, **day)).result == "YES", "and leaves that alone"
+        assert (await wish(service, LOCAL, 1, **day)).result == "NO", "the rest is held for the guest"
+        assert (await wish(service, OTHER, 1, **day)).reasons[0].kind == "urn:not-allowed"
+
+
+async def test_whoever_draws_on_a_pledge_needs_a_rule_about_it_and_a_deny_wins(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=SMALL, loop=False) as service:
+        assert not (await allow(service, "*@local.org")).notes
+        assert drawn(await wish(service, LOCAL, 2, 8, **NOW)) == [("open",)]
+        [small, not_theirs] = (await wish(service, LOCAL, 3, 8, **NOW)).reasons
+        assert (small.limit, not_theirs.kind) == ("16", "urn:not-allowed")
+        assert not_theirs.nearest == "sublet access ask --pledge srcnet --why REASON"
+        [chosen] = (await wish(service, LOCAL, 1, 8, pledge="srcnet")).reasons
+        assert chosen.nearest == not_theirs.nearest
+        [nothing] = (await wish(service, LOCAL, 1, 8, pledge="night")).reasons
+        assert nothing.message == "site has no pledge night; it has: srcnet, open."
+        asked = await service.ask_access(LOCAL, "pledge", "srcnet", "for the survey")
+        granted = await service.grant_access(asked.request.id, OPERATOR)
+        assert drawn(await wish(service, LOCAL, 1, 8, pledge="srcnet")) == [("srcnet",)]
+        across = (await wish(service, LOCAL, 3, 8, time="1h")).offers[0]
+        running = await service.accept(
+            (await wish(service, LOCAL, 1, 8, pledge="srcnet", time="1h")).offers[0].id, LOCAL
+        )
+        lost = await service.remove_rule(granted.request.rule, OPERATOR)
+        assert [session.id for session in lost.running] == [running.id]
+        with pytest.raises(NotAllowed, match="may not use the pledge srcnet"):
+            await service.accept(across.id, LOCAL)
+        with pytest.raises(NotAllowed):
+            await service.extend(running.id, LOCAL, by="1h")
+        refused = await service.audit(OPERATOR, Sought(action="accept."))
+        assert [(entry.noun, entry.name) for entry in refused] == [("pledge", "srcnet")]
+        # Who is let in by a pledge alone sees the platform, and nothing of what is open.
+        await allow(service, "*@srcnet.org", noun="pledge", name="src*")
+        assert (await service.platform("site", GUEST)).survey
+        assert drawn(await wish(service, GUEST, 1, 8)) == [("srcnet",)]
+        assert (await wish(service, GUEST, 1, 8, pledge="open")).reasons[0].kind == "urn:not-allowed"
+        await allow(service, "sam@srcnet.org", effect="deny", note="left in May")
+        assert (await wish(service, GUEST, 1, 8)).reasons[0].message.endswith("denies it (left in May).")
+
+
+async def test_the_limits_of_a_pledge_hold_and_what_is_across_several_counts_by_their_sizes(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=SMALL) as service:
+        await allow(service, "*@local.org")
+        await service.store.write(lambda tx: tx.groups.add(Group("lab", service.now())))
+        await service.store.write(lambda tx: tx.groups.join("lab", LOCAL.name))
+        await allow(service, "group:lab", noun="pledge", name="srcnet", cores=12, hours_month=20.0, jobs=2)
+        [reason] = (await wish(service, LOCAL, 2, 8, pledge="srcnet", time="1h")).reasons
+        assert (reason.limit, reason.field) == ("12 cores", "compute.cores.min")
+        assert (
+            max(
+                session.offer.shape.cores * len(session.offer.nodes)
+                for session in (await wish(service, LOCAL, pledge="srcnet", cores="1-8", nodes="1-4", time="1h")).offers
+            )
+            <= 12
+        )
+        across = await wish(service, LOCAL, 3, 8, time="1h")
+        first = await service.accept(across.offers[0].id, LOCAL)
+        assert tuple(first.offer.pledge) == ("srcnet", "open")
+        [held] = [one for one in await service.standing(LOCAL) if one.decision.noun == "pledge"]
+        assert (held.use.jobs, held.use.hours) == (1, 12.0), "24 core-hours, half of them in each"
+        [whole] = [one for one in await service.standing(LOCAL) if one.decision.noun == "system"]
+        assert whole.use.hours == 24.0
+        with pytest.raises(NotAllowed, match="20 core-hours a month"):
+            await service.extend(first.id, LOCAL, by="1h")
+        longer = await service.extend(first.id, LOCAL, by="30m")
+        assert longer.until
+        await reach(service, first.id, in_phase(Phase.RUNNING, Phase.AVAILABLE), LOCAL)
+        await service.cancel(first.id, LOCAL)
+        [left] = [one for one in await service.standing(LOCAL) if one.decision.noun == "pledge"]
+        assert left.use.jobs == 0
+        assert left.use.hours < 1.0
+
+
+async def test_what_waits_for_its_pledge_moves_up_when_that_has_room_and_not_before(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=SMALL) as service:
+        me = Person("me")
+        assert drawn(await ask(service, me, cores=8, nodes=4, **NOW)) == [("srcnet", "open")], "all is its owner's"
+        await service.reject((await service.sessions(me, active=None)).items[0].id, me)
+        long = await service.accept(
+            (await ask(service, me, cores=8, nodes=2, time="2h", pledge="srcnet")).offers[0].id, me
+        )
+        await reach(service, long.id, in_phase(Phase.RUNNING))
+        next_ = (await ask(service, me, cores=8, time="1h", pledge="srcnet")).offers[0]
+        assert next_.offer.start >= (long.until or service.now()), "although half of the nodes are free"
+        await service.accept(next_.id, me)
+        waits = await reach(service, next_.id, in_phase(Phase.WAITING))
+        await service.cancel(long.id, me)
+        runs = await reach(service, waits.id, in_phase(Phase.RUNNING))
+        assert runs.start
+        assert waits.start
+        assert runs.start < waits.start
+        assert tuple(runs.offer.pledge) == ("srcnet",)
+
+
+async def test_people_who_ask_and_accept_at_once_never_get_more_than_a_pledge_has(
+    store_url: str, tmp_path: Path
+) -> None:
+    settings = [
+        Settings.load(tmp_path / name, mode="gateway", platforms=SMALL, database=store_url) for name in ("one", "two")
+    ]
+    async with Service.open(settings[0], loop=False) as one, Service.open(settings[1], loop=False) as two:
+        await let_in(one)
+        await allow(one, "*@open.org")
+        people = [Person("a@srcnet.org"), Person("b@open.org"), Person("c@local.org")]
+
+        async def take(number: int) -> str:
+            person, service = people[number % 3], (one, two)[number % 2]
+            found = await wish(service, person, 1, 4, **NOW)
+            if found.offers:
+                await (two, one)[number % 2].accept(found.offers[0].id, person)
+            return person.name if found.offers else ""
+
+        took = await asyncio.gather(*map(take, range(30)))
+        most = most_cores(store_url, "site")
+        assert most["pledge:srcnet"] <= 16
+        assert most["pledge:open"] <= 16
+        assert len([name for name in took if name]) == 8, "all that there is was taken, and no more"
+
+
+def refused(**platform: Any) -> str:
+    with pytest.raises(BadSettings) as caught:
+        load_platforms({"site": {"kind": "memory", **platform}})
+    return caught.value.message
+
+
+def test_pledges_are_for_booked_terms_have_names_and_are_few() -> None:
+    some = {"srcnet": {"cores": 4}}
+    assert "only a platform with booked terms has pledges" in refused(terms="predicted", pledges=some)
+    assert "called open" in refused(pledges={"open": {"cores": 4}})
+    assert "pledges" in refused(pledges={"a b": {"cores": 4}})
+    assert "pledges.srcnet.cores" in refused(pledges={"srcnet": {"cores": 0}})
+    assert "at most 4" in refused(pledges={f"p{number}": {"cores": 1} for number in range(5)})
+
+
+async def test_a_platform_that_has_less_than_was_pledged_says_so_and_sells_no_more_than_it_has(tmp_path: Path) -> None:
+    pledges = {"srcnet": {"cores": 12}, "night": {"cores": 12}}
+    platforms = {"site": {"kind": "memory", "nodes": 2, "cores": 8, "pledges": pledges}}
+    async with serving(tmp_path, platforms=platforms, loop=False) as service:
+        me = Person("me")
+        survey = await service.survey("site")
+        assert "24 cores are pledged, and there are 16 now" in survey.notes[-1]
+        assert (await ask(service, me, cores=8, pledge="open")).result == "NO"
+        assert (await ask(service, me, cores=6, nodes=2, pledge="srcnet", **NOW)).result == "YES"
+        assert (await ask(service, me, cores=3, nodes=2, pledge="night", **NOW)).result == "NO"
