@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from sublet.client import Client
 from sublet.client.calls import trials
 from sublet.core.tree import TreeFile, archive_of
 from tests.real import images
+from tests.real.jupyter_image import jupyter_archive
+from tests.real.notebooks import notebook
 from tests.real.researchers import at
 from tests.registries import registry
 from tests.serving import eventually
@@ -179,3 +182,17 @@ stages:
     assert lines[1:] == [*(f"{task} of 3: $(id); 'x'" for task in range(3)), "read-only"]
     assert session.end.detail == "the stage post failed"
     assert session.result("result/1").text() == "1 of 3: $(id); 'x'\n"
+
+
+@pytest.mark.soak
+def test_a_repository_that_is_one_notebook_runs_in_a_generic_image(client: Client, box: Site, made: Path) -> None:
+    jupyter_archive(made / "jupyter.tar")
+    text = json.dumps(notebook("years = 1", "import os; print('years', years, os.getcwd(), os.listdir('/home'))"))
+    code = archive_of([TreeFile("flood.ipynb", text.encode())])
+    trial = client.do(trials.try_app(code, image=f"file://{made}/jupyter.tar"))
+    offers = client.ask(app=trial.name, parameters={"years": 3}, memory="500MiB", time="5m", platform=box.name)
+    assert offers, offers.reasons
+    session = offers[0].accept()
+    assert session.wait(timeout=180).exit_code == 0, said(session, "stderr")
+    assert said(session) == "years 3 /job []\n"
+    assert "years 3" in session.result("result/executed.ipynb").text()
