@@ -167,6 +167,12 @@ class NotFound(SubletError):
     status = 404
 
 
+class AppRevoked(NotFound):
+    """{version} was revoked on {when}, so that nobody can run it any more: {why}"""
+
+    hint = "`sublet app list` shows what you can run now."
+
+
 class Ambiguous(SubletError):
     """{name} could mean several sessions: {matches}."""
 

@@ -14,11 +14,13 @@ from sublet.core.app import VersionState
 from sublet.core.session import EndKind, OfferSet, Phase
 from sublet.errors import (
     AppRefused,
+    AppRevoked,
     AppTaken,
     BadManifest,
     NotAsReviewed,
     NotDecidable,
     NotFound,
+    NotReviewed,
     NotYours,
     OwnProposal,
     ReviewersOnly,
@@ -395,8 +397,21 @@ async def test_an_offer_of_a_revoked_version_is_not_accepted(service: Service, r
     assert (done.version.state, done.sessions) == (VersionState.REVOKED, ())
     with pytest.raises(AppRefused, match="It reads too much"):
         await service.accept(found.offers[0].id, BOB)
-    assert (await ask(service, app="hello")).reasons[0].kind == "urn:unknown-app"
     assert (await service.apps(BOB)) == []
+    told = f"hello@1 was revoked on {done.version.when}, so that nobody can run it any more: It reads too much."
+    assert [reason.message for reason in (await ask(service, app="hello")).reasons] == [told]
+    for wish in (AppWish(app="hello"), AppWish(app="hello", version="1"), AppWish(repository=repository.url)):
+        for person in (BOB, ANN):
+            with pytest.raises(AppRevoked) as known:
+                await service.runnable(person, wish)
+            assert str(known.value) == told
+        with pytest.raises((NotFound, NotReviewed)) as unknown:
+            await service.runnable(Person("eve@example.net"), wish)
+        assert not isinstance(unknown.value, AppRevoked)
+    await approved(service, repository)
+    assert (await ask(service, app="hello@1")).reasons[0].message == f"{told} These can be run: hello@2."
+    with pytest.raises(AppRevoked):
+        await service.runnable(BOB, AppWish(app="hello", version="1"))
 
 
 async def test_running_sessions_are_told_and_waiting_ones_end(service: Service, repository: Repository) -> None:

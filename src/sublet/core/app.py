@@ -89,6 +89,11 @@ class Version:
             "digest": self.digest,
         }
 
+    @property
+    def when(self) -> str:
+        """When it was decided on."""
+        return f"{self.decided:%Y-%m-%d %H:%M} UTC" if self.decided else "an unknown day"
+
     def as_manifest(self) -> Manifest:
         """Its manifest, read."""
         return from_json(self.manifest)
@@ -96,6 +101,15 @@ class Version:
     def same_as(self, other: Version) -> bool:
         """Whether both are one and the same code, from the same place."""
         return all(getattr(self, field) == getattr(other, field) for field in SAME)
+
+
+def revoked(versions: Iterable[Version], number: int | None = None) -> Version | None:
+    """The version that was taken back, if that is why there is none: of this number, else the newest of those."""
+    there = list(versions)
+    if number is None and any(one.state is VersionState.APPROVED for one in there):
+        return None
+    found = (one for one in there if one.state is VersionState.REVOKED and number in (None, one.number))
+    return max(found, key=lambda one: one.number, default=None)
 
 
 SAME = ("repository", "branch", "commit", "tree", "manifest_hash", "digest")

@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sublet.core.app import Version, VersionState
+from sublet.core.app import Version, VersionState, revoked
 from sublet.core.offer import Reason
 from sublet.core.parameters import read as read_word
 from sublet.core.repository import read_address
 from sublet.core.request import Executable
 from sublet.core.session import OfferSet, Session
-from sublet.errors import Ambiguous, NoOffers, NotFound, NotReviewed
+from sublet.errors import Ambiguous, AppRevoked, NoOffers, NotFound, NotReviewed
 from sublet.service.apps import KIND
 from sublet.service.desk import Person
 from sublet.service.proposing import Proposing
@@ -73,6 +73,9 @@ class AppRuns(Proposing, Tokens):
             for one in state.versions:
                 if one.state is VersionState.APPROVED and wish.version in ("", str(one.number)):
                     return one
+            number = int(wish.version) if wish.version.isdecimal() else None
+            if gone := await self.gone(await self._app_state(wish.app), person, number):
+                raise gone
             raise NotFound(f"{wish.app} has no approved version {wish.version}".rstrip() + ".", hint=LIST)
         address = _same(read_address(wish.repository).text)
         states = await self.apps(person)
@@ -82,8 +85,16 @@ class AppRuns(Proposing, Tokens):
             names = ", ".join(each.app for each in found)
             raise Ambiguous(f"Several apps come from {wish.repository}: {names}.", hint="Name one of them instead.")
         if not found:
-            raise NotReviewed(repository=wish.repository)
+            raise await self._gone(person, address) or NotReviewed(repository=wish.repository)
         return found[0]
+
+    async def _gone(self, person: Person, address: str) -> AppRevoked | None:
+        """That what came from a repository was revoked."""
+        for state in await self._app_states():
+            taken = revoked(state.versions)
+            if taken and _same(taken.repository) == address and (gone := await self.gone(state, person)):
+                return gone
+        return None
 
     def _for(self, wish: AppWish, version: Version) -> bool:
         """Whether a version was approved for the maintainer that is named; what is none's name says nothing."""

@@ -12,7 +12,7 @@ from sublet.core.manifest import Manifest, from_json
 from sublet.core.offer import Reason
 from sublet.core.request import Executable, Request
 from sublet.core.session import ACTIVE, Session
-from sublet.errors import AppRefused, BadName
+from sublet.errors import AppRefused, AppRevoked, BadName
 from sublet.kinds.app import name_of
 from sublet.service.desk import Person
 from sublet.service.proposing import Proposing, read_archive
@@ -35,7 +35,7 @@ class Apps(Proposing, Sessions):
             return request
         if is_trial(name_of(executable)):
             return await super().resolved(person, request)
-        found = await self._approved(executable)
+        found = await self._approved(person, executable)
         if isinstance(found, Reason):
             return found
         if reason := await self.refused(person, KIND, found.app):
@@ -44,7 +44,7 @@ class Apps(Proposing, Sessions):
         named = replace(executable, name=executable.name or found.app, fields=fields)
         return fitted(replace(request, executable=named), found.as_manifest())
 
-    async def _approved(self, executable: Executable) -> Version | Reason:
+    async def _approved(self, person: Person, executable: Executable) -> Version | Reason:
         """The approved version that an executable names: by number, else the newest."""
         said, wanted = name_of(executable), executable.fields.get("version")
         try:
@@ -55,12 +55,12 @@ class Apps(Proposing, Sessions):
             if not str(wanted).isdecimal() or len(str(wanted)) > 9:
                 return Reason("urn:invalid-value", "executable.version", "A version is a number.", str(wanted))
             number = int(str(wanted))
-        found = await self.store.read(lambda tx: tx.apps.versions(name))
-        approved = [one for one in found if one.state is VersionState.APPROVED]
+        state = await self._app_state(name)
+        approved = [one for one in state.versions if one.state is VersionState.APPROVED] if state else []
         for one in approved:
             if number in (None, one.number):
                 return one
-        return _no_version(name, number, [one for one in found if one.number == number], approved)
+        return _no_version(name, number, await self.gone(state, person, number), approved)
 
     def barred(self, platform: str, executable: Executable) -> Reason | None:
         """Why this may not run there: under an account only apps may, and apps only where they are known to run."""
@@ -126,12 +126,12 @@ def _why(version: Version | None) -> str:
     return f"it was {version.state}{f': {version.why}' if version.why else ''}."
 
 
-def _no_version(name: str, number: int | None, named: list[Version], approved: list[Version]) -> Reason:
+def _no_version(name: str, number: int | None, gone: AppRevoked | None, approved: list[Version]) -> Reason:
     """Why there is nothing to run under this name and number."""
     there = ", ".join(f"{name}@{one.number}" for one in approved)
     if not approved:
-        told = f"There is no app {name[:80]} that can be run here."
-        return Reason("urn:unknown-app", "executable.app", told, name[:80], nearest="sublet app list")
-    state = f" is {named[0].state}" if named and named[0].state is VersionState.REVOKED else " can't be run"
-    told = f"{name}@{number}{state}; these can be: {there}."
+        told = gone.message if gone else f"There is no app {name[:80]} that can be run here."
+        kind = "urn:not-allowed" if gone else "urn:unknown-app"
+        return Reason(kind, "executable.app", told, name[:80], nearest="sublet app list")
+    told = f"{gone.message} These can be run: {there}." if gone else f"{name}@{number} can't be run; {there} can be."
     return Reason("urn:not-allowed", "executable.version", told, str(number), there, there.split(", ")[0])

@@ -22,12 +22,13 @@ from sublet.core.app import (
     name_of,
     notes_on,
     read_ref,
+    revoked,
 )
 from sublet.core.manifest import Image, Manifest, to_json
 from sublet.core.repository import Snapshot
 from sublet.core.request import Data
 from sublet.core.tree import TreeFile, archive_of, files_of, hash_of
-from sublet.errors import AppTaken, BadManifest, DataNotThere, NotDecidable, NotFound, NotYours, TooManyOpen
+from sublet.errors import AppRevoked, AppTaken, BadManifest, DataNotThere, NotDecidable, NotFound, NotYours, TooManyOpen
 from sublet.movers.app import FOLDER, keep
 from sublet.movers.port import Pins
 from sublet.movers.registries import read_reference
@@ -222,18 +223,34 @@ class Proposing(Desk):
 
     async def apps(self, person: Person) -> list[AppState]:
         """Those that a person may run, and for those who bring or review them all."""
-        states = await self.store.read(lambda tx: [AppState(app, tx.apps.versions(app.name)) for app in tx.apps.list()])
+        states = await self._app_states()
         return [shown for one in states if (shown := await self._seen(one, person))]
+
+    async def _app_states(self) -> list[AppState]:
+        return await self.store.read(lambda tx: [AppState(app, tx.apps.versions(app.name)) for app in tx.apps.list()])
+
+    async def _app_state(self, name: str) -> AppState | None:
+        return await self.store.read(
+            lambda tx: AppState(app, tx.apps.versions(name)) if (app := tx.apps.get(name)) else None
+        )
 
     async def app(self, name: str, person: Person) -> AppState:
         """One of them."""
-        found = await self.store.read(
-            lambda tx: AppState(app, tx.apps.versions(name)) if (app := tx.apps.get(name)) else None
-        )
+        found = await self._app_state(name)
         shown = await self._seen(found, person) if found else None
         if shown is None:
-            raise NotFound(noun="app", name=name, hint=HINT)
+            raise await self.gone(found, person) or NotFound(noun="app", name=name, hint=HINT)
         return shown
+
+    async def gone(self, state: AppState | None, person: Person, number: int | None = None) -> AppRevoked | None:
+        """That an app was revoked, for who could run it otherwise; None: that is not why, or not for them to know."""
+        taken = revoked(state.versions, number) if state else None
+        if state is None or taken is None:
+            return None
+        known = decides(person) or state.app.person == person.name
+        if not known and await self.refused(person, "app", taken.app) is not None:
+            return None
+        return AppRevoked(version=taken.name, when=taken.when, why=taken.why)
 
     async def _seen(self, state: AppState, person: Person) -> AppState | None:
         """What of an app someone may see; None: nothing."""
