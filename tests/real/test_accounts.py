@@ -93,7 +93,7 @@ def processes() -> Iterator[tuple[str, bytes]]:
 def test_an_imported_account_runs_sessions_in_its_peoples_names_and_its_key_is_found_nowhere(
     new_site: Callable[..., Site], tmp_path: Path, serving: Serving
 ) -> None:
-    site = new_site("--accounts")  # it keeps records, as centres do
+    site = new_site("--accounts", "--slurm", "TrackWCKey=yes")  # it keeps records, as centres do
     file = hpc_json(site, tmp_path / "cybergis")
     texts = (site.key.read_text(), read_key(site.key.read_text())[0])  # as it was given, and as it was sealed
     secret = [line.encode() for text in texts for line in text.splitlines()[3:-1]]  # before: what is public
@@ -103,6 +103,7 @@ def test_an_imported_account_runs_sessions_in_its_peoples_names_and_its_key_is_f
     said = sublet(serving.home, "account", "import", str(file), "--fingerprint", known)
     assert "stored sealed" in said
     shutil.rmtree(file.parent)  # the key is needed no longer
+    assert "is changed" in sublet(serving.home, "account", "change", NAME, "--wckey")
     assert "signed in as service" in sublet(serving.home, "account", "check", NAME)
 
     offers = client.ask(run=["sleep", "300"], platform=NAME, time="10m", memory="128MiB", name="long wait")
@@ -129,7 +130,8 @@ def test_an_imported_account_runs_sessions_in_its_peoples_names_and_its_key_is_f
 
     session.cancel()
     until(lambda: client.session(session.id).phase == "CANCELLED")
-    until(lambda: f"person={person}" in site.on("ctl", "sacct", "-X", "-n", "-P", "-j", number, "-o", "comment"))
+    record = ("ctl", "sacct", "-X", "-n", "-P", "-j", number, "-o", "wckey,comment")
+    until(lambda: site.on(*record).startswith(f"{person}|sublet person={person} "))
     assert person in sublet(serving.home, "usage", "--account", NAME, "--csv")
     sublet(serving.home, "account", "remove", NAME)
     assert client.session(session.id).phase == "CANCELLED"
