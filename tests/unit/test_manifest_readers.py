@@ -136,6 +136,19 @@ def test_everything_that_is_wrong_is_told_at_once_each_with_its_line() -> None:
     assert "8GiB" in lines[10]
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("run: sh main.sh > out.txt", "no shell reads run: >"),
+        ("systems: keeling\ndefault_system: expanse\nrun: sh main.sh", "not one of its systems"),
+        ('run: sh main.sh\nparameters: {a: {type: string, pattern: "[[a-z]]"}}', "nested set"),
+    ],
+)
+def test_what_would_not_do_what_it_seems_to_is_told(line: str, words: str) -> None:
+    reading = own(f"name: x\n{line}\n")
+    assert any(words in finding for finding in told(reading)), told(reading)
+
+
 def test_numbers_are_numbers_however_they_are_written() -> None:
     said = "{type: number, minimum: 1e-6, maximum: 1.50, default: 0.10, unit: m}"
     whole = "{type: integer, minimum: +1, maximum: 1e3, enum: [1, 2.0], default: 1}"

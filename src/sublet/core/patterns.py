@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from re import _constants as c  # type: ignore[attr-defined]  # Python shows its own reading of a pattern nowhere else
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
@@ -18,9 +19,11 @@ NEVER = MOST_TRIES + 1
 def pattern_problem(pattern: str) -> str:
     """Why a pattern can't be used; empty if it can."""
     try:
-        parsed = list(_parser.parse(pattern))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)  # of what a later Python may read otherwise
+            parsed = list(_parser.parse(pattern))
         ways = _ways(parsed)
-    except (re.error, OverflowError, RecursionError) as error:
+    except (re.error, OverflowError, RecursionError, FutureWarning) as error:
         return f"it is not a regular expression: {error}"
     anchored = bool(parsed) and parsed[0] == (c.AT, c.AT_BEGINNING)
     if ways * (1 if anchored else LONGEST) > MOST_TRIES:

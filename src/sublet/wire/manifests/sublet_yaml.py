@@ -42,6 +42,7 @@ _PARAMETER = (*sorted(KEYWORDS), "unit", "required")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+_SHELL = frozenset("| || & && ; > >> < << 2> 2>&1".split())  # noqa: SIM905 - read best as they are typed
 _BOUNDING = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "step")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN_PATH = re.compile(r"(?!/)(?!.*(^|/)\.\.(/|$))[^\x00-\x1f]+")
@@ -150,6 +151,10 @@ def _words(page: Page, path: Path, value: Any) -> tuple[str, ...]:
         except ValueError as error:
             page.error(path, f"{shown(value)} can't be split into words: {error}.")
             return ()
+        if shelled := next((word for word in value if word in _SHELL), ""):
+            page.warn(
+                path, f"no shell reads run: {shelled} is a word like others; put it under script if it is not meant."
+            )
     words = value if isinstance(value, list) else []
     if not words or not all(isinstance(word, str | int | float) for word in words):
         page.error(path, "run is a command: text, or a list of words.")
@@ -266,7 +271,7 @@ def _results(page: Page) -> tuple[str, ...]:
 def _default_system(page: Page) -> str:
     name = page.a_text(("default_system",), page.value.get("default_system"))
     systems = page.value.get("systems")
-    if name and isinstance(systems, list) and name not in systems:
+    if name and isinstance(systems, list | str) and name not in (systems if isinstance(systems, list) else [systems]):
         page.error(("default_system",), f"{shown(name)} is not one of its systems.")
     return name
 
