@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -445,3 +448,31 @@ def test_results_are_chosen_and_their_sizes_told_before_anything_is_fetched(type
     assert typed.err == f"2 files, 3 KiB. Fetch with: sublet result {ID} --out DIR\n"
     assert type_in("result", ID, "*.tar", "--list").code == 1
     assert {heard.target for heard in service.heard} == {f"/v1/sessions/{ID}/results"}
+
+
+def test_whoever_reads_no_further_or_not_at_all_is_no_failure(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "sublet.cli", "system", "list"]
+    read, write = os.pipe()
+    os.close(read)
+    shut = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (shut.returncode, shut.stderr) == (0, "")
+    closed = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *words], stderr=subprocess.PIPE, text=True, check=False)
+    assert (closed.returncode, closed.stderr) == (0, "")
+    with open("/dev/full", "w") as full:
+        told = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (told.returncode, told.stderr.splitlines()[0]) == (
+        1,
+        "error: Nothing more can be written: No space left on device.",
+    )
+
+
+def test_a_question_where_nobody_sits_is_told_with_what_to_do(canned: Serve, type_in: Type) -> None:
+    canned({})
+    typed = type_in("person", "totp", "off")
+    assert (typed.code, typed.out) == (2, "")
+    assert "nobody answered" in typed.err
+
+
+def test_a_provisioner_is_json_too(type_in: Type) -> None:
+    assert json.loads(type_in("dag", "provisioner", "example", "--json").out)["submit"].endswith("queue\n")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ import click
 from sublet.cli.command import Example, Group, told
 from sublet.errors import SubletError
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Section → command → the file that has it, and one line on it. The help is drawn from this alone; a file is loaded when
 # one of its commands is typed.
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
@@ -136,26 +138,14 @@ def run(words: Sequence[str], **extra: Any) -> int:
     """Run a command line; the exit code says how it went: 1 refused, 2 usage, 3 unreachable, 4 login needed."""
     try:
         code = cli.main(list(words), prog_name="sublet", standalone_mode=False, **extra)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # nobody may want to hear
+            sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return 0
-    except click.UsageError as error:
-        return told(error.format_message(), _usage_hint(error), 2)
-    except click.Abort:
-        return 130
-    except click.ClickException as error:
-        return told(error.format_message(), "", 1)
-    except SubletError as error:
-        return told(error.message, error.advice, error.exit_code)
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # whoever read this has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
-        return _unexpected(error)
+    except BaseException as error:  # each is told in its own way
+        for kind, tell in WAYS:
+            if isinstance(error, kind):
+                return tell(error)
+        raise
 
 
 def main() -> None:
@@ -163,9 +153,40 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
-def _usage_hint(error: click.UsageError) -> str:
+def _help(error: click.exceptions.NoArgsIsHelpError) -> int:
+    click.echo(error.format_message())
+    return 0
+
+
+def _usage(error: click.UsageError) -> int:
     path = error.ctx.command_path if error.ctx else "sublet"
-    return f"`{path} --help` shows what can be typed."
+    return told(error.format_message(), f"`{path} --help` shows what can be typed.", 2)
+
+
+def _aborted(_: click.Abort) -> int:
+    """Someone said no; or a question was asked where nobody sits."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        return 130
+    click.echo(err=True)  # ends the question's own line
+    return told("It was asked, and nobody answered.", "Type it in a terminal, or answer by an option: --help.", 2)
+
+
+def _had_enough(_: BaseException) -> int:
+    """Whoever read this has had enough: nothing went wrong."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 0
+
+
+def _left(error: SystemExit) -> int:
+    if error.code == 1 and hasattr(sys.stdout, "wrapped"):  # so click leaves when nobody reads any more
+        return _had_enough(error)
+    raise error
+
+
+def _unwritten(error: OSError) -> int:
+    if error.errno in FULL:
+        return told(f"Nothing more can be written: {error.strerror}.", "Make room, and type it again.", 1)
+    return _unexpected(error)
 
 
 def _unexpected(error: Exception) -> int:
@@ -175,3 +196,18 @@ def _unexpected(error: Exception) -> int:
 
     hint = f"The service's log is {sublet_home().log}; with SUBLET_DEBUG=1 the command shows where it happened."
     return told(f"something unexpected happened: {type(error).__name__}: {error}", hint, 1)
+
+
+# What a command may end with, and how it is told: the first that fits.
+WAYS: tuple[tuple[type[BaseException], Callable[[Any], int]], ...] = (
+    (click.exceptions.NoArgsIsHelpError, _help),
+    (click.UsageError, _usage),
+    (click.Abort, _aborted),
+    (click.ClickException, lambda error: told(error.format_message(), "", 1)),
+    (SubletError, lambda error: told(error.message, error.advice, error.exit_code)),
+    (KeyboardInterrupt, lambda _: 130),
+    (BrokenPipeError, _had_enough),
+    (SystemExit, _left),
+    (OSError, _unwritten),
+    (Exception, _unexpected),
+)

@@ -56,8 +56,7 @@ def provisioner(out: Output, name: str, template: str, **given: Any) -> None:
         "notification = never",
         "queue",
     ]
-    for line in lines:
-        click.echo(line)
+    out.show({"name": name, "submit": "\n".join(lines) + "\n"}, lambda: lines, lambda: lines)
 
 
 def _literal(text: str) -> str:
