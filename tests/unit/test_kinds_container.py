@@ -61,6 +61,7 @@ def test_an_ordinary_image_is_accepted() -> None:
         ("executable.image.digest", docker(image={"digest": "md5:12"})),
         ("executable.image.platform.architecture", docker(image={"platform": {"architecture": "arm64"}})),
         ("executable.image.platform.os", docker(image={"platform": {"os": "windows"}})),
+        ("executable.image.platform.os", docker(image={"platform": {"os": {"name": "linux"}}})),
         ("executable.image.sha", docker(image={"sha": "1"})),
         ("executable.privileged", docker(privileged=True)),
         ("executable.entrypoint[0]", docker(entrypoint="")),

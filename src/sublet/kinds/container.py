@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from sublet.core.amounts import shown
 from sublet.core.job import Program
 from sublet.core.offer import Reason
 from sublet.core.request import Data, Executable, Request
@@ -127,8 +128,8 @@ def check_platform(platform: Any) -> list[Reason]:
         return [f.invalid("image.platform", "image.platform must have architecture and os.", wanted=platform)]
     found = []
     for name, allowed in (("architecture", ARCHITECTURES), ("os", {"linux"})):
-        if (value := platform.get(name)) is not None and value not in allowed:
-            told = f"images for {value} can't be run here; only linux on amd64."
+        if (value := platform.get(name)) is not None and (not isinstance(value, str) or value not in allowed):
+            told = f"images for {shown(value)} can't be run here; only linux on amd64."
             nearest = "amd64" if name == "architecture" else "linux"
             found.append(f.not_supported(f"image.platform.{name}", told, wanted=value, nearest=nearest))
     return found
