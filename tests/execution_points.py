@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sublet.pilots.configuration import STRICT, places, written
+from sublet.pilots.configuration import PLUGINS, STRICT, places, written
 from sublet.pilots.tokens import POOL, Signer, new_key
 from sublet.wire.v1.access_point import AccessPointView
 from tests.sites import Site
@@ -67,6 +67,7 @@ def configuration(name: str, directory: str, ready: AccessPointView, more: Mappi
         "START": "True",
         "NUM_CPUS": "2",
         "RUNBENCHMARKS": "False",
+        "FILETRANSFER_PLUGINS": PLUGINS,
         "MEMORY": "512",
         "STARTD_DIRECT_ATTACH_SCHEDD_NAME": ready.schedd,
         "STARTD_DIRECT_ATTACH_SCHEDD_POOL": ready.collector,

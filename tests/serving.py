@@ -13,6 +13,7 @@ from sublet.client import Client
 from sublet.errors import SubletError
 from tests.databases import put_database
 from tests.nursery import Begun, begin
+from tests.pace import pause
 
 PATIENCE = 30.0
 
@@ -88,4 +89,4 @@ def eventually(look: object, what: str = "it", seconds: float = PATIENCE) -> obj
         if answer:
             return answer
         assert time.monotonic() < deadline, f"{what} did not happen in {seconds:.0f} s"
-        time.sleep(max(0.02, time.monotonic() - began))  # a look that costs much is not taken all the time
+        time.sleep(pause(time.monotonic() - began, 0.02))

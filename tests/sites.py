@@ -21,6 +21,8 @@ from testbed import people
 from testbed.machines import clean_environment, entering
 from testbed.plan import Plan, SiteError, started
 
+from tests.pace import pause
+
 COMMAND = [sys.executable, str(Path(__file__).resolve().parent.parent / "testbed" / "site")]
 CANNOT = 77
 MOUNTED = "sublet-tests"
@@ -115,7 +117,7 @@ class Site:
         began = time.monotonic()
         while not happened():
             assert time.monotonic() < deadline, f"it did not happen within {seconds} s"
-            time.sleep(max(0.1, time.monotonic() - began))  # a look that costs much is not taken all the time
+            time.sleep(pause(time.monotonic() - began, 0.1))
             began = time.monotonic()
 
 

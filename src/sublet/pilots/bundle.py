@@ -25,7 +25,7 @@ from sublet.core.annex import (
     SLOT_TOOLS,
 )
 from sublet.kinds.pilot import assigned, script
-from sublet.pilots.configuration import STRICT, attribute, places, written
+from sublet.pilots.configuration import PLUGINS, STRICT, attribute, places, written
 from sublet.pilots.own import Contact
 
 OLDEST = 23  # HTCondor's version from which on a node attaches directly to an access point
@@ -186,6 +186,7 @@ def values_of(plan: Plan) -> dict[str, str]:
         "STARTER_ALLOW_RUNAS_OWNER": "False",
         "RUNBENCHMARKS": "False",
         "STARTD_COMPUTE_AVAIL_STATS": "False",
+        "FILETRANSFER_PLUGINS": PLUGINS,
         "MOUNT_UNDER_SCRATCH": "",  # the sandbox may itself be below /tmp, which this would hide from containers
         "SINGULARITY_IS_SETUID": "False",
         "SHUTDOWN_FAST_TIMEOUT": "20",

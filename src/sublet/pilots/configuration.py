@@ -18,6 +18,9 @@ STRICT = {
     "SEC_DEFAULT_INTEGRITY": "REQUIRED",
     "NO_DNS": "True",
 }
+# What fetches the inputs that jobs name by URL: whenever a job starts, HTCondor asks each of them what it can do. Those
+# for Box, Google Drive and OneDrive are left out: they need credentials that no pilot has, and a Python each to say so.
+PLUGINS = "$(LIBEXEC)/curl_plugin, $(LIBEXEC)/data_plugin, $(STASH_PLUGIN)"
 PLACES = {
     "LOG": "log",
     "SPOOL": "spool",

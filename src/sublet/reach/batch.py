@@ -64,10 +64,7 @@ class Batch:
         """The commands' words, quoted here and nowhere else."""
         lines = [_PRELUDE.replace("MARK", self.mark.decode())]
         lines += [_line(index, command) for index, command in enumerate(self.commands, 1)]
-        try:
-            return os.fsencode("".join(lines)) + b"#" + self._end
-        except UnicodeEncodeError as error:
-            raise PlatformRefused(f"{error.object[error.start : error.end]!r} can't be written as UTF-8.") from error
+        return encoded("".join(lines)) + b"#" + self._end
 
     def begun(self, stdout: bytes | bytearray) -> bool:
         """Whether the far `sh` had started on it."""
@@ -103,6 +100,14 @@ class Batch:
             parts.append((bytes(stream[start:at]), bytes(stream[at + len(mark) : end])))
             start = end + 1
         return parts[1:]
+
+
+def encoded(text: str) -> bytes:
+    """As a system takes it; PlatformRefused if it is no text."""
+    try:
+        return os.fsencode(text)
+    except UnicodeEncodeError as error:
+        raise PlatformRefused(f"{error.object[error.start : error.end]!r} can't be written as UTF-8.") from error
 
 
 def _line(index: int, command: Command[Any]) -> str:

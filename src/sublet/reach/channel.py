@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import cast
 
 from sublet.reach.batch import Batch
@@ -16,7 +17,9 @@ _SLICE = 1 << 18
 _MOST = 1 << 28  # bytes that one stream may bring; a runaway command must not fill the service's memory
 _LEAVE = 0.25  # seconds that a process has to end by itself: all is said, but a child of a login shell may hold it
 _LAST = 2.0  # seconds that a process has to end by itself when it has closed its streams
+_MERCY = 5.0  # seconds between the word and the force by which a command is ended that takes too long
 _STDOUT, _STDERR = 1, 2
+STOPPED = 124  # what `timeout` answers for a command that it ended by a word
 
 
 class Cut(Exception):
@@ -50,14 +53,15 @@ class Channel(asyncio.SubprocessProtocol):
     @classmethod
     async def open(
         cls,
-        argv: Sequence[str],
+        argv: Sequence[str | bytes],
         *,
         environment: Mapping[str, str] | None = None,
         alone: bool = True,
+        directory: Path | None = None,
     ) -> Channel:
         """Start it; not `alone`: it stays with the terminal, so that it can ask the person there."""
         _, channel = await asyncio.get_running_loop().subprocess_exec(
-            lambda: cls(alone), *argv, env=environment, start_new_session=alone
+            lambda: cls(alone), *argv, env=environment, start_new_session=alone, cwd=directory
         )
         return channel
 
@@ -79,6 +83,44 @@ class Channel(asyncio.SubprocessProtocol):
                 await feeding
             for stream in self._said.values():
                 stream.clear()
+
+    async def answer(self, given: bytes, seconds: float) -> Outcome:
+        """Of a process that is the command itself: its outcome, once it has read this and ended.
+
+        After so many seconds it is asked to end, and soon made to: its code is then that of `timeout`. What it left in
+        the background isn't waited for.
+        """
+        feeding = asyncio.create_task(self._feed([given], last=True))
+        try:
+            late = await self._until_ended(seconds)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LEAVE):
+                    while not self._closed >= self._said.keys():
+                        await self._news.wait()
+                        self._news.clear()
+        finally:
+            feeding.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await feeding
+        code = self._transport.get_returncode() or 0
+        told = STOPPED if late else code if code >= 0 else 128 - code
+        return Outcome(told, bytes(self._said[_STDOUT]), bytes(self._said[_STDERR]))
+
+    async def _until_ended(self, seconds: float) -> bool:
+        """Wait for the end of the process, then for that which a word of ours brings; whether that had to be said."""
+        for number, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, _MERCY)):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    while not self._ended.is_set():
+                        if max(map(len, self._said.values())) > _MOST:
+                            raise Cut(True, None, f"it said more than {_MOST >> 20} MiB")
+                        await self._news.wait()
+                        self._news.clear()
+                return number is signal.SIGKILL
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._transport.get_pid(), number)
+        await self._ended.wait()
+        return True
 
     @property
     def complaint(self) -> str:
@@ -163,3 +205,4 @@ class Channel(asyncio.SubprocessProtocol):
     def process_exited(self) -> None:
         """It has ended, though a child of it may still hold its streams."""
         self._ended.set()
+        self._news.set()

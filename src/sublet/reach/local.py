@@ -1,16 +1,19 @@
-"""This machine: the same `sh` and the same batches, without a network between."""
+"""This machine: one command is started as it is, several by the same `sh` and in the same batches as elsewhere."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 from sublet.errors import PlatformUnreachable
-from sublet.reach.batch import LISTEN, Batch
+from sublet.reach.batch import LISTEN, Batch, encoded
 from sublet.reach.channel import Channel, Cut
-from sublet.reach.port import Outcome
+from sublet.reach.port import Command, Outcome
 from sublet.reach.shell import ShellReach
+
+NOT_RUN, NOT_FOUND = 126, 127  # as a shell says it
 
 
 class LocalReach(ShellReach):
@@ -27,8 +30,10 @@ class LocalReach(ShellReach):
         return f"http://{host}:{port}"
 
     async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
-        """Run a batch in an `sh` of its own."""
+        """Run a batch in an `sh` of its own; a single command needs none."""
         async with self._free:
+            if len(batch.commands) == 1:
+                return [await self._outcome(batch.commands[0])]
             channel = await Channel.open(("sh", "-c", LISTEN), environment={**os.environ, "HOME": str(self._home)})
             try:
                 outcomes = await channel.exchange(batch, seconds, last=True)
@@ -41,3 +46,19 @@ class LocalReach(ShellReach):
             finally:
                 await channel.kill()
         return outcomes
+
+    async def _outcome(self, command: Command[Any]) -> Outcome:
+        told = {name: value for name, value in os.environ.items() if name != "CDPATH"}
+        told |= {"HOME": str(self._home), "TZ": "UTC", "LC_ALL": "C"}
+        place = self._home if self._home.is_dir() else None
+        try:
+            channel = await Channel.open([*map(encoded, command.argv)], environment=told, directory=place)
+        except OSError as error:
+            code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUN
+            return Outcome(code, b"", os.fsencode(f"{command.argv[0]}: {error.strerror}\n"))
+        try:
+            return await channel.answer(command.stdin, command.seconds)
+        except Cut as cut:
+            raise PlatformUnreachable(platform=self.name, why=cut.words) from cut
+        finally:
+            await channel.kill()

@@ -10,11 +10,12 @@ from typing import Any
 
 from sublet.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.batch import Batch
+from sublet.reach.channel import STOPPED
 from sublet.reach.fetching import fetch
 from sublet.reach.port import Command, Outcome, Progress, T
 from sublet.reach.sending import send
 
-_STOPPED = {124, 137}  # what `timeout` answers for a command that it ended: by a word, by force
+_STOPPED = {STOPPED, 137}  # what `timeout` answers for a command that it ended: by a word, by force
 _SLACK = 30.0  # seconds for everything but the commands: a slow login shell, a slow network
 _READ = 'exec <"$1" || exit 1; tail -c "+$2" | head -c "$3"'
 

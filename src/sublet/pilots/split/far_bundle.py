@@ -60,6 +60,7 @@ def configuration() -> str:
         "ALLOW_READ": "",
         "STARTER_ALLOW_RUNAS_OWNER": "False",
         "STARTER_NESTED_SCRATCH": "False",
+        "FILETRANSFER_PLUGINS": "",  # what a job needs is in its sandbox already
         "MOUNT_UNDER_SCRATCH": "",
     }
     return written(values) + "include : $ENV(SUBLET_PILOT)/node.conf\n"
