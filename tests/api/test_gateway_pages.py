@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -9,19 +10,22 @@ import httpx2
 import pytest
 from starlette.requests import Request
 
+from sublet.errors import TooMany
 from sublet.master_key import make
 from sublet.service.audit import Sought
 from sublet.service.desk import Person
 from sublet.service.service import Service
+from sublet.service.signing_in import MOST_IN_ALL
 from sublet.settings import Settings
-from sublet.web.entry import HOST_COOKIE as COOKIE
-from sublet.web.entry import Sealed, form_token, issue_code, seal
+from sublet.web.entry import COOKIE as NAME
+from sublet.web.entry import HOST, KNOWN_COOKIE, Sealed, form_token, issue_code, seal
 from sublet.web.signing_in import browser_of
 from tests.api.conftest import Callers
 from tests.api.test_pages import token_on
 from tests.smtp import Mailbox
 
 pytestmark = pytest.mark.anyio
+COOKIE, KNOWN = f"{HOST}{NAME}", f"{HOST}{KNOWN_COOKIE}"
 ROOT = Person("root", operator=True)
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 
@@ -72,6 +76,25 @@ async def test_the_cookie_of_a_visit_has_all_its_flags_and_no_secret_of_its_toke
     assert (await anna.get("/v1/whoami")).status_code == 401
     bearer = await callers.with_headers({"authorization": f"Bearer {answer.cookies[COOKIE]}"})
     assert (await bearer.get("/v1/whoami")).status_code == 401
+
+
+async def test_a_browser_that_signed_in_before_gets_a_code_however_many_strangers_ask_for(
+    callers: Callers, mailbox: Mailbox, service: Service
+) -> None:
+    address = "ines@example.org"
+    known = (await coming(callers, mailbox, address)).cookies[KNOWN]
+    assert "ines" not in known
+    for number in range(MOST_IN_ALL):
+        with contextlib.suppress(TooMany):
+            await service.ask_code(address, f"192.0.2.{number}")
+    answers = []
+    for cookie, whom in (("", address), (known, "jane@example.org"), (known[::-1], address), (known, address)):
+        client = await callers.with_headers({"cookie": f"{KNOWN}={cookie}"})
+        form = {"token": await token_on(client, "/web/login", "/web/login"), "address": whom}
+        answers.append((await client.post("/web/login", data=form)).status_code)
+    assert answers == [429, 200, 429, 200]
+    bearer = await callers.with_headers({"cookie": f"{KNOWN}={known}; {COOKIE}={known}"})
+    assert (await bearer.get("/web/")).status_code == 303, "it opens nothing"
 
 
 async def test_signing_out_ends_the_visit_whoever_has_its_cookie(callers: Callers, mailbox: Mailbox) -> None:

@@ -27,7 +27,7 @@ from sublet.errors import (
 )
 from sublet.service.desk import Person
 from sublet.service.service import Service
-from sublet.service.signing_in import MOST_CODES, TRIES
+from sublet.service.signing_in import MOST_CODES, MOST_IN_ALL, TRIES
 from sublet.settings import Settings, SigningSettings
 from sublet.store.audit import Entry
 from tests.clocks import StillClock
@@ -182,15 +182,28 @@ async def test_a_code_is_for_its_own_address(gateway: Gateway, address: str) -> 
 
 
 async def test_an_address_is_sent_so_many_codes_an_hour(gateway: Gateway, address: str) -> None:
+    service = gateway.service
     for number in range(MOST_CODES):
-        await gateway.service.ask_code(address, f"192.0.2.{number}")
+        await service.ask_code(address, f"2001:db8::{number}")  # all of them are one host
+        gateway.clock.time += MINUTE
     with pytest.raises(TooMany) as caught:
-        await gateway.service.ask_code(address, "192.0.2.200")
-    assert caught.value.values["seconds"] == 3600
-    await gateway.service.ask_code(f"other-{address}", "192.0.2.200")
-    gateway.clock.time += 60 * MINUTE
-    await gateway.service.ask_code(address, "192.0.2.1")
-    assert await gateway.mailbox.comes_for(address, MOST_CODES + 1)
+        await service.ask_code(address, "2001:db8::200")
+    assert caught.value.values["seconds"] == 3600 - MOST_CODES * 60
+    await service.ask_code(f"other-{address}", "2001:db8::200")
+    for number in range(MOST_IN_ALL - MOST_CODES):
+        await service.ask_code(address, f"192.0.2.{number}")
+    with pytest.raises(TooMany):
+        await service.ask_code(address, "192.0.2.200")
+    for _ in range(MOST_CODES):
+        await service.ask_code(address, "2001:db8::1", known=True)
+    with pytest.raises(TooMany):
+        await service.ask_code(address, "192.0.2.200", known=True)
+    with pytest.raises(TooMany):
+        await service.ask_code(address, "192.0.2.200")
+    gateway.clock.time += (60 - MOST_CODES) * MINUTE
+    await service.ask_code(address, "192.0.2.1")
+    assert await gateway.mailbox.comes_for(address, MOST_IN_ALL + MOST_CODES + 1)
+    assert (await gateway.audit("sign-in.ask"))[-1].host == "192.0.2.1"
 
 
 async def test_a_host_asks_and_tries_so_often_and_no_more(gateway: Gateway, address: str) -> None:

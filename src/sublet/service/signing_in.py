@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import math
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -24,7 +25,8 @@ from sublet.store.tx import Tx
 DIGITS = 8  # five tries hit one of a hundred million once in twenty million codes
 LASTS = timedelta(minutes=10)
 TRIES = 5
-MOST_CODES, WITHIN = 6, timedelta(hours=1)  # for one address, whoever asks
+MOST_CODES, MOST_IN_ALL, WITHIN = 6, 12, timedelta(hours=1)  # for one address: by one asker, by all who are strange
+KNOWN = "known browser"  # in place of a host: one that has signed in by this address before
 LONGEST_NOTE = 100
 SUBJECT = "Your code to sign in"
 TEXT = """Your code to sign in to {url} is
@@ -44,10 +46,11 @@ class SigningIn(Tokens):
 
     _mails: set[asyncio.Task[None]] = field(default_factory=set)  # being sent
 
-    async def ask_code(self, address: str, host: str = "") -> None:
+    async def ask_code(self, address: str, host: str = "", *, known: bool = False) -> None:
         """Send a code to an address, if its owner may sign in; whether they may, nobody is told here.
 
-        What is done, written and answered is the same for every address; the mail itself is sent afterwards.
+        What is done, written and answered is the same for every address; the mail itself is sent afterwards. `known`:
+        whoever asks has shown that they signed in by it before.
         """
         self.gateway()
         address = check_address(address)
@@ -55,8 +58,8 @@ class SigningIn(Tokens):
             raise MailNotSent(address=address, why="no mail server is set.")
         self.throttle.spend("sign-in", neighbours(host))
         code = f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
-        made = self._made(address, host, code)
-        refused, wait = await self.store.write(lambda tx: self._asked(tx, made))
+        made = self._made(address, KNOWN if known else neighbours(host), code)
+        refused, wait = await self.store.write(lambda tx: self._asked(tx, made, host))
         if wait:
             raise TooMany(seconds=wait)
         if not refused:
@@ -146,19 +149,16 @@ class SigningIn(Tokens):
         id, now = str(uuid4()), self.now()
         return Code(id, address, host, self._hash(id, address, code), now, now + LASTS)
 
-    def _asked(self, tx: Tx, code: Code) -> tuple[str, int]:
+    def _asked(self, tx: Tx, code: Code, host: str) -> tuple[str, int]:
         """Why it is not sent, and how long its asker must wait; nothing and nought: it is."""
-        count, first = tx.codes.since(code.address, code.created - WITHIN)
-        wait = 0
-        if count >= MOST_CODES and first:
-            wait = max(1, math.ceil((first + WITHIN - code.created).total_seconds()))
+        wait = _wait(tx.codes.since(code.address, code.created - WITHIN), code.host, code.created)
         known = tx.people.find("email", code.address)
         refused = self.may_sign_in(code.address, known)
         if not wait:
             tx.codes.add(code)
         tx.codes.forget(code.created - WITHIN)
         detail = {"refused": "too many codes" if wait else refused}
-        tx.audit.add(Entry(code.created, "", "sign-in.ask", "person", code.address, detail, code.host))
+        tx.audit.add(Entry(code.created, "", "sign-in.ask", "person", code.address, detail, host))
         return refused, wait
 
     def _tried(self, tx: Tx, address: str, typed: str, host: str, note: str, use: str) -> tuple[Token, str] | None:
@@ -194,3 +194,11 @@ class SigningIn(Tokens):
         """A code as it is stored: whoever reads the database, but not the service's key, can't find it by trying."""
         key = self.secret("code to sign in").encode()
         return hmac.new(key, f"{id} {address} {code}".encode(), hashlib.sha256).hexdigest()
+
+
+def _wait(asked: Sequence[tuple[str, datetime]], asker: str, now: datetime) -> int:
+    """The seconds until an asker may have another code, by those that an address was given; 0: at once."""
+    own = [when for who, when in asked if who == asker]
+    strange = [when for who, when in asked if KNOWN not in (who, asker)]
+    full = [times[-most] for times, most in ((own, MOST_CODES), (strange, MOST_IN_ALL)) if len(times) >= most]
+    return max((max(1, math.ceil((first + WITHIN - now).total_seconds())) for first in full), default=0)

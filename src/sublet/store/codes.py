@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from sublet.core.timeline import micros, moment
 from sublet.store.sql import Sql, given, plain
@@ -17,7 +17,7 @@ ADD = insert(codes)
 OPEN = select(*COLUMNS).where(C.address == given("of"), C.expires > given("now")).order_by(C.created.desc())
 CLOSE = update(codes).where(C.address == given("of"), C.expires > given("now")).values(expires=given("now"))
 TRY = update(codes).where(C.id == given("of"), C.tries < given("most")).values(tries=C.tries + 1)
-SINCE = select(func.count(), func.min(C.created)).where(C.address == given("of"), C.created > given("since"))
+SINCE = select(C.host, C.created).where(C.address == given("of"), C.created > given("since")).order_by(C.created)
 FORGET = delete(codes).where(C.created <= given("before"))
 
 
@@ -64,11 +64,10 @@ class Codes:
         """Count one try; whether it was one of the first so many."""
         return self._sql.change(TRY, {"of": id, "most": most}) > 0
 
-    def since(self, address: str, since: datetime) -> tuple[int, datetime | None]:
-        """How many codes an address was given since then, and when the first of them was."""
-        row = self._sql.row(SINCE, {"of": plain(address), "since": micros(since)})
-        count, first = row or (0, None)
-        return count, None if first is None else moment(first)
+    def since(self, address: str, since: datetime) -> list[tuple[str, datetime]]:
+        """The codes that an address was given since then, oldest first: who asked for each, and when."""
+        rows = self._sql.rows(SINCE, {"of": plain(address), "since": micros(since)})
+        return [(host, moment(created)) for host, created in rows]
 
     def forget(self, before: datetime) -> None:
         """Remove those that no limit counts any more."""

@@ -16,12 +16,15 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import base_of, on_socket, service_of
-from sublet.errors import Forged, NotSignedIn
+from sublet.core.people import check_address
+from sublet.errors import BadAddress, Forged, NotSignedIn
 from sublet.service.desk import Desk, Person
 
 COOKIE = "sublet_web"
-HOST_COOKIE = f"__Host-{COOKIE}"  # by https: no other host, and nothing that came unprotected, can have set it
+KNOWN_COOKIE = "sublet_known"  # of a browser that has signed in: it shows that, and opens nothing
+HOST = "__Host-"  # before their names, by https: no other host, and nothing that came unprotected, can have set them
 STAY = timedelta(hours=12)
+KNOWN_LASTS = timedelta(days=365)
 CODE_LASTS = timedelta(minutes=5)
 MOST_SEALED = 2048
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1", "sublet", "")
@@ -121,6 +124,30 @@ def let_in(request: Request, sealed: Sealed, stay: timedelta, to: str) -> Respon
     return response
 
 
+def remember(request: Request, response: Response, address: str) -> None:
+    """Let a browser show later that someone has signed in there by this address, which its cookie does not name."""
+    https = _by_https(request)
+    response.set_cookie(
+        _prefixed(KNOWN_COOKIE, https),
+        _sign(service_of(request), "known", check_address(address)),
+        max_age=int(KNOWN_LASTS.total_seconds()),
+        path="/" if https else "/web",
+        secure=https,
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def is_known(request: Request, address: str) -> bool:
+    """Whether this browser shows that someone has signed in there by this address."""
+    shown = request.cookies.get(_prefixed(KNOWN_COOKIE, _by_https(request)), "")
+    try:
+        genuine = _sign(service_of(request), "known", check_address(address))
+    except BadAddress:
+        return False
+    return hmac.compare_digest(shown.encode(), genuine.encode())
+
+
 def next_of(form: Mapping[str, str]) -> str:
     """Where to go after signing in: a page of ours, whatever was sent."""
     path = form.get("next", "")
@@ -130,7 +157,11 @@ def next_of(form: Mapping[str, str]) -> str:
 
 def cookie_name(request: Request) -> str:
     """What the cookie is called on the way that this request came."""
-    return HOST_COOKIE if _by_https(request) else COOKIE
+    return _prefixed(COOKIE, _by_https(request))
+
+
+def _prefixed(name: str, https: bool) -> str:
+    return f"{HOST}{name}" if https else name
 
 
 def delete_cookie(request: Request, response: Response) -> None:

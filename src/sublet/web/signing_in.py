@@ -11,7 +11,7 @@ from sublet.api.people import host_of, service_of
 from sublet.errors import SubletError, TooMany
 from sublet.service.tokens import Token
 from sublet.web.drawing import page
-from sublet.web.entry import Sealed, check_post, let_in, next_of
+from sublet.web.entry import Sealed, check_post, is_known, let_in, next_of, remember
 from sublet.web.reading import fields
 
 LONGEST = 500  # characters of what is typed
@@ -24,7 +24,7 @@ async def ask(request: Request, form: dict[str, str]) -> Response:
     """Send a code to the address that was typed, and ask for it."""
     address = form.get("address", "")[:LONGEST]
     try:
-        await service_of(request).ask_code(address, host_of(request))
+        await service_of(request).ask_code(address, host_of(request), known=is_known(request, address))
     except SubletError as error:
         return _again(request, "login.html", form, error, address=address)
     return page(request, "code.html", wrong="", address=address, next=next_of(form))
@@ -41,7 +41,9 @@ async def code(request: Request) -> Response:
         )
     except SubletError as error:
         return _again(request, "code.html", form, error, address=address)
-    return await entered(request, *made, next_of(form))
+    response = await entered(request, *made, next_of(form))
+    remember(request, response, address)
+    return response
 
 
 async def second(request: Request) -> Response:
