@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import tarfile
 import threading
@@ -21,10 +22,14 @@ class Registry(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, host: str = "127.0.0.1", *, token: str = "") -> None:
-        """It is empty; with a `token` it gives nothing to those who did not fetch one."""
+    def __init__(self, host: str = "127.0.0.1", *, token: str = "", login: str = "") -> None:
+        """It is empty; with a `token` it gives nothing to those who did not fetch one, with a `login` to no others.
+
+        A login alone is said with each request; with a token, to get that.
+        """
         super().__init__((host, 0), Handler)
         self.host, self.token = host, token
+        self.basic = f"Basic {base64.b64encode(login.encode()).decode()}" if login else ""
         self.manifests: dict[tuple[str, str], tuple[str, bytes]] = {}
         self.blobs: dict[str, bytes] = {}
         self.served: list[str] = []  # paths, in the order in which they were asked for
@@ -69,11 +74,13 @@ class Handler(BaseHTTPRequestHandler):
         """A manifest, a blob or a token."""
         self.server.served.append(self.path)
         here = f"http://{self.server.address}"
-        if self.path.startswith("/token"):
-            self._answer(200, "application/json", json.dumps({"token": self.server.token}).encode())
-        elif self.server.token and self.headers.get("Authorization") != f"Bearer {self.server.token}":
+        said, basic, token = self.headers.get("Authorization"), self.server.basic, self.server.token
+        if self.path.startswith("/token") and basic in ("", said):
+            self._answer(200, "application/json", json.dumps({"token": token}).encode())
+        elif (token or basic) and said != (f"Bearer {token}" if token else basic):
+            asks = f'Bearer realm="{here}/token",service="tests",scope="pull"' if token else 'Basic realm="tests"'
             self.send_response(401)
-            self.send_header("WWW-Authenticate", f'Bearer realm="{here}/token",service="tests",scope="pull"')
+            self.send_header("WWW-Authenticate", asks)
             self.send_header("Content-Length", "0")
             self.end_headers()
         elif self.path == "/v2/":
@@ -108,9 +115,9 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def registry(host: str = "127.0.0.1", *, token: str = "") -> Iterator[Registry]:
+def registry(host: str = "127.0.0.1", *, token: str = "", login: str = "") -> Iterator[Registry]:
     """A registry that lasts as long as the block."""
-    server = Registry(host, token=token)
+    server = Registry(host, token=token, login=login)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

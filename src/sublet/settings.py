@@ -51,6 +51,7 @@ _NOT_PLAIN = {
     "images",
     "prices",
     "proxies",
+    "registries",
     "rules",
     "annex",
     "apps",
@@ -240,6 +241,15 @@ class Maintainer(BaseModel):
     hpc: tuple[str, ...] = Field(default=(), description="The accounts on which it may be used; empty: all.")
 
 
+class RegistryLogin(BaseModel):
+    """An account at a registry that shows its images only to those who sign in."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    user: str = Field(min_length=1, description="Who signs in.")
+    password_file: Path = Field(description="The file with the password or token, readable by nobody else (0600).")
+
+
 class SigningSettings(BaseModel):
     """Who can sign in to a gateway, and for how long. Signing in alone lets nobody use anything."""
 
@@ -338,6 +348,11 @@ class Settings(BaseModel):
     maintainers: dict[str, Maintainer] = Field(
         default_factory=dict,
         description="Name → a generic image for approved repositories without one of their own.",
+    )
+    registries: dict[Annotated[str, Field(pattern=r"^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._-]+)*$")], RegistryLogin] = Field(
+        default_factory=dict,
+        description="Registry, or the beginning of its images' names as in `ghcr.io/owner` → the account by which they "
+        "are fetched; in a gateway for apps that were approved, and for nothing else.",
     )
     signing: SigningSettings = Field(
         default_factory=SigningSettings, description="Who can sign in to a gateway, and for how long."

@@ -11,6 +11,7 @@ from sublet.core.request import Data
 from sublet.errors import DataNotThere
 from sublet.kinds.inside.image_files import Archive
 from sublet.movers.http import HttpMover
+from sublet.movers.logins import Login
 from sublet.movers.oci import OciMover
 from sublet.movers.registries import read_reference
 from tests.real import images
@@ -102,6 +103,36 @@ async def test_a_strangers_image_is_not_fetched_from_a_private_registry(server: 
         with pytest.raises(DataNotThere, match="not a public address"):
             await mover.pin(image(f"{server.address}/{name}"))
     assert not server.served
+
+
+@pytest.mark.parametrize("token", ["", "a-token"], ids=["by each request", "for a token"])
+async def test_an_image_that_is_shown_to_an_account_alone_is_fetched_by_its_login(token: str, tmp_path: Path) -> None:
+    images.oci_archive(tmp_path / "box.tar")
+    secret = tmp_path / "secret"
+    secret.write_text("pass word\n")
+    secret.chmod(0o600)
+    with registry(token=token, login="ann:pass word") as server:
+        digest = server.push("tools/box", "1", tmp_path / "box.tar")
+        server.push("toolshed/box", "1", tmp_path / "box.tar")
+        login = Login(f"{server.address}/tools", "ann", secret)
+        mover, box = OciMover(logins=[login]), image(f"{server.address}/tools/box:1")
+        target = folder(tmp_path, "target")
+        await mover.bring(box, target, lambda *step: None)
+        assert (target / "image.tar").exists()
+        assert (await mover.pin(box)).location.endswith(digest)
+        assert mover.signs_in(box)
+        for other in (f"{server.address}/toolshed/box:1", "registry.example/tools/box:1"):
+            assert not mover.signs_in(image(other))
+        with pytest.raises(DataNotThere, match=r"sign in|strangers"):
+            await mover.pin(image(f"{server.address}/toolshed/box:1"))
+        with pytest.raises(DataNotThere, match=r"sign in|this login"):
+            await OciMover(logins=[Login(server.address, "bob", secret)]).pin(box)
+        secret.chmod(0o644)
+        with pytest.raises(DataNotThere, match="others can read"):
+            await mover.pin(box)
+        secret.unlink()
+        with pytest.raises(DataNotThere, match="can't be read"):
+            await mover.pin(box)
 
 
 @pytest.mark.parametrize(

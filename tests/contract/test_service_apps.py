@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sublet.core.app import VersionState
+from sublet.core.request import Data
 from sublet.core.session import EndKind, OfferSet, Phase
 from sublet.errors import (
     AppRefused,
@@ -26,6 +27,7 @@ from sublet.errors import (
     ReviewersOnly,
     SubletError,
 )
+from sublet.movers.port import SignsIn
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.wire.app_run import AppWish, read_seed
@@ -283,6 +285,38 @@ async def test_a_tag_becomes_the_digest_that_it_means_now(server: GitServer, tmp
             assert any("has no such image" in finding for finding in lost.findings)
             with pytest.raises(NotDecidable, match="which image"):
                 await service.approve("gone@1", REVIEWER, lost.tree)
+
+
+async def test_the_operators_logins_are_for_the_operators_images_and_for_what_was_approved(
+    server: GitServer, tmp_path: Path
+) -> None:
+    oci_archive(tmp_path / "box.tar")
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    secret.chmod(0o600)
+    with registry(login="op:secret") as images:
+        digest = images.push("op/tool", "v1", tmp_path / "box.tar")
+        named = f"docker://{images.address}/op/tool:v1"
+        own = server.repository("ann/own-private")
+        own.commit({"sublet.yaml": f"name: own\nimage: {{location: '{named}'}}\nrun: sh a.sh\n", "a.sh": ""})
+        simple = server.repository("ann/simple-private")
+        simple.commit({"entry.sh": "echo\n"})
+        settings = {
+            "mode": "gateway",
+            "private_data": True,
+            "loop": False,
+            "maintainers": {"tool": {"image": named}},
+            "registries": {f"{images.address}/op": {"user": "op", "password_file": secret}},
+        }
+        async with serving(tmp_path / "home", **settings) as service:  # type: ignore[arg-type]
+            version = await service.propose(ANN, simple.url, maintainer="tool")
+            assert (version.image, version.digest) == (named, digest)
+            peeping = await service.propose(ANN, own.url)
+            assert peeping.digest == ""
+            assert any("those who sign in" in finding for finding in peeping.findings)
+            data = Data("image", "simple-data-resource", named)
+            movers = [service.mover_for(data, reviewed=reviewed) for reviewed in (True, False)]
+            assert [isinstance(mover, SignsIn) and mover.signs_in(data) for mover in movers] == [True, False]
 
 
 async def test_an_archive_that_was_altered_is_neither_shown_nor_approved(

@@ -16,6 +16,7 @@ from sublet.service.service import Service
 from tests.contract.services import ME, ask, over, serving
 from tests.real import images
 from tests.real.notebooks import notebook
+from tests.registries import registry
 
 pytestmark = pytest.mark.anyio
 MANIFEST = b"""\
@@ -58,6 +59,26 @@ async def test_an_app_runs_in_its_image_with_its_parameters_and_its_end_names_th
         place = service.settings.home / "platforms" / "here" / "sessions" / session.id
         assert (place / "work" / "result" / "years").read_text() == "4\n"
         assert (place / "stdout").read_text() == '{"years": 4}read-only\n'
+
+
+async def test_an_image_that_wants_a_login_is_brought_by_the_service(tmp_path: Path) -> None:
+    if not shutil.which("podman") or not images.made_busybox():
+        pytest.skip("podman or busybox-static is not installed")
+    images.oci_archive(tmp_path / "box.tar", Entrypoint=[])
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "secret").chmod(0o600)
+    with registry(token="t", login="me:secret") as private:
+        private.push("me/box", "1", tmp_path / "box.tar")
+        login = {private.address: {"user": "me", "password_file": tmp_path / "secret"}}
+        platforms = {"here": {"kind": "local"}}
+        async with serving(tmp_path / "home", platforms=platforms, registries=login) as service:
+            location = f"{private.address}/me/box:1"
+            offers = await ask(service, run=["sh", "-c", "echo $FROM_IMAGE"], image=location, time="5m")
+            assert offers.offers, offers.reasons
+            ended = await over(service, (await service.accept(offers.offers[0].id, ME)).id, seconds=60)
+            place = service.settings.home / "platforms" / "here" / "sessions" / ended.id
+            assert ended.phase is Phase.COMPLETED, (ended.end, (place / "stderr").read_text())
+            assert (place / "stdout").read_text() == "yes\n"
 
 
 async def test_what_is_wrong_with_an_app_or_its_parameters_is_said_before_anything_runs(tmp_path: Path) -> None:

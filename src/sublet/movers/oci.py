@@ -21,6 +21,7 @@ from sublet.core.request import Data
 from sublet.errors import DataNotThere
 from sublet.movers.arrival import guess, missing, refused
 from sublet.movers.http import MOMENT, SPEED, HttpMover, Part, words
+from sublet.movers.logins import Login, login_for
 from sublet.movers.port import Progress
 from sublet.movers.registries import (
     Manifest,
@@ -45,6 +46,7 @@ class OciMover:
     """Fetches images."""
 
     http: HttpMover = field(default_factory=HttpMover)
+    logins: Sequence[Login] = ()
     name: str = "oci"
     schemes: Sequence[str] = ("docker",)
 
@@ -74,6 +76,11 @@ class OciMover:
             raw, _ = await raw_manifest(client, reference, reference.digest or reference.tag)
             return replace(data, location=reference.pinned(digest_of(raw)))
 
+    def signs_in(self, data: Data) -> bool:
+        """Whether there is a login for it."""
+        reference = read_reference(data.location)
+        return reference is not None and login_for(self.logins, reference) is not None
+
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Fetch it into the directory, as one archive: the same image is always the same bytes."""
         if (target / FILE).is_file():
@@ -101,7 +108,8 @@ class OciMover:
             raise missing(data, "it is not a reference to an image in a registry")
         try:
             async with self.http.client() as client:
-                await sign_in(client, reference)
+                login = login_for(self.logins, reference)
+                await sign_in(client, reference, login.authorization if login else "")
                 yield client, reference
         except NotInRegistry as error:
             raise missing(data, str(error)) from error

@@ -46,6 +46,15 @@ class Pins(Protocol):
         ...
 
 
+@runtime_checkable
+class SignsIn(Protocol):
+    """A mover that has logins of this service's own."""
+
+    def signs_in(self, data: Data) -> bool:
+        """Whether it has one for this: then nobody else can bring it."""
+        ...
+
+
 def kinds_of(mover: Mover) -> Sequence[str]:
     """The kinds of data that a mover brings: simple ones, unless it has `kinds` of its own."""
     found: Sequence[str] = getattr(mover, "kinds", (SIMPLE,))

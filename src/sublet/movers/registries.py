@@ -50,10 +50,14 @@ class Reference:
         scheme = "http" if is_loopback(self.registry) else "https"
         return f"{scheme}://{self.registry}/v2/{self.name}"
 
+    @property
+    def place(self) -> str:
+        """`docker.io/owner/tool`: where it is, as people write it."""
+        return f"{'docker.io' if self.registry == DOCKER_HUB else self.registry}/{self.name}"
+
     def pinned(self, digest: str) -> str:
         """The same name, for this one only."""
-        shown = "docker.io" if self.registry == DOCKER_HUB else self.registry
-        return f"docker://{shown}/{self.name}@{digest}"
+        return f"docker://{self.place}@{digest}"
 
 
 def read_reference(location: str) -> Reference | None:
@@ -107,19 +111,27 @@ def digest_of(data: bytes) -> str:
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
-async def sign_in(client: httpx2.AsyncClient, reference: Reference) -> None:
-    """Get the token that a registry wants even from those who only read, and let the client carry it."""
+async def sign_in(client: httpx2.AsyncClient, reference: Reference, login: str = "") -> None:
+    """Get the token that a registry wants even from those who only read, and let the client carry it.
+
+    `login` is what is said to a registry by who has an account there, as an `Authorization`.
+    """
     answer = await _get(client, f"{reference.url}/manifests/{reference.digest or reference.tag}")
     challenge = answer.headers.get("www-authenticate", "")
+    if answer.status_code == 401 and login and challenge.lower().startswith("basic"):
+        client.headers["Authorization"] = login
+        return
     if answer.status_code != 401 or not challenge.lower().startswith("bearer "):
         return
     asked = dict(CHALLENGE.findall(challenge))
     realm = httpx2.URL(asked.pop("realm", ""))
     if realm.scheme != "https" and not is_loopback(realm.host):
         raise NotInRegistry(f"{reference.registry} wants a token from {realm}, which is no safe address")
-    token = await client.get(realm, params={name: asked[name] for name in ("service", "scope") if name in asked})
+    wanted = {name: asked[name] for name in ("service", "scope") if name in asked}
+    token = await client.get(realm, params=wanted, headers={"Authorization": login} if login else {})
     if not token.is_success:
-        raise NotInRegistry(f"{reference.registry} gives no token to strangers ({token.status_code})")
+        whom = "this login" if login else "strangers"
+        raise NotInRegistry(f"{reference.registry} gives no token to {whom} ({token.status_code})")
     said = token.json()
     client.headers["Authorization"] = f"Bearer {said.get('token') or said.get('access_token') or ''}"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from sublet.movers.app import FOLDER, AppMover
 from sublet.movers.file import FileMover
 from sublet.movers.http import HttpMover
+from sublet.movers.logins import Login
 from sublet.movers.oci import OciMover
 from sublet.movers.port import Mover
 
@@ -25,14 +26,18 @@ class Movers:
 
 
 def survey_movers(
-    roots: Sequence[Path] | None = None, public_only: bool = False, home: Path | None = None, largest: int = 0
+    roots: Sequence[Path] | None = None,
+    public_only: bool = False,
+    home: Path | None = None,
+    largest: int = 0,
+    logins: Sequence[Login] = (),
 ) -> Movers:
     """Every mover that is installed: a plug-in that can't be loaded is shown as broken, not absent."""
     held: dict[object, Callable[[], Mover]] = {
         AppMover: lambda: AppMover(home / FOLDER if home else None),
         FileMover: lambda: FileMover(None if roots is None else tuple(root.resolve() for root in roots)),
         HttpMover: lambda: HttpMover(public_only=public_only, largest=largest),
-        OciMover: lambda: OciMover(HttpMover(public_only=public_only, largest=largest)),
+        OciMover: lambda: OciMover(HttpMover(public_only=public_only, largest=largest), logins),
     }
     found: list[Mover] = []
     broken: dict[str, str] = {}

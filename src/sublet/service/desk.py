@@ -50,6 +50,7 @@ class Desk(Others):
     kinds: Mapping[str, Kind]
     movers: Sequence[Mover]
     guest_movers: Sequence[Mover] = ()  # those for guests: none of them sees this machine's files
+    own_movers: Sequence[Mover] = ()  # those with the service's own logins, for what was reviewed
     broken: Mapping[str, str] = field(default_factory=dict)  # plug-ins that could not be loaded → why
     now: Callable[[], datetime] = utc_now
     base_url: str = ""  # how the pages are reached, once TCP listens
@@ -136,9 +137,11 @@ class Desk(Others):
         kind = self.kinds.get(executable.kind) if executable else None
         return [*data, *(kind.brings(executable) if kind and executable else ())]
 
-    def mover_for(self, data: Data, *, guest: bool = False, asked: bool = False) -> Mover | Reason:
+    def mover_for(
+        self, data: Data, *, guest: bool = False, asked: bool = False, reviewed: bool = False
+    ) -> Mover | Reason:
         """Who can bring it; or why nobody can. What is asked for can't be what only kinds bring."""
-        movers = self.guest_movers if guest else self.movers
+        movers = self.guest_movers if guest else self.own_movers if reviewed else self.movers
         if asked:
             movers = [mover for mover in movers if SIMPLE in kinds_of(mover)]
         field_name = f"data[{data.name}]"

@@ -187,7 +187,7 @@ class Proposing(Desk):
         location = f"docker://{image.location.removeprefix('docker://')}"
         data = Data("image", "simple-data-resource", location)
         try:
-            mover = self.mover_for(data)
+            mover = self.mover_for(data, reviewed=bool(image.name))  # logins are for the operator's own images
             pinned = await mover.pin(data) if isinstance(mover, Pins) else data
         except DataNotThere as error:
             return manifest, [UNKNOWN_DIGEST.format(image=image.location, why=error.message)]

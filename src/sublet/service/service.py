@@ -7,9 +7,11 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from importlib import metadata
 
 from sublet.kinds.registry import survey_kinds
+from sublet.movers.logins import Login
 from sublet.movers.registry import survey_movers
 from sublet.platforms.registry import load_platforms
 from sublet.service import metrics
@@ -150,11 +152,14 @@ class Service(
         roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()
         public_only = settings.mode == "gateway" and not settings.private_data
         largest = settings.largest_data if settings.mode == "gateway" else 0
-        movers = survey_movers(roots, public_only=public_only, home=settings.home, largest=largest)
+        whole = partial(survey_movers, roots, public_only=public_only, home=settings.home, largest=largest)
+        own = whole(logins=[Login(below, **dict(login)) for below, login in settings.registries.items()])
+        movers = own if settings.mode == "personal" else whole()
         strangers = survey_movers((), public_only=not settings.private_data, largest=settings.largest_data)
         broken = {f"kind {name}": why for name, why in kinds.broken.items()}
         broken |= {f"mover {name}": why for name, why in movers.broken.items()} | bad
-        service = cls(settings, store, platforms, kinds.by_name, movers.found, strangers.found, broken, now)
+        brought = (movers.found, strangers.found, own.found)
+        service = cls(settings, store, platforms, kinds.by_name, *brought, broken, now)
         try:
             for platform in list(platforms.values()):
                 await service.open_platform(platform)

@@ -15,7 +15,8 @@ from sublet.core.job import Mount
 from sublet.core.offer import Reason
 from sublet.core.request import Data, Executable, Request
 from sublet.errors import DataNotThere
-from sublet.movers.port import Mover, Pins, Progress
+from sublet.kinds.app import APP
+from sublet.movers.port import Mover, Pins, Progress, SignsIn
 from sublet.platforms.port import Platform
 from sublet.service.desk import Desk, log
 
@@ -101,7 +102,8 @@ async def _stage(
     try:
         async with asyncio.TaskGroup() as group:
             for data in wanted:
-                group.create_task(_bring(desk, data, place / "data" / safe_name(data.name), session, guest=guest))
+                mover = desk.mover_for(data, guest=guest)
+                group.create_task(_bring(desk, data, mover, place / "data" / safe_name(data.name), session))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several
     kept = await _fetched(desk, request.executable, platform, way, place, session, guest=guest)
@@ -130,11 +132,17 @@ async def _fetched(
     desk: Desk, executable: Executable | None, platform: Platform, way: str, place: Path, session: str, *, guest: bool
 ) -> dict[str, str]:
     """Where sessions can't fetch what their kind fetches: have the first of it that can be had there, once for all."""
-    kind = desk.kinds.get(executable.kind) if executable and not platform.fetches else None
+    kind = desk.kinds.get(executable.kind) if executable else None
     failures: list[DataNotThere] = []
-    for data in kind.fetches(executable) if kind and executable else ():
+    if kind is None or executable is None:
+        return {}
+    for data in kind.fetches(executable):
+        mover = desk.mover_for(data, guest=guest, reviewed=executable.kind == APP.name)
+        signs_in = isinstance(mover, SignsIn) and mover.signs_in(data)
+        if platform.fetches and not signs_in:
+            return {}
         try:
-            return await _fetch(desk, data, platform, way, place, session, guest=guest)
+            return await _fetch(desk, data, mover, platform, "" if signs_in else way, place, session)
         except DataNotThere as error:
             failures.append(error)
     if failures:
@@ -143,18 +151,18 @@ async def _fetched(
 
 
 async def _fetch(
-    desk: Desk, data: Data, platform: Platform, way: str, place: Path, session: str, *, guest: bool = False
+    desk: Desk, data: Data, mover: Mover | Reason, platform: Platform, way: str, place: Path, session: str
 ) -> dict[str, str]:
-    mover = desk.mover_for(data, guest=guest)
+    """Have it there: fetched by the platform, in this way, else sent from here."""
     if isinstance(mover, Pins):
         data = await mover.pin(data)
     desk.doing[session] = f"{platform.name} is fetching {data.location}"
-    path = await platform.pull(data.location, way, session)
+    path = await platform.pull(data.location, way, session) if way else None
     folder = Path("data", safe_name(data.name))
     if path:
         log.info("image.pulled", session=session, location=data.location, platform=platform.name, path=path)
         return {str(folder / FETCHED): path}
-    await _bring(desk, data, place / folder, session, guest=guest)
+    await _bring(desk, data, mover, place / folder, session)
     return await _keep(desk, data, platform, place, session)
 
 
@@ -190,8 +198,7 @@ def _make_room(data: Data, target: Path) -> None:
         raise DataNotThere(name=data.name, location=data.location, why=f"it has {need} bytes and {free} are free here")
 
 
-async def _bring(desk: Desk, data: Data, target: Path, session: str, *, guest: bool) -> None:
-    mover = desk.mover_for(data, guest=guest)
+async def _bring(desk: Desk, data: Data, mover: Mover | Reason, target: Path, session: str) -> None:
     if isinstance(mover, Reason):
         raise DataNotThere(name=data.name, location=data.location, why=mover.message)
     await asyncio.to_thread(_make_room, data, target)

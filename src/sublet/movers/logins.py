@@ -1,0 +1,40 @@
+"""Logins to registries that show their images only to those who sign in, each for images of certain names alone."""
+
+from __future__ import annotations
+
+import base64
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sublet.movers.registries import NotInRegistry, Reference
+
+
+@dataclass(frozen=True)
+class Login:
+    """Who signs in, and for which images; the password is read when it is needed."""
+
+    below: str  # a registry, or the beginning of its images' names: ghcr.io/owner
+    user: str
+    password_file: Path
+
+    def covers(self, reference: Reference) -> bool:
+        """Whether it is for this image."""
+        return f"{reference.place}/".startswith(f"{self.below}/")
+
+    @property
+    def authorization(self) -> str:
+        """What is said to the registry."""
+        try:
+            if stat.S_IMODE(self.password_file.stat().st_mode) & 0o077:
+                raise NotInRegistry(f"others can read {self.password_file}, which has the password; `chmod 600` it")
+            password = self.password_file.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise NotInRegistry(f"the password for {self.below} can't be read: {error}") from error
+        return "Basic " + base64.b64encode(f"{self.user}:{password}".encode()).decode()
+
+
+def login_for(logins: Iterable[Login], reference: Reference) -> Login | None:
+    """The one that is meant for an image most of all."""
+    return max((one for one in logins if one.covers(reference)), key=lambda one: len(one.below), default=None)
