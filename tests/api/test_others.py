@@ -47,6 +47,7 @@ ONES_OWN = {  # answers everyone, with what is theirs: nothing of another may be
     "GET /v1/events",
     "GET /v1/whoami",
     "GET /v1/platforms",
+    "GET /v1/pledges",
     "GET /v1/tokens",
     "POST /v1/tokens",
     "GET /v1/hooks",

@@ -18,6 +18,9 @@ SETTINGS = """\
 mode = "gateway"
 [platforms.trial]
 kind = "memory"
+[platforms.trial.pledges.night]
+cores = 4
+title = "For the night shift"
 """
 
 
@@ -55,14 +58,34 @@ ID  deny    *                 system trial  32 cores                        -
     assert tidy(gateway("rule", "test", "anna@illinois.edu")) == snapshot("""\
 NOUN    NAME   MAY  LIMITS                          LEFT          WHY
 system  trial  yes  32 cores, 9 core-hours a month  9 core-hours  rule ID allows *@illinois.edu
-""")
+pledge  night  no   -                               -             no rule allows it; sublet access ask --pledge night --why REASON
+""")  # noqa: E501
     assert "rule ID denies it (=left in May)" in tidy(gateway("rule", "test", "eve@illinois.edu"))
     assert "no rule allows it; sublet access ask trial --why REASON" in gateway("access").out
     assert "who     *\nsystem  trial\nlimits  32 cores\n" in gateway("rule", "show", capped[:8]).out
     wrong = gateway("rule", "add", "allow", "anna@illinois.edu")
     assert (wrong.code, "one of --system, --account, --pledge and --app" in wrong.err) == (2, True)
-    pledge = gateway("rule", "add", "allow", "*", "--pledge", "night")
-    assert "No pledge is called night at present." in pledge.err
+    pledge = gateway("rule", "add", "allow", "*@night.org", "--pledge", "nigh*", "--cores", "2")
+    assert "at present" not in pledge.err
+    assert gateway("pledge", "list").out == snapshot("""\
+PLATFORM  NAME   CORES  TAKEN  FREE  MAY  TITLE
+trial     night  4      0      4     no   For the night shift
+trial     open   12     0      12    no
+""")
+    assert tidy(gateway("pledge", "show", "night")) == snapshot("""\
+pledge        night
+platform      trial
+title         For the night shift
+size          4 cores
+taken now     0 cores
+free now      4 cores
+you may       no: no rule allows it
+to be let in  sublet access ask --pledge night --why REASON
+rule          ID allow *@night.org: 2 cores
+""")
+    assert "There are: night, open." in gateway("pledge", "show", "day").err
+    assert "You asked for the pledge night" in gateway("access", "ask", "--pledge", "night", "--why", "it is late").out
+    gateway("access", "refuse", gateway("access", "list", "--quiet").out.strip())
 
     asked = gateway("access", "ask", "trial", "--why", "for\n\x1b[2Jthe course")
     assert asked.code == 0
@@ -78,7 +101,7 @@ system  trial  yes  32 cores, 9 core-hours a month  9 core-hours  rule ID allows
     assert gateway("access", "list").err == "Nobody waits for access.\n"
     assert gateway("rule", "remove", capped[:8]).out.startswith(f"Rule {capped[:8]} is removed")
 
-    actions = ["rule.add"] * 4 + ["access.ask", "access.grant", "rule.remove"]
+    actions = ["rule.add"] * 4 + ["access.ask", "access.refuse", "access.ask", "access.grant", "rule.remove"]
     lines = gateway("audit", "--json").out.splitlines()
     assert [json.loads(line)["action"] for line in lines] == actions
     found = list(csv.DictReader(gateway("audit", "--csv").out.splitlines()))

@@ -32,6 +32,7 @@ from sublet.api import (
     logs,
     offersets,
     platforms,
+    pledges,
     profiles,
     results,
     rules,
@@ -61,7 +62,7 @@ answer has the type of the body that was sent, else it is JSON. Sublet's own res
 Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise none of these addresses."""
 
 NOUNS = (
-    *(offersets, sessions, logs, results, events, platforms, systems, calendar),
+    *(offersets, sessions, logs, results, events, platforms, pledges, systems, calendar),
     *(annexes, templates, jobs, dags, access_point, invitations, tokens, apps, trials, hooks, health),
     *(signing_in, factors, profiles, groups),
     *(access, rules, audit),

@@ -52,9 +52,10 @@ def _why(view: AccessView) -> str:
 @click.argument("name")
 @click.option("--why", required=True, metavar="TEXT", help="Why you need it; an operator reads it.")
 @click.option("--app", is_flag=True, help="The name is an app's, not an account's or a system's.")
-def ask(out: Output, name: str, why: str, app: bool) -> None:
+@click.option("--pledge", is_flag=True, help="The name is a pledge's.")
+def ask(out: Output, name: str, why: str, app: bool, pledge: bool) -> None:
     """Ask an operator to let you use something, or more of it. You get a mail when they have decided."""
-    view = out.link().do(calls.ask(name, why, "app" if app else ""))
+    view = out.link().do(calls.ask(name, why, "app" if app else "pledge" if pledge else ""))
     _told(out, view, f"You asked for the {view.request.noun} {view.request.name}: {view.request.id[:8]}.")
 
 

@@ -64,6 +64,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "down": ("service", "Stop your own service."),
         "serve": ("serve", "Run a service in the foreground."),
         "platform": ("platforms", "List, show and check platforms."),
+        "pledge": ("pledges", "Show the parts of platforms that are pledged, and what is free of them."),
         "system": ("systems", "List, show, add and check clusters that others run."),
         "account": ("accounts", "Add, list, check and remove community accounts."),
         "usage": ("usage", "Show what people used, by quarter."),

@@ -18,6 +18,7 @@ from sublet.client.calls import offers, sessions
 from sublet.core.wish import Finding
 from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
 from sublet.wire.v1.quotes import QuoteView
+from sublet.wire.v1.sessions import SessionView
 
 HEAD = ("OFFER", "WHERE", "START", "TIME", "NODES", "CORES", "MEMORY", "GPUS", "PRICE", "TERMS", "WHY")
 NOT_OURS = ("--constraint", "--jobs", "--option")  # flags of `system check` that a request has no word for
@@ -106,7 +107,7 @@ def listed(views: Sequence[OfferView], now: datetime) -> list[str]:
     rows = [
         (
             view.short,
-            view.platform,
+            placed(view),
             _start(view, now),
             length(view.duration),
             str(len(view.nodes)) if len(view.nodes) > 1 else "",
@@ -120,6 +121,11 @@ def listed(views: Sequence[OfferView], now: datetime) -> list[str]:
         for view in views
     ]
     return table(HEAD, rows)
+
+
+def placed(view: OfferView | SessionView) -> str:
+    """Where it is, and which part of that it draws on."""
+    return f"{view.platform} ({view.pledge})" if view.pledge else view.platform
 
 
 def _start(view: OfferView, now: datetime) -> str:
@@ -169,7 +175,7 @@ def accept(out: Output, offer: str) -> None:
     """Take an offer; the others of its set are given back."""
     view = out.link().do(sessions.accept(offer))
     start = when(view.start, datetime.now(UTC))
-    out.show(view, lambda: [f"{view.short} is accepted: on {view.platform}, {start}."], lambda: [view.short])
+    out.show(view, lambda: [f"{view.short} is accepted: on {placed(view)}, {start}."], lambda: [view.short])
     if out.for_people:
         out.note(f"Follow it with: sublet logs -f {view.short}")
 

@@ -126,6 +126,7 @@ def described(view: SessionView, now: datetime) -> list[str]:
             ),
             ("kind", f"{view.kind}, run by {view.way}" if view.way else view.kind),
             ("where", ", ".join([view.platform, *view.nodes])),
+            ("pledge", view.pledge),
             ("has", _has(view)),
             ("terms", view.terms.kind),
             ("after", ", ".join(id[:8] for id in view.after)),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from sublet.core.amounts import duration_text
+from sublet.core.pledge import pledge_text
 from sublet.core.session import ACTIVE, Phase, Session
 from sublet.service.desk import Person
 from sublet.service.sessions import Sessions
@@ -66,6 +67,8 @@ class Explain(Sessions):
         if session.offer.after and session.phase in ACTIVE and not session.started:
             others = ", ".join(id[:8] for id in session.offer.after)
             sentences.append(f"It starts only when these have completed: {others}.")
+        if session.offer.pledge and session.phase in ACTIVE | {P.OFFERED}:
+            sentences.append(f"It draws on {pledge_text(session.offer.pledge)} of {session.offer.platform}.")
         if session.condition:
             sentences.append(f"Condition: {session.condition}.")
         if session.paused:

@@ -103,11 +103,12 @@ class AccessRules(Quotas):
 
         def work(tx: Tx) -> list[Standing]:
             known = tx.people.find("email", whose)
-            return [self._stands(tx, known.name if known else whose, one) for one in self.things(tx)]
+            return [self.stands(tx, known.name if known else whose, one) for one in self.things(tx)]
 
         return await self.store.read(work)
 
-    def _stands(self, tx: Tx, person: str, thing: Thing) -> Standing:
+    def stands(self, tx: Tx, person: str, thing: Thing) -> Standing:
+        """How someone stands with one thing."""
         now = self.now()
         if self.settings.mode == "personal":
             return Standing(Decision(*thing, True), Use())

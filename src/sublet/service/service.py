@@ -52,6 +52,7 @@ from sublet.service.people import People
 from sublet.service.pilots import Pilots
 from sublet.service.platform_changes import PlatformChanges, admitted
 from sublet.service.platforms import Platforms
+from sublet.service.pledges import Pledges
 from sublet.service.probing import Probing
 from sublet.service.proposing import Proposing
 from sublet.service.quotas import Quotas
@@ -94,6 +95,7 @@ class Service(
     AnnexPlatforms,
     Logins,
     Probing,
+    Pledges,
     Platforms,
     # who may use what, and who did
     Access,

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import host_of, service_of
+from sublet.core.access import NOUNS
 from sublet.core.access_words import left_text, limits_text, why
 from sublet.errors import SubletError
 from sublet.web.drawing import page
@@ -51,7 +52,9 @@ async def _page(request: Request, who: Visitor, wrong: SubletError | None = None
 async def ask(request: Request) -> Response:
     """Ask to be let in."""
     who, form = await posted(request)
-    noun, name, reason = (form.get(field, "") for field in ("noun", "name", "why"))
+    said, reason = form.get("name", ""), form.get("why", "")
+    noun, _, name = said.partition(":")
+    noun, name = (noun, name) if noun in NOUNS else ("", said)
     try:
         await service_of(request).ask_access(who.person, noun, name, reason, host_of(request))
     except SubletError as error:

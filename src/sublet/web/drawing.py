@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse
 
 from sublet.api.people import on_socket, service_of
 from sublet.core.amounts import duration_text
+from sublet.core.pledge import pledge_text
 from sublet.web import words
 from sublet.web.entry import Visitor, form_token
 from sublet.web.words import Clock
@@ -39,6 +40,7 @@ def environment() -> Environment:
         "has": words.has,
         "memory": words.memory_about,
         "kind": words.kind_text,
+        "pledge": pledge_text,
         "resources": words.resources,
         "price": words.price,
     }

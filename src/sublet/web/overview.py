@@ -12,6 +12,7 @@ from sublet.core.session import Phase
 from sublet.errors import SubletError
 from sublet.service.desk import Person
 from sublet.service.platforms import PlatformState
+from sublet.service.pledges import PledgeState
 from sublet.service.service import Service
 from sublet.web.calendar import Picture, draw
 from sublet.web.drawing import clock_of, page
@@ -39,10 +40,19 @@ async def overview(request: Request) -> Response:
         more=active.next is not None,
         recent=recent.items,
         platforms=platforms,
+        pledges=await _pledges(service, who.person),
         unopened=[state.name for state in states if state.ask],
         logins=service.logins() if who.person.operator else set(),
         drawn=[(state.name, picture) for state, picture in platforms if picture],
     )
+
+
+async def _pledges(service: Service, person: Person) -> dict[str, list[PledgeState]]:
+    """The parts of each platform that has some."""
+    found: dict[str, list[PledgeState]] = {}
+    for one in await service.pledges(person):
+        found.setdefault(one.platform, []).append(one)
+    return found
 
 
 async def _day_ahead(service: Service, person: Person, state: PlatformState, clock: Clock) -> Picture | None:

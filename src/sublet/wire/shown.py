@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from sublet.core.offer import Node, Offer, Quote, Reason, Take
+from sublet.core.pledge import pledge_text
 from sublet.core.session import CLIENT_MOVES, End, Event, OfferSet, Phase, Session
 from sublet.wire.ends import end_sentence
 from sublet.wire.sessions import absolute
@@ -55,6 +56,7 @@ def offer_view(session: Session) -> OfferView:
         short=session.id[:SHORT],
         phase=session.phase.value,
         platform=offer.platform,
+        pledge=pledge_text(offer.pledge),
         way=offer.way,
         start=offer.start,
         latest_start=offer.latest_start,
@@ -87,6 +89,7 @@ def session_view(session: Session, base: str) -> SessionView:
         phase=session.phase.value,
         condition=session.condition,
         platform=offer.platform,
+        pledge=pledge_text(offer.pledge),
         way=offer.way,
         nodes=offer.nodes,
         cores=offer.shape.cores,

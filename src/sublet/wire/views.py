@@ -117,6 +117,7 @@ from sublet.wire.v1.platforms import (
     PlatformView,
     SweptView,
 )
+from sublet.wire.v1.pledges import PledgeList, PledgeView
 from sublet.wire.v1.quotes import QuoteView, TermsView
 from sublet.wire.v1.results import ResultFileView, ResultList
 from sublet.wire.v1.sessions import ConnectorView, EndView, SessionPage, SessionView, UsageView
@@ -214,6 +215,8 @@ __all__ = [
     "PlanView",
     "PlatformList",
     "PlatformView",
+    "PledgeList",
+    "PledgeView",
     "ProbeView",
     "ProposeAsk",
     "QuarterView",

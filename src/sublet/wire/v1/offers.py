@@ -29,6 +29,7 @@ class OfferView:
     short: str  # as much of the id as a person needs to type
     phase: str
     platform: str
+    pledge: str = ""  # the parts of it that are drawn on: `srcnet`, `srcnet + open`; none: it has no such parts
     way: str
     start: datetime
     latest_start: datetime

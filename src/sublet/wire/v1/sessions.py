@@ -53,6 +53,7 @@ class SessionView:
     phase: str
     condition: str = ""  # in words, beside the phase
     platform: str
+    pledge: str = ""  # the parts of it that are drawn on: `srcnet`, `srcnet + open`; none: it has no such parts
     way: str
     nodes: tuple[str, ...]
     cores: int  # per node
