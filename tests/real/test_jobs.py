@@ -94,10 +94,6 @@ class Worker:
         """Wait until a job has come to this."""
         self.person.site.wait(lambda: f"is {word}." in self.explained(job), 60)
 
-    def ran_on(self, job: str) -> str:
-        """The annex on whose slot a job ran, by what the access point remembers."""
-        return self.condor("condor_history", job, "-limit", "1", "-af", "LastRemoteHost").strip()
-
 
 @pytest.fixture(scope="module")
 def worker(person: Person) -> Iterator[Worker]:

@@ -67,7 +67,7 @@ def test_with_a_record_the_plan_is_corrected_by_it() -> None:
     found = predicted([sample(timedelta(minutes=minutes)) for minutes in range(101)])
     plan = NOW + HOUR
     assert (found.p10, found.p50, found.p90) == tuple(plan + timedelta(minutes=late) for late in (10, 50, 90))
-    assert (found.samples, found.track, found.has_record) == (101, "101 starts in 90 days", True)
+    assert (found.samples, found.track) == (101, "101 starts in 90 days")
 
 
 def test_plans_that_were_too_late_are_corrected_too() -> None:
@@ -78,7 +78,7 @@ def test_plans_that_were_too_late_are_corrected_too() -> None:
 def test_under_twenty_samples_there_is_no_track_record_and_the_plan_stands() -> None:
     found = predicted([sample(9 * HOUR)] * (ENOUGH - 1), NOW + 3 * HOUR)
     assert (found.p10, found.p50, found.p90) == (NOW, NOW + 3 * HOUR, NOW + 6 * HOUR)
-    assert (found.samples, found.has_record) == (19, False)
+    assert found.samples == 19
     assert found.track == "no track record: 19 of the 20 starts that make one"
 
 

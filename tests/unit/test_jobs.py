@@ -10,7 +10,7 @@ import pytest
 from sublet.core.annex import Annex, Details, Lease
 from sublet.core.jobs import Looked, NodeRoom, QueuedJob, explain
 from sublet.core.lease_state import AnnexState, LeaseState
-from sublet.pilots.queue import constraint_of, read_jobs, read_requirements, read_unmet, without_clause
+from sublet.pilots.queue import read_jobs, read_requirements, read_unmet, without_clause
 from sublet.pilots.submitting import KEPT_TO, environment_for
 from sublet.reach.port import Outcome
 
@@ -69,7 +69,6 @@ def test_only_jobs_without_the_clause_get_it() -> None:
         {"ClusterId": 2, "ProcId": 0, "Requirements": '/Expr(TARGET.Arch == "X86_64")/'},
     ]
     assert without_clause(read_requirements(ads)) == {f'(TARGET.Arch == "X86_64") && {KEPT_TO}': ["1.0", "2.0"]}
-    assert constraint_of(["1.0", "2.0"]) == "(ClusterId == 1 && ProcId == 0) || (ClusterId == 2 && ProcId == 0)"
 
 
 def test_amounts_that_are_expressions_are_not_taken_for_numbers() -> None:

@@ -71,14 +71,6 @@ def test_others_and_other_things_are_counted_apart(three: Throttle) -> None:
         assert seconds(three, who, "code") == 3600
 
 
-def test_a_good_try_forgives_the_others(three: Throttle) -> None:
-    for _ in range(3):
-        three.spend("token", "host")
-    three.forgive("token", "host")
-    three.spend("token", "host")
-    three.forgive("token", "nobody")
-
-
 def test_however_many_try_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throttle, "MOST_KNOWN", 100)
     many = Throttle({"token": Limit(3, timedelta(minutes=1))}, Clock())

@@ -7,10 +7,8 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
-from sublet.api.people import person_of, service_of
-from sublet.errors import OperatorsOnly
+from sublet.api.people import operated
 from sublet.service.access_points import AccessPointState
-from sublet.service.service import Service
 from sublet.wire.views import AccessPointView, SetUpAsk
 
 router = APIRouter(prefix="/v1/access-point", tags=["Annexes"])
@@ -19,29 +17,23 @@ router = APIRouter(prefix="/v1/access-point", tags=["Annexes"])
 @router.get("", response_model=AccessPointView, responses=described.problems(401, 403))
 async def access_point(request: Request) -> Response:
     """How it is: whether there is HTCondor, whether it runs, and where nodes find it."""
-    service = await _operated(request)
+    service = await operated(request)
     return json_response(_view(await service.access_point_state()))
 
 
 @router.post("", response_model=AccessPointView, responses=described.problems(400, 401, 403, 404, 409, 503))
 async def set_up(request: Request, ask: SetUpAsk) -> Response:
     """Make it ready. Where there is no HTCondor, `fetch` brings it: ask how it is until that is done."""
-    service = await _operated(request)
+    service = await operated(request)
     return json_response(_view(await service.set_up(fetch=ask.fetch, system=ask.system)))
 
 
 @router.delete("", status_code=204, responses=described.problems(401, 403))
 async def stop(request: Request) -> Response:
     """End it, until it is wanted again; the queue stays."""
-    service = await _operated(request)
+    service = await operated(request)
     await service.stop_access_point()
     return Response(status_code=204)
-
-
-async def _operated(request: Request) -> Service:
-    if not (await person_of(request)).operator:
-        raise OperatorsOnly
-    return service_of(request)
 
 
 def _view(state: AccessPointState) -> AccessPointView:

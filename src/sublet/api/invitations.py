@@ -7,9 +7,7 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
-from sublet.api.people import person_of, service_of
-from sublet.errors import OperatorsOnly
-from sublet.service.service import Service
+from sublet.api.people import operated
 from sublet.wire.views import InvitationView, InviteAsk
 
 router = APIRouter(prefix="/v1/invitations", tags=["Annexes"])
@@ -18,7 +16,7 @@ router = APIRouter(prefix="/v1/invitations", tags=["Annexes"])
 @router.post("/{site}", response_model=InvitationView, responses=described.problems(400, 401, 403, 409, 503))
 async def invite(request: Request, site: str, ask: InviteAsk) -> Response:
     """Invite a site: its name is a system for `annex create` from now on, and what is asked of it waits to be taken."""
-    service = await _operated(request)
+    service = await operated(request)
     made = await service.invite(site, anew=ask.anew)
     return json_response(InvitationView(site=made.site, urls=made.urls, pin=made.pin, token=made.token))
 
@@ -26,12 +24,6 @@ async def invite(request: Request, site: str, ask: InviteAsk) -> Response:
 @router.delete("/{site}", status_code=204, responses=described.problems(401, 403, 404))
 async def withdraw(request: Request, site: str) -> Response:
     """Invite it no longer."""
-    service = await _operated(request)
+    service = await operated(request)
     await service.withdraw(site)
     return Response(status_code=204)
-
-
-async def _operated(request: Request) -> Service:
-    if not (await person_of(request)).operator:
-        raise OperatorsOnly
-    return service_of(request)

@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from sublet.api.scopes import check_scope
-from sublet.errors import NotSignedIn
+from sublet.errors import NotSignedIn, OperatorsOnly
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.service.throttle import neighbours
@@ -99,6 +99,13 @@ class Remembered:
     def clear(self) -> None:
         """Forget all of it: a token was revoked."""
         self._people.clear()
+
+
+async def operated(request: Request) -> Service:
+    """The service, for its operators alone."""
+    if not (await person_of(request)).operator:
+        raise OperatorsOnly
+    return service_of(request)
 
 
 def base_of(request: Request) -> str:

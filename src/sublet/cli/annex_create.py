@@ -15,6 +15,7 @@ from sublet.cli.logins import login_of
 from sublet.cli.output import Output
 from sublet.cli.progress import Progress
 from sublet.cli.prompts import agreed
+from sublet.client.annex_facts import is_up
 from sublet.client.calls import annexes
 from sublet.client.link import Link
 from sublet.errors import LeaseRefused, SubletError
@@ -137,7 +138,7 @@ def _sent(out: Output, link: Link, lease: LeaseView, wait: bool) -> LeaseView:
     progress = Progress(wanted=out.for_people)
     deadline = time.monotonic() + PATIENCE
     try:
-        while not (_up(lease) if wait else lease.job):
+        while not (is_up(lease) if wait else lease.job):
             if lease.state == "ended":
                 raise LeaseRefused(why=lease.why)
             if not wait and time.monotonic() > deadline:
@@ -155,11 +156,7 @@ def _sent(out: Output, link: Link, lease: LeaseView, wait: bool) -> LeaseView:
     return lease
 
 
-def _up(lease: LeaseView) -> bool:
-    return sum(node.state == "up" for node in lease.nodes) >= (lease.details.nodes or 1)
-
-
 def _result(lease: LeaseView) -> str:
-    if _up(lease):
+    if is_up(lease):
         return f"{lease.name} is up."
     return f"{lease.name} is in the queue." if lease.job else f"{lease.name} is asked for."

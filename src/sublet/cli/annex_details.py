@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from sublet.cli.command import with_options
 from sublet.core.amounts import parse_count, parse_duration, parse_memory
 from sublet.wire.v1.annexes import DetailsView
 
@@ -37,9 +38,7 @@ OPTIONS = (
 
 def details(function: F) -> F:
     """Give a command the options that say what a lease is to be."""
-    for option in reversed(OPTIONS):
-        function = option(function)
-    return function
+    return with_options(function, OPTIONS)
 
 
 def said(given: dict[str, str | None]) -> DetailsView:

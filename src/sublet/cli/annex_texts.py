@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from sublet.cli.output import table
-from sublet.cli.texts import away, costs, counted, length, moment, round_number, size, when
+from sublet.cli.texts import away, costs, length, moment, round_number, size, when
+from sublet.core.texts import counted
 from sublet.wire.v1.annexes import AnnexView, CostView, LeaseView, NodeStateView, PlanView, RowView
 
 SIGNS = {"ok": "ok", "warning": "note", "error": "NO", "unknown": "?"}

@@ -7,8 +7,8 @@ import click
 from sublet.cli.app_texts import numbered, version_lines
 from sublet.cli.command import command
 from sublet.cli.output import Output, table
-from sublet.cli.texts import counted
 from sublet.client.calls import apps
+from sublet.core.texts import counted
 from sublet.wire.v1.apps import FileView, ReviewView
 
 

@@ -13,6 +13,7 @@ from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.cli.running import accepted
 from sublet.cli.setting import set_json, set_words
+from sublet.cli.wishes import number_of
 from sublet.client.calls import app_runs
 
 RESOURCES = ("nodes", "tasks", "cores", "memory", "gpus", "time")
@@ -69,7 +70,7 @@ def run(
         "words": set_words(words),
         "set": set_json(values),
         "data": dict(_inputs(data, local=link.address.local)),
-        "resources": {each: _number(resources[each]) for each in RESOURCES if resources[each] is not None},
+        "resources": {each: number_of(resources[each]) for each in RESOURCES if resources[each] is not None},
     }
     view = link.do(app_runs.ask(title, wish))
     if only_ask or not view.offers:
@@ -84,7 +85,3 @@ def _inputs(items: Iterable[str], *, local: bool) -> Iterable[tuple[str, str]]:
         if not given or "/" in name or ":" in name:
             name, place = "", item
         yield name, os.path.abspath(os.path.expanduser(place)) if local and "://" not in place else place
-
-
-def _number(text: str) -> str | int:
-    return int(text) if text.isascii() and text.isdigit() else text

@@ -12,9 +12,10 @@ import click
 from sublet.cli.command import AFTER, command
 from sublet.cli.examples import FIRST
 from sublet.cli.output import Output, table
-from sublet.cli.texts import counted, length, moment, quoted, size, when
+from sublet.cli.texts import length, moment, quoted, size, when
 from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
+from sublet.core.texts import counted
 from sublet.core.wish import Finding
 from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
 from sublet.wire.v1.quotes import QuoteView

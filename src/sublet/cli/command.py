@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import click
 
 from sublet.cli.output import Output
 
 AFTER = "sublet.after"  # in a context's meta: how many words were typed after --
+F = TypeVar("F", bound=Callable[..., Any])
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -30,6 +31,13 @@ def common_options() -> list[click.Option]:
         click.Option(["--quiet", "-q"], is_flag=True, help="Print only what a script needs."),
         click.Option(["--verbose", "-v"], is_flag=True, help="Say more on the way."),
     ]
+
+
+def with_options(function: F, options: Sequence[Callable[[F], F]]) -> F:
+    """A command with these options, which its help lists in this order."""
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 def output_of(ctx: click.Context) -> Output:

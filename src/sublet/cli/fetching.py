@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sublet.cli.output import Output
-from sublet.cli.texts import counted, size
+from sublet.cli.texts import size
 from sublet.client.calls import results
 from sublet.client.fetching import chosen, fetch_file
 from sublet.client.link import Link
+from sublet.core.texts import counted
 from sublet.errors import SubletError
 
 

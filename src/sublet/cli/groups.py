@@ -6,8 +6,8 @@ import click
 
 from sublet.cli.command import Example, Group, command
 from sublet.cli.output import Output, pairs, table
-from sublet.cli.texts import counted
 from sublet.client.calls import profiles
+from sublet.core.texts import counted
 
 
 @click.group("group", cls=Group, epilog=Example("sublet group join hydro anna@example.org"))

@@ -8,8 +8,9 @@ import click
 
 from sublet.cli.command import Example, Group, command
 from sublet.cli.output import Output, table
-from sublet.cli.texts import counted, when
+from sublet.cli.texts import when
 from sublet.client.calls import hooks
+from sublet.core.texts import counted
 from sublet.wire.v1.hooks import HookView
 
 

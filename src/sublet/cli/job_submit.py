@@ -11,8 +11,8 @@ import click
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.cli.submitting import Cluster, clusters, submitting, tool
-from sublet.cli.texts import counted
 from sublet.core.jobset import JobSet, parse_jobset
+from sublet.core.texts import counted
 from sublet.errors import BadRequest, SubmitFailed
 from sublet.wire.v1.jobs import SubmittingView
 

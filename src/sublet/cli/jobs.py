@@ -10,8 +10,9 @@ import click
 from sublet.cli.command import Example, Group, command
 from sublet.cli.job_submit import submit
 from sublet.cli.output import Output, table
-from sublet.cli.texts import counted, length, moment
+from sublet.cli.texts import length, moment
 from sublet.client.calls import jobs
+from sublet.core.texts import counted
 from sublet.wire.v1.jobs import JobList, JobView
 
 NOW = click.option("--now", is_flag=True, help="Take those that run elsewhere off their nodes; they begin again.")

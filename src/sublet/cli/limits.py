@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from sublet.cli.command import with_options
 from sublet.core.access import AMOUNTS
 from sublet.core.access_words import limits_text, parse_amount, parse_expires
 from sublet.wire.access import limits_of
@@ -29,9 +30,7 @@ OPTIONS = (
 
 def limits(function: F) -> F:
     """Give a command the options that say how much, and until when."""
-    for option in reversed(OPTIONS):
-        function = option(function)
-    return function
+    return with_options(function, OPTIONS)
 
 
 def said(given: dict[str, str | None]) -> tuple[LimitsView, datetime | None]:

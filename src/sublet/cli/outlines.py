@@ -8,9 +8,10 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from sublet.cli.output import Output, table
-from sublet.cli.texts import costs, counted
+from sublet.cli.texts import costs
 from sublet.core.outline import Outline
 from sublet.core.system import System, age
+from sublet.core.texts import counted
 from sublet.core.wish import Wish, wish_of
 
 SIGNS = {"ok": "ok", "warning": "note", "error": "NO", "unknown": "?"}

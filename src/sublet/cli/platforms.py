@@ -8,8 +8,9 @@ import click
 
 from sublet.cli.command import Example, Group, command
 from sublet.cli.output import Output, pairs, table
-from sublet.cli.texts import counted, size, when
+from sublet.cli.texts import size, when
 from sublet.client.calls import platforms
+from sublet.core.texts import counted
 from sublet.wire.v1.platforms import PlatformView
 
 

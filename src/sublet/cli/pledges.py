@@ -7,8 +7,8 @@ import click
 from sublet.cli.command import Example, Group, command
 from sublet.cli.limits import shown
 from sublet.cli.output import Output, pairs, table
-from sublet.cli.texts import counted
 from sublet.client.calls import pledges
+from sublet.core.texts import counted
 from sublet.wire.v1.access import RuleView
 from sublet.wire.v1.pledges import PledgeView
 

@@ -11,10 +11,11 @@ import click
 from sublet.cli.command import command
 from sublet.cli.fetching import fetch_all
 from sublet.cli.output import Output, table
-from sublet.cli.texts import counted, size, when
+from sublet.cli.texts import size, when
 from sublet.client.calls import results
 from sublet.client.fetching import chosen
 from sublet.client.link import Link
+from sublet.core.texts import counted
 from sublet.wire.v1.results import ResultList
 
 

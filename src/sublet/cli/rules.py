@@ -11,10 +11,11 @@ from sublet.cli.access import standings
 from sublet.cli.command import Example, Group, command
 from sublet.cli.limits import limits, said, shown
 from sublet.cli.output import Output, pairs, table
-from sublet.cli.texts import counted, when
+from sublet.cli.texts import when
 from sublet.client.calls import access as access_calls
 from sublet.client.calls import rules
 from sublet.core.access import NOUNS
+from sublet.core.texts import counted
 from sublet.wire.v1.access import RuleAsk, RuleChange, RuleView
 
 ADD = "sublet rule add allow '*@illinois.edu' --account keeling --cores 64 --hours-month 1000 --expires 2027-06-30"

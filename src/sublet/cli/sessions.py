@@ -10,8 +10,9 @@ import click
 
 from sublet.cli.command import command
 from sublet.cli.output import Output, pairs, table
-from sublet.cli.texts import away, counted, length, quoted, size, when
+from sublet.cli.texts import away, length, quoted, size, when
 from sublet.client.calls import sessions
+from sublet.core.texts import counted
 from sublet.wire.v1.sessions import SessionPage, SessionView
 
 if TYPE_CHECKING:

@@ -71,11 +71,6 @@ def quoted(cost: QuoteView) -> str:
     return f"{most} {unit}".rstrip() if least == most else f"{least}–{most} {unit}".rstrip()
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 offer`, `3 offers`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def costs(cost: Cost | CostView, project: str = "") -> str:
     """`4 node-hours, 512 core-hours: 512 SU of abc123`."""
     hours = (("node-hour", cost.node_hours), ("core-hour", cost.core_hours), ("GPU-hour", cost.gpu_hours))

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from sublet.cli.command import with_options
 from sublet.cli.output import Output
 from sublet.client.documents import document_of, parse
 from sublet.errors import BadRequest
@@ -48,9 +49,7 @@ OPTIONS = (
 
 def wishes(function: F) -> F:
     """The options with which a person describes what is to run."""
-    for option in reversed(OPTIONS):
-        function = option(function)
-    return function
+    return with_options(function, OPTIONS)
 
 
 def document(
@@ -68,7 +67,7 @@ def document(
 
 def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     """Options and a command, as the short form has them."""
-    said: dict[str, Any] = {name: _number(given[name]) for name in PLAIN if given[name] is not None}
+    said: dict[str, Any] = {name: number_of(given[name]) for name in PLAIN if given[name] is not None}
     if words:
         said["run"] = list(words)
         said.setdefault("name", _name(words))
@@ -116,7 +115,8 @@ def _name(words: tuple[str, ...]) -> str:
     return kept if len(kept) <= LONGEST_NAME else f"{kept[: LONGEST_NAME - 1]}…"
 
 
-def _number(text: str) -> str | int:
+def number_of(text: str) -> str | int:
+    """A whole number as one, anything else as it was typed."""
     return int(text) if text.isascii() and text.isdigit() else text
 
 

@@ -73,7 +73,7 @@ def until_up(name: str, timeout: timedelta | float | None) -> Steps[AnnexView]:
         if not view.leases:
             last = (yield annexes.history(name)).annex.leases[-1:]
             raise LeaseRefused(why=last[0].why if last else "nothing was asked for.")
-        if all(_up(lease) for lease in view.leases):
+        if all(is_up(lease) for lease in view.leases):
             return view
         if deadline is not None and time.monotonic() >= deadline:
             raise NotUpYet(name=name, seconds=seconds)
@@ -81,5 +81,6 @@ def until_up(name: str, timeout: timedelta | float | None) -> Steps[AnnexView]:
         pause = min(pause * 1.3, LONGEST_PAUSE)
 
 
-def _up(lease: LeaseView) -> bool:
+def is_up(lease: LeaseView) -> bool:
+    """Whether all its nodes are."""
     return sum(node.state == "up" for node in lease.nodes) >= (lease.details.nodes or 1)

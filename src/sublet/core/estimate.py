@@ -41,11 +41,6 @@ class Prediction:
     samples: int
     track: str  # in words
 
-    @property
-    def has_record(self) -> bool:
-        """Whether it rests on enough starts to mean what it says."""
-        return self.samples >= ENOUGH
-
 
 @dataclass(frozen=True, slots=True)
 class Track:

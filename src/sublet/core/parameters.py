@@ -14,6 +14,7 @@ from sublet.core.manifest import Manifest, Parameter
 from sublet.core.offer import Reason
 from sublet.core.patterns import LONGEST as LONGEST_MATCHED
 from sublet.core.patterns import pattern_problem
+from sublet.core.texts import value_text
 
 # What a schema of a parameter may say: nothing that leads elsewhere.
 KEYWORDS = frozenset(
@@ -111,9 +112,8 @@ def _reasons(parameter: Parameter, value: Any) -> list[Reason]:
     why, limit, nearest = wrong
     told = f"the parameter {parameter.name} {why}."
     field = f"parameters.{parameter.name}"
-    return [
-        Reason("urn:invalid-value", field, told, shown(value), limit, _text(nearest) if nearest is not None else "")
-    ]
+    better = value_text(nearest) if nearest is not None else ""
+    return [Reason("urn:invalid-value", field, told, shown(value), limit, better)]
 
 
 def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
@@ -152,7 +152,7 @@ def _told(parameter: Parameter, error: Any, value: Any) -> tuple[str, str, Any]:
     if keyword == "multipleOf":
         return f"must be a multiple of {limit}{unit}, not {said}", f"multiples of {limit}", nearest
     if keyword == "enum":
-        there = ", ".join(_text(item) for item in limit)
+        there = ", ".join(value_text(item) for item in limit)
         return f"must be one of {there}, not {said}", there, nearest
     if keyword == "type":
         return f"must be of type {limit}, not {said}", str(limit), nearest
@@ -225,7 +225,3 @@ def as_typed(manifest: Manifest, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _all_text(values: Any) -> bool:
     return isinstance(values, Sequence) and all(isinstance(item, str) for item in values)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar, NamedTuple
 
 from sublet.core.amounts import gib, parse_duration, parse_memory, shown
+from sublet.core.bag import as_text
 from sublet.core.offer import Reason
 from sublet.errors import BadAmount
 
@@ -103,7 +104,7 @@ class _Change:
             return self._cap_range(value, path)
         if value is None:
             return value
-        self._refuse(_text(value), path)
+        self._refuse(as_text(value), path)
         return value if self.rule.cap is None else self._cap(value, path, within)
 
     def _refuse(self, text: str, path: str) -> None:
@@ -125,7 +126,7 @@ class _Change:
     def _cap(self, value: Any, path: str, within: Any) -> Any:
         """The most that is allowed; what must be more can't be lowered and is refused."""
         cap = self.rule.cap
-        limit = _text(cap)
+        limit = as_text(cap)
         if not _above(value, path, cap):
             return value
         least = within.get("min") if path.endswith(".max") and isinstance(within, Mapping) else None
@@ -133,10 +134,10 @@ class _Change:
         if must_be is not None and _above(must_be, path, cap):
             field = f"{path.removesuffix('.max')}.min" if path.endswith(".max") else path
             why = self.rule.refuse or f"the operator allows at most {limit} here"
-            self.reasons.append(_refused(field, _text(must_be), why, limit, limit))
+            self.reasons.append(_refused(field, as_text(must_be), why, limit, limit))
             return value
         why = self.rule.refuse or "the operator allows no more"
-        self.notes.append(f"{path} was {_text(value)} and is now {limit}: {why.rstrip('.')}.")
+        self.notes.append(f"{path} was {as_text(value)} and is now {limit}: {why.rstrip('.')}.")
         return cap
 
 
@@ -161,10 +162,6 @@ def _amount(value: Any, path: str, cap: Any) -> float | None:
         return float(value)
     except (BadAmount, TypeError, ValueError, AttributeError):
         return None
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _each(patterns: str | tuple[str, ...]) -> tuple[str, ...]:

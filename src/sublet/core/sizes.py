@@ -12,6 +12,7 @@ from datetime import timedelta
 from sublet.core.amounts import duration_text, memory_text
 from sublet.core.request import GIB
 from sublet.core.system import NodeKind, Queue, Quota, System
+from sublet.core.texts import counted
 from sublet.core.wish import Finding, State, Wish
 
 NEARLY = 0.9  # of the nominal memory: above it, a job may find less
@@ -88,7 +89,7 @@ def _node_limits(case: Case) -> Iterator[tuple[int, str]]:
     queue = case.queue
     yield from case.quotas("nodes")
     if queue.max_nodes:
-        yield queue.max_nodes, f"{queue.name} takes jobs of {_counted(queue.max_nodes, 'node')} at most"
+        yield queue.max_nodes, f"{queue.name} takes jobs of {counted(queue.max_nodes, 'node')} at most"
     if case.kinds and all(kind.count for kind in case.kinds):
         there = sum(kind.count or 0 for kind in case.kinds)
         yield there, f"There are {there} such nodes"
@@ -111,7 +112,7 @@ def _cores(case: Case) -> Finding:
         return part.found("error", message, f"--cores {-(-queue.min_cores // wish.node_count)}")
     limits = list(case.quotas("cores"))
     if queue.max_cores:
-        limits.append((queue.max_cores, f"{queue.name} takes jobs of {_counted(queue.max_cores, 'core')} at most"))
+        limits.append((queue.max_cores, f"{queue.name} takes jobs of {counted(queue.max_cores, 'core')} at most"))
     if over := _exceeded(part, in_all, limits, lambda most: _spread("cores", most, wish.node_count)):
         return over
     if whole and wish.cores < each:
@@ -184,16 +185,16 @@ def _tight(case: Case, memory: int) -> tuple[State, str]:
 def _gpus(case: Case) -> Finding:
     queue, wish = case.queue, case.wish
     asked, each = wish.gpus or 0, max((kind.gpus for kind in case.kinds), default=0)
-    counted = bool(case.kinds) and not any(_uncounted(kind) for kind in case.kinds)
-    limit = f"{each} on each node" if each else "none" if counted else ""
+    known = bool(case.kinds) and not any(_uncounted(kind) for kind in case.kinds)
+    limit = f"{each} on each node" if each else "none" if known else ""
     part = _Part("gpus", _said(wish.gpus, "0"), limit)
-    if asked and counted and not each:
+    if asked and known and not each:
         return part.found("error", f"Nodes of {queue.name} have no GPUs.", "--gpus 0")
-    if counted and asked > each:
+    if known and asked > each:
         return _both_readings(part, case, asked, each, queue.max_gpus)
     limits = list(case.quotas("gpus"))
     if queue.max_gpus:
-        limits.append((queue.max_gpus, f"{queue.name} takes jobs of {_counted(queue.max_gpus, 'GPU')} at most"))
+        limits.append((queue.max_gpus, f"{queue.name} takes jobs of {counted(queue.max_gpus, 'GPU')} at most"))
     if over := _exceeded(part, asked * wish.node_count, limits, lambda most: _spread("gpus", most, wish.node_count)):
         return over
     if not asked and case.kinds and all(kind.gpus for kind in case.kinds):
@@ -202,7 +203,7 @@ def _gpus(case: Case) -> Finding:
     if asked and asked < each and queue.sharing == "whole":
         message = f"{queue.name} gives whole nodes: the job takes all {each} GPUs of each, not {asked}."
         return part.found("warning", message, f"--gpus {each}")
-    return part.found("ok" if counted or not asked else "unknown", _how_chosen(case) if asked else "")
+    return part.found("ok" if known or not asked else "unknown", _how_chosen(case) if asked else "")
 
 
 def _how_chosen(case: Case) -> str:
@@ -226,7 +227,7 @@ def _time(case: Case) -> Finding:
         return part.found("unknown")
     if wish.time <= most:
         return part.found("ok")
-    message = f"{queue.name} lets jobs of {_counted(wish.node_count, 'node')} run for {duration_text(most)} at most"
+    message = f"{queue.name} lets jobs of {counted(wish.node_count, 'node')} run for {duration_text(most)} at most"
     nearest = f"--time {duration_text(most)}"
     longer = next((step for step in queue.time_by_nodes if step.time >= wish.time), None)
     if longer:
@@ -249,9 +250,9 @@ def _jobs(case: Case) -> Finding:
         if count > quota.most:
             whose = _WHOSE[quota.per]
             if quota.what == "submitted":
-                message = f"{queue.name} takes {_counted(quota.most, 'job')} of {whose}, waiting and running."
+                message = f"{queue.name} takes {counted(quota.most, 'job')} of {whose}, waiting and running."
                 return part.found("error", message, f"--jobs {quota.most}")
-            message = f"{queue.name} runs {_counted(quota.most, 'job')} of {whose} at a time; the others wait."
+            message = f"{queue.name} runs {counted(quota.most, 'job')} of {whose} at a time; the others wait."
             return part.found("warning", message, f"--jobs {quota.most}")
     return part.found("ok" if counts or count == 1 else "unknown")
 
@@ -287,7 +288,7 @@ def _uncounted(kind: NodeKind) -> bool:
 def _amount(quota: Quota) -> str:
     if quota.what == "memory":
         return memory_text(quota.most)
-    return _counted(quota.most, {"nodes": "node", "cores": "core", "gpus": "GPU"}.get(quota.what, "job"))
+    return counted(quota.most, {"nodes": "node", "cores": "core", "gpus": "GPU"}.get(quota.what, "job"))
 
 
 def _spread(noun: str, most: int, nodes: int) -> str:
@@ -308,7 +309,3 @@ def _span(least: object, most: object) -> str:
     if least and most:
         return f"{least} to {most}"
     return f"up to {most}" if most else f"from {least}" if least else ""
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

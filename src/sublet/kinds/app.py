@@ -18,6 +18,7 @@ from sublet.core.app_resources import sized
 from sublet.core.job import Program
 from sublet.core.offer import Reason
 from sublet.core.request import Data, Executable, Request
+from sublet.core.texts import value_text
 from sublet.core.tree import KIND, location_of, tree_of
 from sublet.errors import BadManifest
 from sublet.kinds import container, images
@@ -279,12 +280,9 @@ def _environment(
     found = dict(manifest.environment)
     found |= {name: value for name, value in job.items() if isinstance(value, str)}
     for prefix, held in (("param_", values), ("env_", manifest.environment)):
-        found |= {f"{prefix}{name}": _text(value) for name, value in held.items() if f"{prefix}{name}".isidentifier()}
+        named = {f"{prefix}{name}": value_text(value) for name, value in held.items()}
+        found |= {name: value for name, value in named.items() if name.isidentifier()}
     return {name: value for name, value in found.items() if name.isascii()}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 APP = App()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sublet.core.bag import as_text
 from sublet.core.offer import Reason
 from sublet.core.request import Data, Request
 
@@ -67,11 +68,7 @@ def check_environment(value: Any) -> list[Reason]:
 
 def environment_of(fields: Mapping[str, Any]) -> dict[str, str]:
     """The environment as text."""
-    return {name: _text(value) for name, value in (fields.get("environment") or {}).items()}
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return {name: as_text(value) for name, value in (fields.get("environment") or {}).items()}
 
 
 def check_local_volumes(request: Request, kind: str) -> list[Reason]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from sublet.errors import AccessPointRefused
-from sublet.pilots.tools import Ad, Tools, read_ads, reading
+from sublet.pilots.tools import Ad, Tools, limited_to, read_ads, reading
 from sublet.reach.port import Command, Outcome
 
 # What JobStatus says.
@@ -25,26 +25,17 @@ def to_submit(
     return tools.command(words, read_submitted, stdin=description.encode(), directory=directory, seconds=180)
 
 
-def to_submit_file(
-    tools: Tools, file: str, *, directory: str = "", more: Sequence[str] = ()
-) -> Command[list[tuple[int, int, int]]]:
-    """Submit the description in a file."""
-    added = [word for line in more for word in ("-append", line)]
-    words = ("condor_submit", "-terse", *added, "-file", file)
-    return tools.command(words, read_submitted, directory=directory, seconds=180)
-
-
 def to_queue(
     tools: Tools, constraint: str = "true", attributes: Iterable[str] = (), everybody: bool = False
 ) -> Command[list[Ad]]:
     """The jobs in the queue that meet a constraint: one's own, or everybody's."""
     words = ["condor_q", "-json", "-constraint", constraint, *(["-allusers"] if everybody else [])]
-    return tools.command([*words, *_attributes(attributes)], read_ads)
+    return tools.command([*words, *limited_to(attributes)], read_ads)
 
 
 def to_history(tools: Tools, constraint: str, attributes: Iterable[str] = (), most: int = 10_000) -> Command[list[Ad]]:
     """The jobs that left the queue and meet a constraint, the last first."""
-    words = ("condor_history", "-json", "-constraint", constraint, "-limit", str(most), *_attributes(attributes))
+    words = ("condor_history", "-json", "-constraint", constraint, "-limit", str(most), *limited_to(attributes))
     return tools.command(words, read_ads)
 
 
@@ -121,8 +112,3 @@ def read_edited(text: str) -> int:
     """In how many jobs condor_qedit set something."""
     numbers = [int(found) for found in re.findall(r"for (\d+) matching jobs?", text)]
     return max(numbers, default=0)
-
-
-def _attributes(names: Iterable[str]) -> tuple[str, ...]:
-    wanted = ",".join(names)
-    return ("-attributes", wanted) if wanted else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -149,11 +149,6 @@ def read_requirements(ads: list[Ad]) -> dict[str, str]:
 def read_unmet(outcome: Outcome) -> list[str]:
     """The conditions that matched nothing, if the analysis could be made."""
     return [found.strip() for found in _CONDITION.findall(outcome.text)]
-
-
-def constraint_of(ids: Iterable[str]) -> str:
-    """The jobs of these ids, each whole."""
-    return " || ".join(f"(ClusterId == {id.replace('.', ' && ProcId == ')})" for id in ids) or "false"
 
 
 def named(jobs: Sequence[QueuedJob], wanted: Sequence[str]) -> list[str]:

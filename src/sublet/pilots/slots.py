@@ -6,19 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from sublet.errors import AccessPointRefused
-from sublet.pilots.tools import Ad, Tools, nothing, read_ads
+from sublet.pilots.tools import Ad, Tools, limited_to, nothing, read_ads
 from sublet.reach.port import Command, Outcome
 
 
 def to_slots(tools: Tools, constraint: str = "true", attributes: Iterable[str] = ()) -> Command[list[Ad]]:
     """The slots that nodes offer."""
-    return tools.command(("condor_status", "-json", "-constraint", constraint, *_attributes(attributes)), read_ads)
-
-
-def to_masters(tools: Tools, constraint: str = "true", attributes: Iterable[str] = ()) -> Command[list[Ad]]:
-    """The masters of nodes; one appears some seconds after its slots."""
-    words = ("condor_status", "-master", "-json", "-constraint", constraint, *_attributes(attributes))
-    return tools.command(words, read_ads)
+    return tools.command(("condor_status", "-json", "-constraint", constraint, *limited_to(attributes)), read_ads)
 
 
 def to_schedds(tools: Tools) -> Command[list[Ad]]:
@@ -72,8 +66,3 @@ def read_config(text: str, names: Iterable[str]) -> dict[str, str]:
         if mark and name.strip().upper() in wanted:
             found[wanted[name.strip().upper()]] = value.strip()
     return found
-
-
-def _attributes(names: Iterable[str]) -> tuple[str, ...]:
-    wanted = ",".join(names)
-    return ("-attributes", wanted) if wanted else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -49,6 +49,12 @@ class Tools:
     ) -> Command[T]:
         """A command whose reader gets what a tool printed, if it succeeded."""
         return Command(self.words(*words, directory=directory), reading(reader), stdin, seconds)
+
+
+def limited_to(names: Iterable[str]) -> tuple[str, ...]:
+    """The words that limit an answer to these attributes; without any, it is whole."""
+    wanted = ",".join(names)
+    return ("-attributes", wanted) if wanted else ()
 
 
 def reading(reader: Callable[[str], T]) -> Callable[[Outcome], T]:

@@ -38,7 +38,7 @@ from sublet.platforms.htcondor_queue import Queue
 from sublet.platforms.htcondor_session import Submitted
 from sublet.platforms.htcondor_states import judge
 from sublet.platforms.port import INSTEAD, Duration, Platform, ResultFile, Survey
-from sublet.platforms.sessiondir import CHUNK, remove_tree
+from sublet.platforms.sessiondir import remove_tree
 
 UNREACHED = "what listens on a node can't be reached from here"
 LATELY = 20.0  # seconds that a look at the slots is good for, to say why something waits
@@ -336,11 +336,8 @@ class HTCondor(Platform):
 
     async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """One of those files, in pieces, from a byte on."""
-        file = self._session(key).open_result(path)
-        with os.fdopen(file, "rb") as opened:
-            opened.seek(offset)
-            while piece := await asyncio.to_thread(opened.read, CHUNK):
-                yield piece
+        async for piece in self._session(key).pieces(path, offset):
+            yield piece
 
     async def clean(self, key: str) -> None:
         """Remove the session's directory; what still runs must be cancelled first."""

@@ -30,7 +30,7 @@ from sublet.core.session import CONTINUED, STOPPED, End, EndKind
 from sublet.errors import DiskFull, PlatformRefused, PlatformUnreachable
 from sublet.platforms import cores, launch, machine
 from sublet.platforms.port import Duration, Memory, Platform, ResultFile, Survey
-from sublet.platforms.sessiondir import CHUNK, SessionDir, age, remove_tree
+from sublet.platforms.sessiondir import SessionDir, age, remove_tree
 
 GIB = 1 << 30
 FRESH = 60.0  # seconds that a survey is good for
@@ -318,11 +318,8 @@ class Local(Platform):
 
     async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """One of those files, in pieces, from a byte on."""
-        file = self._session(key).open_result(path)
-        with os.fdopen(file, "rb") as opened:
-            opened.seek(offset)
-            while piece := await asyncio.to_thread(opened.read, CHUNK):
-                yield piece
+        async for piece in self._session(key).pieces(path, offset):
+            yield piece
 
     async def clean(self, key: str) -> None:
         """Remove the session's directory and marks; what still runs must be cancelled first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -9,7 +10,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -224,6 +225,13 @@ class SessionDir:
                     found = path.lstat()
                     if stat.S_ISREG(found.st_mode):
                         yield ResultFile(str(path.relative_to(self.work)), found.st_size, moment(found.st_mtime))
+
+    async def pieces(self, path: str, offset: int) -> AsyncIterator[bytes]:
+        """One of them, from a byte on."""
+        with os.fdopen(self.open_result(path), "rb") as opened:
+            opened.seek(offset)
+            while piece := await asyncio.to_thread(opened.read, CHUNK):
+                yield piece
 
     def open_result(self, path: str) -> int:
         """A file descriptor of one of them; no link on the way leads elsewhere."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import shutil
 from dataclasses import replace
 from datetime import timedelta
@@ -14,6 +13,7 @@ from pathlib import Path
 from sublet.core.job import Mount
 from sublet.core.offer import Reason
 from sublet.core.request import Data, Executable, Request
+from sublet.core.texts import directory_name
 from sublet.errors import DataNotThere
 from sublet.kinds.app import APP
 from sublet.movers.port import Mover, Pins, Progress, SignsIn
@@ -25,22 +25,17 @@ FETCHED = "image.sif"
 STAGED = "staged"  # this file in a session's directory says that all its data is there
 
 
-def safe_name(name: str) -> str:
-    """A resource's name as the name of a directory."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:100] or "data"
-
-
 def mounts_of(request: Request, place: Path | None) -> tuple[Mount, ...]:
     """Where the executable sees each data or storage resource: its volumes, else `data/NAME` for data without one."""
     data = {item.name for item in request.data}
     mounts = []
     for volume in request.compute.volumes:
         family = "data" if volume.resource in data else "storage"
-        source = f"{family}/{safe_name(volume.resource)}"
+        source = f"{family}/{directory_name(volume.resource)}"
         mounts.append(Mount(_file_or_all(source, volume.path, place), volume.path, volume.read_only))
     seen = {volume.resource for volume in request.compute.volumes}
     mounts += [
-        Mount(f"data/{safe_name(item.name)}", f"data/{safe_name(item.name)}")
+        Mount(f"data/{directory_name(item.name)}", f"data/{directory_name(item.name)}")
         for item in request.data
         if item.name not in seen
     ]
@@ -97,13 +92,13 @@ async def _stage(
     desk: Desk, request: Request, platform: Platform, way: str, place: Path, session: str, *, guest: bool = False
 ) -> None:
     for storage in request.storage:
-        (place / "storage" / safe_name(storage.name)).mkdir(parents=True, exist_ok=True)
+        (place / "storage" / directory_name(storage.name)).mkdir(parents=True, exist_ok=True)
     wanted = desk.brings(request.executable, request.data)
     try:
         async with asyncio.TaskGroup() as group:
             for data in wanted:
                 mover = desk.mover_for(data, guest=guest)
-                group.create_task(_bring(desk, data, mover, place / "data" / safe_name(data.name), session))
+                group.create_task(_bring(desk, data, mover, place / "data" / directory_name(data.name), session))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several
     kept = await _fetched(desk, request.executable, platform, way, place, session, guest=guest)
@@ -117,7 +112,7 @@ async def _stage(
 async def _keep(desk: Desk, data: Data, platform: Platform, place: Path, session: str) -> dict[str, str]:
     """Have the platform keep what many share; a file that it keeps elsewhere is not in the session's own directory."""
     found: dict[str, str] = {}
-    folder = place / "data" / safe_name(data.name)
+    folder = place / "data" / directory_name(data.name)
     for file in sorted(file for file in folder.iterdir() if file.is_file()):
         progress = _telling(desk, session, f"sending {file.name} to {platform.name}")
         path = await platform.keep(file, user=session, progress=progress)
@@ -158,7 +153,7 @@ async def _fetch(
         data = await mover.pin(data)
     desk.doing[session] = f"{platform.name} is fetching {data.location}"
     path = await platform.pull(data.location, way, session) if way else None
-    folder = Path("data", safe_name(data.name))
+    folder = Path("data", directory_name(data.name))
     if path:
         log.info("image.pulled", session=session, location=data.location, platform=platform.name, path=path)
         return {str(folder / FETCHED): path}

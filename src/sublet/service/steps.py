@@ -255,7 +255,8 @@ STEPS: dict[Phase, Callable[[Desk, Session], Awaitable[Step]]] = {
 
 
 def _leaves_nothing(desk: Desk, session: Session) -> bool:
-    return bool(getattr(desk.kinds.get(session.kind), "leaves_nothing", False))
+    kind = desk.kinds.get(session.kind)
+    return kind is not None and kind.leaves_nothing
 
 
 async def _way(desk: Desk, session: Session, executable: Executable | None) -> Way:

@@ -61,10 +61,6 @@ class Throttle:
             self._forget(now)
         self._until[what, who] = until + limit.each
 
-    def forgive(self, what: str, who: str) -> None:
-        """Forget all tries: the last one was good."""
-        self._until.pop((what, who), None)
-
     def __len__(self) -> int:
         """How many are known."""
         return len(self._until)

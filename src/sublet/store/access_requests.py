@@ -75,8 +75,7 @@ class AccessRequests:
 
     def count_open(self, person: str) -> int:
         """How many a person has open."""
-        row = self._sql.row(COUNT, {"of_person": plain(person)})
-        return int(row[0]) if row else 0
+        return self._sql.number(COUNT, {"of_person": plain(person)})
 
     def list(self, *, person: str = "", state: str = "", limit: int = 100) -> list[AccessRequest]:
         """Newest first: all, one person's, or those in one state."""

@@ -107,8 +107,7 @@ class Apps:
 
     def count_open(self, person: str) -> int:
         """How many proposals of a person nobody has decided on."""
-        row = self._sql.row(OPEN, {"of_person": plain(person)})
-        return int(row[0]) if row else 0
+        return self._sql.number(OPEN, {"of_person": plain(person)})
 
     def sessions(self, ids: Collection[str]) -> Sequence[str]:
         """The sessions that are being worked on and run one of these versions, and those that are offered."""

@@ -58,8 +58,7 @@ class Drafts:
 
     def count_open(self, person: str) -> int:
         """How many of a person's were not submitted."""
-        row = self._sql.row(OPEN, {"of_person": plain(person)})
-        return int(row[0]) if row else 0
+        return self._sql.number(OPEN, {"of_person": plain(person)})
 
     def set(self, draft: Draft) -> bool:
         """Keep other fields; False if it was submitted meanwhile."""

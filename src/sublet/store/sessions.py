@@ -179,8 +179,7 @@ class Sessions(Claims):
 
     def count_held(self, person: str, now: datetime) -> int:
         """For how many requests of a person offers are held now."""
-        row = self._sql.row(HELD, {"at": micros(now), "of_person": plain(person)})
-        return int(row[0]) if row else 0
+        return self._sql.number(HELD, {"at": micros(now), "of_person": plain(person)})
 
     def count_by_phase(self) -> dict[Phase, int]:
         """How many there are in each phase."""

@@ -44,6 +44,11 @@ class Sql:
         self._run(statement, params)
         return self._cursor.fetchone()
 
+    def number(self, statement: ClauseElement, params: Params) -> int:
+        """The one number of a constant query; 0 if there is none."""
+        row = self.row(statement, params)
+        return int(row[0]) if row else 0
+
     def change(self, statement: ClauseElement, params: Params) -> int:
         """Run a constant statement that changes rows and say how many."""
         self._run(statement, params)

@@ -16,7 +16,7 @@ from sublet.core.parameters import read
 from sublet.core.request import GIB, Request
 from sublet.errors import BadAmount
 from sublet.web.app_fields import Field, field_of, shown_as
-from sublet.web.form import Values, Wrong
+from sublet.web.form import Values, Wrong, lines_of
 from sublet.wire.app_run import AppWish
 
 PARAMETER, RESOURCE, DATA = "parameters.", "resources.", "data."
@@ -172,7 +172,7 @@ def check(manifest: Manifest, values: Values) -> dict[str, Wrong]:
             parse(name, said)
         except BadAmount as error:
             wrong[f"{RESOURCE}{name}"] = Wrong(error.message, error.advice)
-    for line in _lines(values.get(MORE, "")):
+    for line in lines_of(values.get(MORE, "")):
         if not line.partition("=")[0].strip() or "=" not in line:
             wrong[MORE] = Wrong(f"{line[:80]} is not a name and a value.", "Write NAME=VALUE.")
     return wrong
@@ -184,7 +184,7 @@ def wish_of(version: Version, manifest: Manifest, values: Values) -> AppWish:
     for one in manifest.parameters:
         said = _value(one, values.get(f"{PARAMETER}{one.name}"))
         chosen |= {} if said is LEFT_OUT else {one.name: said}
-    words = dict(line.split("=", 1) for line in _lines(values.get(MORE, "")))
+    words = dict(line.split("=", 1) for line in lines_of(values.get(MORE, "")))
     data = {one.name: said for one in inputs_of(manifest) if (said := values.get(f"{DATA}{one.name}", "").strip())}
     return AppWish(
         app=version.app,
@@ -220,10 +220,6 @@ def _amounts(manifest: Manifest, values: Values) -> dict[str, str | int]:
 def _amount(name: str, text: str) -> str | int:
     whole = NAMES[name][0] == COUNT and text.isascii() and text.isdigit() and len(text) < 10
     return int(text) if whole else text
-
-
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def beside(manifest: Manifest, values: Values, reasons: Iterable[Reason]) -> tuple[dict[str, Wrong], list[Reason]]:

@@ -126,16 +126,17 @@ def short_of(values: Values) -> dict[str, Any]:
     else:
         short["script"] = values["script"]
     if what in ("notebook", "interactive") and values["requirements"].split():
-        short["requirements"] = _lines(values["requirements"])
+        short["requirements"] = lines_of(values["requirements"])
     for name in ("cores", "memory", "gpus", "nodes", "time", "start", "platform"):
         if text := values[name].strip():
             short[name] = int(text) if text.isdecimal() and len(text) < 10 and name != "platform" else text
-    if data := [_data(line) for line in _lines(values["data"])]:
+    if data := [_data(line) for line in lines_of(values["data"])]:
         short["data"] = data
     return short
 
 
-def _lines(text: str) -> list[str]:
+def lines_of(text: str) -> list[str]:
+    """What was typed in lines, without those that are empty."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 

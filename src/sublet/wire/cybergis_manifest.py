@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sublet.core.app_resources import COUNT, MEMORY, NAMES, TIME
 from sublet.core.manifest import Bounds, Manifest, Parameter
+from sublet.core.texts import value_text
 from sublet.wire.cybergis import SLURM
 
 MIB, GIB = 1024**2, 1024**3
@@ -78,8 +78,4 @@ def param_of(parameter: Parameter) -> dict[str, Any]:
         start = schema.get("default", low)
         bounds = {"min": low, "max": high, "step": schema.get("multipleOf", 1)}
         return {"type": "integer", "default_value": start, **bounds, **required}
-    return {"type": "string_input", "default_value": _text(schema.get("default", "")), **required}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return {"type": "string_input", "default_value": value_text(schema.get("default", "")), **required}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from sublet.core.amounts import MIB, duration_iso, parse_counts, parse_duration, parse_memories, shown
 from sublet.core.request import GIB, Range
+from sublet.core.texts import directory_name
 from sublet.core.windows import parse_start
 from sublet.errors import BadAmount
 from sublet.wire.fields import a_list, a_map, a_name, a_number, a_text, at, known_only, refuse
@@ -256,23 +256,19 @@ def _data(value: Any, inside: str, volumes: list[Document]) -> list[Document]:
         taken.add(name)
         extras = {key: given[key] for key in ("checksum", "size", "storage") if key in given}
         found.append({"kind": SIMPLE_DATA, "meta": {"name": name}, "location": location} | extras)
-        volumes.append(_volume(given, f"{inside}data/{_directory(name)}", name, path))
+        volumes.append(_volume(given, f"{inside}data/{directory_name(name)}", name, path))
     return found
 
 
 def _name_of(location: str, taken: set[str]) -> str:
     """`https://…/cube.tar.gz` is called cube."""
     last = unquote(urlsplit(location).path if ":" in location else location).rstrip("/").rpartition("/")[2]
-    stem = _directory(last.lstrip(".").partition(".")[0])
+    stem = directory_name(last.lstrip(".").partition(".")[0])
     name, number = stem, 1
     while name in taken:
         number += 1
         name = f"{stem}-{number}"
     return name
-
-
-def _directory(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:100] or "data"
 
 
 def _storage(value: Any, inside: str, volumes: list[Document]) -> list[Document]:
@@ -289,7 +285,7 @@ def _storage(value: Any, inside: str, volumes: list[Document]) -> list[Document]
         sizes = at(f"{path}.size", _sizes, given["size"])
         bounds = {"min": _amount(sizes.min), "max": _amount(sizes.max)}
         found.append({"kind": SIMPLE_STORAGE, "meta": {"name": name}, "size": bounds})
-        volumes.append(_volume({"writable": True} | given, f"{inside}{_directory(name)}", name, path))
+        volumes.append(_volume({"writable": True} | given, f"{inside}{directory_name(name)}", name, path))
     return found
 
 

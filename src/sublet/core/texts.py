@@ -1,0 +1,22 @@
+"""Values as words, and words as names."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 offer`, `3 offers`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def value_text(value: Any) -> str:
+    """A text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def directory_name(name: str) -> str:
+    """A resource's name as the name of its directory."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:100] or "data"
