@@ -21,10 +21,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn, TextIO
 
 ROOT = Path(__file__).parents[1]
 LOADED = ("sublet.cli.app", "sublet.cli.serve", "sublet.api.server")
@@ -39,6 +39,7 @@ class Begun:
         """Its end is told on a pipe."""
         self.pid, self._told = pid, told
         self.returncode: int | None = None
+        self.streams: tuple[TextIO, TextIO] | None = None  # to write to it and to read from it, where one talks with it
 
     def poll(self) -> int | None:
         """Its exit code, negative for a signal; None while it runs."""
@@ -63,6 +64,19 @@ class Begun:
     def kill(self) -> None:
         """Pull its plug."""
         self.send_signal(signal.SIGKILL)
+
+    def hears(self, line: str) -> None:
+        """Give it a line."""
+        assert self.streams
+        self.streams[0].write(f"{line}\n")
+        self.streams[0].flush()
+
+    def lines(self) -> Iterator[str]:
+        """What it prints, line by line, to its end; the last one may be cut off."""
+        assert self.streams
+        yield from iter(self.streams[1].readline, "")
+        for stream in self.streams:
+            stream.close()
 
 
 def begin(words: list[str], environment: Mapping[str, str], log: IO[bytes]) -> Begun:
@@ -92,6 +106,16 @@ def typed(
         for file in (out, err):
             file.seek(0)
         return subprocess.CompletedProcess([program, *words], code, out.read().decode(), err.read().decode())
+
+
+def talking(program: str, words: Sequence[str], environment: Mapping[str, str]) -> Begun:
+    """Run a module with these words, and talk with it line by line."""
+    (reads, to_it), (from_it, writes) = os.pipe(), os.pipe()
+    begun = born(program, words, environment, (reads, writes, sys.__stderr__.fileno()))
+    os.close(reads)
+    os.close(writes)
+    begun.streams = (os.fdopen(to_it, "w"), os.fdopen(from_it))
+    return begun
 
 
 def born(
@@ -135,8 +159,8 @@ class Nursery:
         signal.set_wakeup_fd(wakes)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
 
-    def serve(self) -> int:
-        """Until nobody can come any more, then nobody stays; in a process that has begun, its exit code."""
+    def serve(self) -> None:
+        """Until nobody can come any more; then nobody stays."""
         while True:
             ready, _, _ = select.select([self.door, self.woken], [], [])
             if self.woken in ready:
@@ -147,10 +171,10 @@ class Nursery:
                 if not message:
                     for pid in self.ends:  # of a worker that was killed
                         os.kill(pid, signal.SIGKILL)
-                    return 0
+                    return
                 pid = os.fork()
                 if not pid:
-                    return become(*json.loads(message), fds[:3])
+                    leave(become(*json.loads(message), fds[:3]))
                 for fd in fds[:3]:
                     os.close(fd)
                 self.ends[pid] = fds[3]
@@ -184,10 +208,19 @@ def become(program: str, words: list[str], environment: dict[str, str], director
     return 0
 
 
+def leave(code: int) -> NoReturn:
+    """End as Python does, but don't take apart all that is loaded: that takes longer than many a command."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
     for name in LOADED:
         importlib.import_module(name)
     assert threading.active_count() == 1, "threads are lost in a process that begins here"
     gc.collect()
     gc.freeze()  # what is loaded stays, and is shared by all
-    sys.exit(Nursery(socket.socket(fileno=0)).serve())
+    Nursery(socket.socket(fileno=0)).serve()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import httpx2
@@ -30,7 +31,7 @@ SECRET_NAME = "the-flood-of-ann"
 MANIFEST = (
     f'name: flood\nimage: {{location: "docker://ghcr.io/ann/flood", digest: "sha256:{"b" * 64}"}}\nrun: sh f.sh\n'
 )
-DOCUMENT = openapi_document()
+document = cache(openapi_document)  # takes a moment, and every worker collects this file
 REFUSED = {401, 403, 404}
 
 OPEN = {  # needs no token, and tells nothing of anybody
@@ -94,7 +95,7 @@ BODIES: dict[str, Any] = {
 
 def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Each method and address of the description, and what it says of it."""
-    for path, methods in DOCUMENT["paths"].items():
+    for path, methods in document()["paths"].items():
         for method, said in methods.items():
             if method != "parameters":
                 yield method.upper(), path, said
@@ -103,7 +104,7 @@ def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
 def example(schema: dict[str, Any]) -> Any:
     """The least that a schema wants."""
     if reference := schema.get("$ref"):
-        return example(DOCUMENT["components"]["schemas"][reference.rpartition("/")[2]])
+        return example(document()["components"]["schemas"][reference.rpartition("/")[2]])
     for among in ("anyOf", "oneOf", "allOf"):
         if among in schema:
             return example(schema[among][0])

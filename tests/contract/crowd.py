@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import random
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from sublet.core.offer import Shape, Take
 from sublet.core.pledge import pool_of
@@ -19,8 +18,8 @@ from sublet.core.session import Session
 from sublet.errors import NotBookable
 from sublet.store import Store, Tx
 from tests.contract.stored import HOUR, MINUTE, NODES, NOON, accept, offer_some
+from tests.nursery import Begun, talking
 
-ROOT = Path(__file__).parents[2]
 DAY = 8  # hours in which all want to run: far fewer than are wanted
 
 
@@ -107,21 +106,17 @@ def note(told: Told, what: str, key: str, nodes: list[str]) -> None:
         told.refused += 1
 
 
-def start(url: str, seeds: range, rounds: int) -> subprocess.Popen[str]:
+def start(url: str, seeds: range, rounds: int) -> Begun:
     """The same in a process of its own, which prints what was acknowledged, line by line."""
-    words = [sys.executable, "-m", "tests.contract.crowd", url, str(seeds.start), str(seeds.stop), str(rounds)]
-    return subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return talking("tests.contract.crowd", [url, str(seeds.start), str(seeds.stop), str(rounds)], os.environ)
 
 
-def go(*processes: subprocess.Popen[str]) -> None:
+def go(*processes: Begun) -> None:
     """Wait until all of them have opened the store, then let them begin together."""
     for process in processes:
-        assert process.stdout
-        assert process.stdout.readline() == "ready\n"
+        assert next(process.lines()) == "ready\n"
     for process in processes:
-        assert process.stdin
-        process.stdin.write("go\n")
-        process.stdin.flush()
+        process.hears("go")
 
 
 def main() -> None:

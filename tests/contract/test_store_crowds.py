@@ -66,10 +66,9 @@ def test_two_hundred_people_in_four_processes_never_oversell(store: Store, store
     go(*processes)
     told = Told()
     for process in processes:
-        out, _ = process.communicate(timeout=120)
-        assert process.returncode == 0
-        for line in out.splitlines():
+        for line in process.lines():
             note(told, *json.loads(line))
+        assert process.wait(120) == 0
     nothing_is_oversold(store_url, told)
     assert told.refused
     # And who was not there sees the same.
@@ -110,15 +109,14 @@ def test_a_process_killed_in_a_burst_loses_nothing_acknowledged_and_leaves_nothi
 ) -> None:
     store.write_sync(define_pledged)
     told = Told()
-    with start(store_url, range(20), 100) as process:
-        go(process)
-        assert process.stdout
-        for line in itertools.islice(process.stdout, lines):
+    process = start(store_url, range(20), 100)
+    go(process)
+    for line in itertools.islice(process.lines(), lines):
+        note(told, *json.loads(line))
+    process.kill()
+    for line in process.lines():  # what was acknowledged before it died
+        if line.endswith("\n"):
             note(told, *json.loads(line))
-        process.kill()
-        for line in process.stdout:  # what was acknowledged before it died
-            if line.endswith("\n"):
-                note(told, *json.loads(line))
     taken = booked(store_url)
     assert set(told.accepted) | told.held <= set(taken)
     all_is_there(store_url)

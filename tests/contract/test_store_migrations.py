@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,9 +20,10 @@ from sublet.store.migrate import HEAD, migrate, upgrade, version
 from sublet.store.migrations import config_for
 from sublet.store.tables import metadata
 from tests.contract.stored import rows
+from tests.nursery import talking, typed
 from tests.postgres import Postgres
 
-START = "import sys; from sublet.store import Store; Store.open(sys.argv[1]).close(); print('alembic' in sys.modules)"
+OPENER = "tests.contract.opener"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -74,17 +74,15 @@ def test_the_migrations_can_be_undone_and_done_again(empty_url: str) -> None:
 
 
 def test_processes_that_start_together_on_an_empty_database_all_succeed(empty_url: str) -> None:
-    started = [subprocess.Popen([sys.executable, "-c", START, empty_url], stdout=subprocess.PIPE) for _ in range(3)]
-    for process in started:
-        process.communicate(timeout=120)
-    assert [process.returncode for process in started] == [0, 0, 0]
+    started = [talking(OPENER, [empty_url], os.environ) for _ in range(3)]
+    assert [list(process.lines()) for process in started] == [["False\n"]] * 3
+    assert [process.wait(120) for process in started] == [0, 0, 0]
     assert rows(empty_url, "SELECT version_num FROM alembic_version") == [(HEAD,)]
 
 
 def test_a_database_that_is_up_to_date_is_opened_without_the_migration_tool(store_url: str) -> None:
     Store.open(store_url).close()
-    said = subprocess.run([sys.executable, "-c", START, store_url], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "False"
+    assert typed([store_url], os.environ, program=OPENER).stdout.strip() == "False"
 
 
 def test_a_database_of_a_newer_version_is_refused(empty_url: str) -> None:

@@ -104,6 +104,6 @@ def _routed() -> FastAPI:
     )
     app.router.routes.extend(broker.ROUTES)
     for noun in NOUNS:
-        app.include_router(noun.router)
+        app.router.routes.extend(noun.router.routes)  # included they would be made anew, at the first request
     app.openapi = lambda: described.openapi(app)  # type: ignore[method-assign]
     return app

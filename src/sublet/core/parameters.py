@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from keyword import iskeyword
 from typing import Any
 
@@ -29,12 +32,23 @@ ORDERED = (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "max
 LONGEST = 100_000  # characters of one value as JSON
 MOST = 500  # parameters of one app
 LONGEST_LIST = 2000  # characters of a list whose items have to match one
+SLOW = "rfc3987_syntax"  # takes a second and more to load, for formats that no parameter has
+
+
+@cache
+def _jsonschema() -> Any:
+    """The library that checks: only who checks needs it, and without what takes long."""
+    if SLOW in sys.modules:
+        return importlib.import_module("jsonschema")
+    sys.modules[SLOW] = None  # type: ignore[assignment] # as if it were not installed
+    try:
+        return importlib.import_module("jsonschema")
+    finally:
+        sys.modules.pop(SLOW, None)
 
 
 def schema_problems(parameter: Parameter) -> list[tuple[str, str]]:
     """What is wrong with the schema itself: the keyword, and why."""
-    from jsonschema import Draft202012Validator, SchemaError  # only who checks needs it
-
     schema = parameter.schema
     found = [(name, f"there is no {name} here") for name in schema if name not in KEYWORDS]
     if schema.get("type") not in (*TYPES, None):
@@ -48,9 +62,10 @@ def schema_problems(parameter: Parameter) -> list[tuple[str, str]]:
     for keyword, one in [("pattern", schema), *(("items", one) for one in deeper)]:
         if slow := pattern_problem(str(one.get("pattern", ""))):
             return [(keyword, f"the pattern: {slow}")]
+    library = _jsonschema()
     try:
-        Draft202012Validator.check_schema(dict(schema))
-    except SchemaError as error:
+        library.Draft202012Validator.check_schema(dict(schema))
+    except library.SchemaError as error:
         return [(str(error.path[0]) if error.path else "", error.message)]
     for low, high in ORDERED:
         if low in schema and high in schema and schema[low] > schema[high]:
@@ -118,9 +133,6 @@ def _reasons(parameter: Parameter, value: Any) -> list[Reason]:
 
 def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
     """Why a value can't be used, the limit, and the nearest that can; None if it can."""
-    from jsonschema import Draft202012Validator, FormatChecker  # only who checks needs it
-    from referencing import Registry
-
     schema = {name: item for name, item in parameter.schema.items() if name != "step"}
     if isinstance(value, float) and not math.isfinite(value):
         return "must be a finite number", "", None
@@ -132,8 +144,10 @@ def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
         return f"is longer than {longest} characters", str(longest), None
     if isinstance(value, str) and "\0" in value:
         return "contains a NUL character", "", None
-    checker = FormatChecker(FORMATS)
-    validator = Draft202012Validator(schema, format_checker=checker, registry=Registry())  # which fetches nothing
+    library = _jsonschema()
+    nowhere = importlib.import_module("referencing").Registry()  # which fetches nothing
+    checker = library.FormatChecker(FORMATS)
+    validator = library.Draft202012Validator(schema, format_checker=checker, registry=nowhere)
     errors = sorted(validator.iter_errors(value), key=lambda error: error.validator != "type")
     return _told(parameter, errors[0], value) if errors else None
 
