@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import click
@@ -47,7 +48,8 @@ def serve(
     against = [] if anyway else objections(probe(sublet_home().root))
     if against:
         raise NotHere(why=against[0].why, advice=against[0].advice)
-    from sublet.api.server import run  # loads the whole service
+    _load()
+    from sublet.api.server import run
 
     run(
         ServeOptions(
@@ -62,6 +64,15 @@ def serve(
             verbose=out.verbose,
         )
     )
+
+
+def _load() -> None:
+    """Load the whole service. All of it stays, so nothing looks through it for garbage: not now, and never after."""
+    gc.disable()
+    import sublet.api.server  # noqa: F401 - for whoever imports it next
+
+    gc.freeze()
+    gc.enable()
 
 
 def add_directly(config: str | None, address: str, role: str) -> PersonView:
