@@ -32,7 +32,8 @@ def gateway(type_in: Type, tmp_path: Path, server: GitServer) -> Iterator[Type]:
     home.mkdir()
     trial = '[platforms.trial]\nkind = "memory"\n'
     apps = f'[apps]\nprivate = ["{server.url}/*"]\nown_review = true\n'
-    (home / "sublet.toml").write_text(f'mode = "gateway"\n{apps}{trial}')
+    generic = '[maintainers.cybergisx]\nimage = "docker://ghcr.io/cybergis/x:1"\nkind = "jupyter"\n'
+    (home / "sublet.toml").write_text(f'mode = "gateway"\n{apps}{generic}{trial}')
     service = Serving(home)
     service.start()
     try:
@@ -45,6 +46,8 @@ def test_an_app_is_proposed_read_compared_and_decided_on(gateway: Type, server: 
     repository = server.repository("ann/flood")
     repository.commit({"sublet.yaml": MANIFEST, "flood.sh": program("echo 1\x1b[2J\n")})
     assert "no apps for you yet" in gateway("app", "list").err
+    _, offered = gateway("app", "maintainers").out.splitlines()
+    assert offered.split() == ["cybergisx", "jupyter", "docker://ghcr.io/cybergis/x:1", "anywhere"]
     made = gateway("app", "propose", repository.url)
     assert (made.code, "It waits for a reviewer" in made.err) == (0, True)
     seen = gateway("app", "review", "flood")

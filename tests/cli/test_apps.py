@@ -58,6 +58,10 @@ def test_code_without_a_manifest_is_told_what_it_would_be_taken_for(type_in: Typ
         "main.py, as a maintainer of the kind python does" in type_in("app", "check", "flood", "--kind", "python").out
     )
     assert type_in("app", "check", "flood", "--kind", "julia").code == 2
+    Path("flood/main.py").unlink()
+    assert type_in("app", "init", "flood").code == 0
+    assert 'notebook: "flood.ipynb"' in Path("flood/sublet.yaml").read_text()
+    assert type_in("app", "check", "flood").out == "flood can be run: execution; 1 parameter\n"
 
 
 def test_what_can_not_be_an_app_is_an_error_with_a_hint(type_in: Type) -> None:

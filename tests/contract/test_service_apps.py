@@ -254,6 +254,10 @@ async def test_code_without_a_manifest_is_what_its_maintainers_kind_makes_of_it(
     for maintainer, app in (("cybergisx", "flood-map"), ("python", "program")):
         wish = read_seed({"maintainer": maintainer, "file": code.url, "app": {"years": 2}})
         assert (await service.runnable(BOB, wish)).app == app
+    for person, names in ((BOB, ["flood-map"]), (Person("eve@example.net"), [])):
+        offered = {one.name: one for one in await service.maintainers(person)}
+        assert {name: one.kind for name, one in offered.items()} == {"python": "python", "cybergisx": "jupyter"}
+        assert offered["cybergisx"].apps == dict.fromkeys(names, code.url)
     wrong = await service.ask_app(BOB, AppWish(app="flood-map", set={"years; import os": 2}))
     assert [reason.field for reason in wrong.reasons] == ["executable.parameters"]
     code.commit({"flood.ipynb": text, "second.ipynb": text})

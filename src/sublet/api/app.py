@@ -30,6 +30,7 @@ from sublet.api import (
     invitations,
     jobs,
     logs,
+    maintainers,
     offersets,
     platforms,
     pledges,
@@ -63,7 +64,7 @@ Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise
 
 NOUNS = (
     *(offersets, sessions, logs, results, events, platforms, pledges, systems, calendar),
-    *(annexes, templates, jobs, dags, access_point, invitations, tokens, apps, trials, hooks, health),
+    *(annexes, templates, jobs, dags, access_point, invitations, tokens, apps, maintainers, trials, hooks, health),
     *(signing_in, factors, profiles, groups),
     *(access, rules, audit),
     *(accounts, usage),

@@ -21,7 +21,7 @@ BEGINNING = """\
 name: {name}
 description: What it does, in a sentence.
 image: {image}
-run: {run}
+{runs}
 
 parameters:
   years:
@@ -199,11 +199,22 @@ def init(out: Output, directory: str, name: str | None, image: str, force: bool)
     if os.path.exists(path) and not force:
         raise NotChangeable(f"{path} is there already.", hint="Write over it with --force.")
     os.makedirs(directory, exist_ok=True)
-    start = next((file for file in STARTS if os.path.exists(os.path.join(directory, file))), "main.py")
-    run = f"{RUN_BY[os.path.splitext(start)[1]]} {start}"
     said = name_of(name or os.path.basename(os.path.abspath(directory)))
-    text = BEGINNING.format(name=said, image=json.dumps(image) if not image.isalnum() else image, run=run)
+    shown = json.dumps(image) if not image.isalnum() else image
+    text = BEGINNING.format(name=said, image=shown, runs=_start(sorted(os.listdir(directory))))
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     out.show({"written": path}, lambda: [f"wrote {path}; check it with: sublet app check {directory}"], lambda: [path])
     return 0
+
+
+def _start(names: Sequence[str]) -> str:
+    """What runs, as far as that can be guessed from what is there."""
+    import json
+
+    notebooks = [name for name in names if name.endswith(".ipynb")]
+    start = next((file for file in STARTS if file in names), None)
+    if notebooks and not start:
+        return f"notebook: {json.dumps(notebooks[0])}"
+    start = start or STARTS[0]
+    return f"run: {RUN_BY[os.path.splitext(start)[1]]} {start}"

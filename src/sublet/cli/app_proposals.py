@@ -1,4 +1,4 @@
-"""`app propose`, `list`, `show`, `check-upstream`: bring code before the reviewers, and see what there is."""
+"""`app propose`, `list`, `maintainers`, `show`, `check-upstream`: bring code before the reviewers; what there is."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sublet.wire.v1.apps import ProposeAsk
 @click.option("--branch", metavar="NAME", help="A branch or a tag; else the one that the repository names.")
 @click.option("--commit", metavar="SHA", help="A commit of that branch; else its newest.")
 @click.option("--name", metavar="NAME", help="What the app is called; else as its manifest says.")
-@click.option("--maintainer", metavar="NAME", help="Run it in this generic image of the operator's.")
+@click.option("--maintainer", metavar="NAME", help="Run it in this generic image: `sublet app maintainers` lists them.")
 def propose(
     out: Output, repository: str, branch: str | None, commit: str | None, name: str | None, maintainer: str | None
 ) -> None:
@@ -61,6 +61,23 @@ def list_apps(out: Output) -> None:
     out.show(view, lambda: table(head, rows) if rows else [], lambda: (one.name for one in view.items))
     if not rows and out.for_people:
         out.note("There are no apps for you yet. Propose one: sublet app propose REPOSITORY")
+
+
+@command("maintainers", "sublet app maintainers")
+def maintainers(out: Output) -> None:
+    """List the generic images of the operator's that code without one can be proposed for.
+
+    A kind says what is run of a repository without a manifest: `jupyter` its only notebook, `python` main.py or
+    entry.py.
+    """
+    view = out.link().do(apps.maintainers())
+    rows = [
+        (one.name, one.kind, one.image, ", ".join(one.systems) or "anywhere", ", ".join(one.apps)) for one in view.items
+    ]
+    head = ("MAINTAINER", "KIND", "IMAGE", "WHERE", "APPS")
+    out.show(view, lambda: table(head, rows) if rows else [], lambda: (one.name for one in view.items))
+    if not rows and out.for_people:
+        out.note("There are none here: an app has to name its own image.")
 
 
 @command("show", "sublet app show flood", "sublet app show flood@2")

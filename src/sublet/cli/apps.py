@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sublet.cli.app_check import check, init
-from sublet.cli.app_proposals import check_upstream, list_apps, propose, show
+from sublet.cli.app_proposals import check_upstream, list_apps, maintainers, propose, show
 from sublet.cli.app_reviews import approve, diff, refuse, review, revoke
 from sublet.cli.app_run import run
 from sublet.cli.command import Example, Group
@@ -16,5 +16,7 @@ def app() -> None:
     """Write, check and run apps; propose them to a gateway, and decide on what others propose."""
 
 
-for one in (check, init, run, propose, list_apps, show, review, diff, approve, refuse, revoke, check_upstream):
+PROPOSING = (propose, list_apps, maintainers, show, check_upstream)
+REVIEWING = (review, diff, approve, refuse, revoke)
+for one in (check, init, run, *PROPOSING, *REVIEWING):
     app.add_command(one)

@@ -15,7 +15,7 @@ from sublet.core.session import OfferSet, Session
 from sublet.errors import Ambiguous, AppRevoked, NoOffers, NotFound, NotReviewed
 from sublet.service.apps import KIND
 from sublet.service.desk import Person
-from sublet.service.proposing import Proposing
+from sublet.service.maintainers import Maintainers
 from sublet.service.tokens import Tokens
 from sublet.wire.app_run import AppWish, document_of
 
@@ -30,7 +30,7 @@ class Places:
     reasons: tuple[Reason, ...] = ()
 
 
-class AppRuns(Proposing, Tokens):
+class AppRuns(Maintainers, Tokens):
     """Ask for apps."""
 
     async def places(self, person: Person, version: Version) -> Places:
@@ -80,7 +80,11 @@ class AppRuns(Proposing, Tokens):
         address = _same(read_address(wish.repository).text)
         states = await self.apps(person)
         current = [state.current for state in states]
-        found = [each for each in current if each and _same(each.repository) == address and self._for(wish, each)]
+        found = [
+            each
+            for each in current
+            if each and _same(each.repository) == address and self.approved_for(wish.maintainer, each)
+        ]
         if len(found) > 1:
             names = ", ".join(each.app for each in found)
             raise Ambiguous(f"Several apps come from {wish.repository}: {names}.", hint="Name one of them instead.")
@@ -95,11 +99,6 @@ class AppRuns(Proposing, Tokens):
             if taken and _same(taken.repository) == address and (gone := await self.gone(state, person)):
                 return gone
         return None
-
-    def _for(self, wish: AppWish, version: Version) -> bool:
-        """Whether a version was approved for the maintainer that is named; what is none's name says nothing."""
-        named = wish.maintainer in self.settings.maintainers
-        return not named or version.as_manifest().image.name == wish.maintainer
 
 
 def _same(repository: str) -> str:

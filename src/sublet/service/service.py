@@ -44,6 +44,7 @@ from sublet.service.lease_plans import LeasePlans
 from sublet.service.lease_watch import LeaseWatch
 from sublet.service.leases import Leases
 from sublet.service.logins import Logins
+from sublet.service.maintainers import Maintainers
 from sublet.service.node_releases import NodeReleases
 from sublet.service.oidc import Oidc
 from sublet.service.output import Output
@@ -87,6 +88,7 @@ class Service(
     Apps,
     Reviewing,
     Trials,
+    Maintainers,
     Proposing,
     # platforms, and which there are
     PlatformChanges,

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from sublet.client.call import Call, as_view, body_of, path_of
 from sublet.wire.reader import plain
-from sublet.wire.v1.apps import AppList, AppView, ProposeAsk, ReviewView, RevokedView, UpstreamView, VersionView
+from sublet.wire.v1.apps import (
+    AppList,
+    AppView,
+    MaintainerList,
+    ProposeAsk,
+    ReviewView,
+    RevokedView,
+    UpstreamView,
+    VersionView,
+)
 
 
 def apps() -> Call[AppList]:
@@ -15,6 +24,11 @@ def apps() -> Call[AppList]:
 def app(name: str) -> Call[AppView]:
     """One of them, with its versions."""
     return Call("GET", path_of("apps", name), as_view(AppView))
+
+
+def maintainers() -> Call[MaintainerList]:
+    """The generic images that code without one can be proposed for."""
+    return Call("GET", path_of("maintainers"), as_view(MaintainerList))
 
 
 def propose(ask: ProposeAsk) -> Call[VersionView]:

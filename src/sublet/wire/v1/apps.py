@@ -67,6 +67,25 @@ class AppList:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MaintainerView:
+    """A generic image of the operator's, for approved repositories that bring none."""
+
+    name: str
+    kind: str  # what it runs of code without a manifest: python or jupyter
+    image: str
+    digest: str = ""  # empty: looked up at each proposal
+    systems: tuple[str, ...] = ()  # where it may be used; none: anywhere
+    apps: dict[str, str] = field(default_factory=dict)  # those that were approved for it → their repositories
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaintainerList:
+    """Maintainers, by name."""
+
+    items: tuple[MaintainerView, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class FileView:
     """One file of an app; what would not be seen in its text is written out."""
 
