@@ -471,7 +471,8 @@ def test_a_question_where_nobody_sits_is_told_with_what_to_do(canned: Serve, typ
     canned({})
     typed = type_in("person", "totp", "off")
     assert (typed.code, typed.out) == (2, "")
-    assert "nobody answered" in typed.err
+    assert 'Nothing was typed at the question "Code"' in typed.err
+    assert "--code" in typed.err
 
 
 def test_a_provisioner_is_json_too(type_in: Type) -> None:

@@ -127,12 +127,12 @@ async def test_a_gateway_has_service_accounts_and_takes_nobodys_login(site: Site
     settings = Settings(home=tmp_path / "home", mode="gateway", platforms=named)
     async with Service.open(settings, loop=False) as service:
         assert set(service.platforms_by_name) == {"account", "ours"}
+        owner = Person("owner", operator=True)
         for name in service.platforms_by_name:
-            state = await service.platform(name)
+            state = await service.platform(name, owner)
             assert state.survey is not None, state.trouble
         assert "service account" in service.broken["person"]
         assert "service account" in service.broken["system own"]
-        owner = Person("owner", operator=True)
         assert service.logins() == set()
         with pytest.raises(NoOwnLogins):
             await service.sign_in("account", owner)
