@@ -243,6 +243,7 @@ async def test_code_without_a_manifest_is_what_its_maintainers_kind_makes_of_it(
     assert "cybergisx (kind jupyter)" in nobody.value.advice
     version = await service.propose(ANN, code.url, maintainer="cybergisx")
     assert (version.name, version.image, version.digest) == ("flood-map@1", "docker://ghcr.io/sublet/python", DIGEST)
+    assert "flood.ipynb:1: warning: there is no manifest: a maintainer of the kind jupyter" in version.findings[0]
     manifest = version.as_manifest()
     assert (manifest.notebook, manifest.systems, manifest.image.name) == ("flood.ipynb", ("trial",), "cybergisx")
     program = await service.propose(ANN, code.url, name="program", maintainer="python")
@@ -254,6 +255,8 @@ async def test_code_without_a_manifest_is_what_its_maintainers_kind_makes_of_it(
     for maintainer, app in (("cybergisx", "flood-map"), ("python", "program")):
         wish = read_seed({"maintainer": maintainer, "file": code.url, "app": {"years": 2}})
         assert (await service.runnable(BOB, wish)).app == app
+    with pytest.raises(NotFound, match="flood-map@1 was not approved for the maintainer python"):
+        await service.runnable(BOB, read_seed({"maintainer": "python", "file": "flood-map"}))
     for person, names in ((BOB, ["flood-map"]), (Person("eve@example.net"), [])):
         offered = {one.name: one for one in await service.maintainers(person)}
         assert {name: one.kind for name, one in offered.items()} == {"python": "python", "cybergisx": "jupyter"}

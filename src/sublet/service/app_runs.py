@@ -72,6 +72,8 @@ class AppRuns(Maintainers, Tokens):
             state = await self.app(wish.app, person)
             for one in state.versions:
                 if one.state is VersionState.APPROVED and wish.version in ("", str(one.number)):
+                    if not self.approved_for(wish.maintainer, one):
+                        raise NotFound(f"{one.name} was not approved for the maintainer {wish.maintainer}.", hint=LIST)
                     return one
             number = int(wish.version) if wish.version.isdecimal() else None
             if gone := await self.gone(await self._app_state(wish.app), person, number):

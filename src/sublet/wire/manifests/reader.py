@@ -66,8 +66,7 @@ def _generic(
     pages, manifest = generic.read(files, kinds, cybergis.name_of(name))
     if manifest is None:
         return pages, None
-    if not image:
-        pages[0].warn((), generic.TAKEN[generic.kind_of(manifest)])
+    pages[0].warn((), generic.TAKEN[generic.kind_of(manifest)])
     return pages, replace(manifest, image=Image(name=image))
 
 
