@@ -16,7 +16,7 @@ import pytest
 
 from sublet.pilots.split import near_half
 from sublet.pilots.split.channel import BOOT
-from sublet.pilots.split.travel import OLDEST, program, text_of
+from sublet.pilots.split.travel import AGENT, FAR_HALF, OLDEST, program, text_of
 from tests.serving import eventually
 
 STARTER = """#!/usr/bin/env python3
@@ -68,7 +68,7 @@ class Split:
         place.mkdir()
         settings = {"spool": str(self.spool), "node": node, "lease_id": "l1", "starter": str(self.starter)}
         settings |= {"poll": 0.05, "life": 3600, "lease": 60, "facts": {"cores": "2"}}
-        (place / "far.py").write_bytes(program(("far_half",), {**settings, **more}))
+        (place / "far.py").write_bytes(program(FAR_HALF, {**settings, **more}))
         return self.start("far.py", cwd=place)
 
     def job(self, script: str, node: int = 0, ad: str = "", **files: bytes) -> Job:
@@ -144,7 +144,7 @@ def splits(tmp_path: Path) -> Iterator[Callable[..., Split]]:
 def test_what_travels_is_understood_by_an_old_python() -> None:
     import ast
 
-    for modules in (("frames", "agent"), ("far_half",)):
+    for modules in (AGENT, FAR_HALF):
         text = text_of(*modules)
         ast.parse(text, feature_version=OLDEST)
         assert "import sublet" not in text

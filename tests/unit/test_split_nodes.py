@@ -12,8 +12,8 @@ import pytest
 from sublet.pilots.bundle import Plan
 from sublet.pilots.own import Contact
 from sublet.pilots.split.bridge import node_configuration
+from sublet.pilots.split.far_ads import ad_here, assigned_gpus
 from sublet.pilots.split.far_bundle import far_bundle
-from sublet.pilots.split.far_half import ad_here, assigned_gpus
 
 AD = 'ClusterId = 7\nCmd = "/somewhere/run"\nEnvironment = "A=1"\nTransferInput = "data"\nOwner = "alice"\n'
 

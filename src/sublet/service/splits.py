@@ -26,7 +26,7 @@ from sublet.pilots.release import find_release
 from sublet.pilots.split import bridge
 from sublet.pilots.split.channel import BOOT
 from sublet.pilots.split.far_bundle import far_bundle
-from sublet.pilots.split.relay import Plan as RelayPlan
+from sublet.pilots.split.relay_plan import Plan as RelayPlan
 from sublet.pilots.split.relaying import FarNode, Relaying, State
 from sublet.platforms.slurm_commands import WANTED as TOOLS
 from sublet.service.desk import log

@@ -3,5 +3,5 @@
     near_half (per job) - relay (per lease) == one ssh exec == agent (login host) - spool - far_half (per node)
 
 `agent` and `far_half` travel as text to machines with an older Python: they use nothing newer than Python 3.6, and
-import nothing but the standard library and `frames`.
+import nothing but the standard library and what `travel` puts before them in the same text.
 """

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from sublet.pilots.split.frames import MARK, SLICE, decode, encode, file_pieces, lengths, write_whole
+from sublet.pilots.split.spool_files import forget, names, read
 
 PARTS = ("in", "out", "kill", "alive", "ask", "ans", "live", "fence", "stop", "tmp")
 ENDINGS = (".tar", ".bad", ".off")
@@ -210,32 +211,6 @@ class Agent:
         if new:
             self.shown[name] = at + len(new)
             self.send({"op": "live", "attempt": name[:-4], "stream": name[-3:], "offset": at}, new)
-
-
-def names(directory: str) -> list[str]:
-    """What is in a directory, else nothing."""
-    try:
-        return os.listdir(directory)
-    except OSError:
-        return []
-
-
-def read(path: str) -> str | None:
-    """A small file, if it is there."""
-    try:
-        with open(path) as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def forget(path: str) -> bool:
-    """Remove a file that may be gone; whether it was there."""
-    try:
-        os.unlink(path)
-    except OSError:
-        return False
-    return True
 
 
 def main(settings: dict[str, Any]) -> None:

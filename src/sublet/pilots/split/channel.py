@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sublet.pilots.split.frames import MARK, decode, encode, lengths, pieces
-from sublet.pilots.split.travel import program
+from sublet.pilots.split.travel import AGENT, program
 
 BOOT = "import sys;i=sys.stdin.buffer;exec(compile(i.read(int(i.readline())),'agent','exec'))"
 HANDSHAKE = 30.0  # seconds that a login shell may take to come to the agent
@@ -46,7 +46,7 @@ class Channel:
     async def open(self, settings: dict[str, Any], begin: Callable[[], None], hear: Hears) -> None:
         """Carry frames until it breaks: OSError, TimeoutError or ValueError with the reason."""
         nonce = secrets.token_hex(8)
-        text = program(("frames", "agent"), {**settings, "nonce": nonce})
+        text = program(AGENT, {**settings, "nonce": nonce})
         process = await self._started()
         try:
             async with asyncio.timeout(HANDSHAKE):

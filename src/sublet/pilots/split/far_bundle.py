@@ -8,7 +8,7 @@ from datetime import timedelta
 from sublet.kinds.pilot import assigned, script
 from sublet.pilots.bundle import OLDEST, Plan, far, seconds, tar
 from sublet.pilots.configuration import STRICT, places, written
-from sublet.pilots.split.travel import program
+from sublet.pilots.split.travel import FAR_HALF, program
 
 DOMAIN = "far.sublet"
 # A job's scratch directory is its sandbox, as on any node; the starter here has one of its own.
@@ -38,7 +38,7 @@ def far_bundle(plan: Plan, lease: timedelta, release: str, tools: Sequence[str])
             "ask.sh": script("ask"),
             "pilot.sh": far("pilot"),
             "condor_config": configuration().encode(),
-            "far.py": program(("far_half",), settings),
+            "far.py": program(FAR_HALF, settings),
             "in_sandbox": IN_SANDBOX,
         }
     )

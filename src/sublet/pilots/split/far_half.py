@@ -17,11 +17,9 @@ import tarfile
 import time
 from typing import Any
 
-OURS = {
-    *("iwd", "shouldtransferfiles", "whentotransferoutput", "transferinput", "transferoutput", "transferexecutable"),
-    *("owner", "user", "ntdomain", "userlog", "ulog", "dagmanjoblog", "outputdestination", "transferoutputremaps"),
-    *("cmd", "in", "out", "err", "containerimage"),
-}  # of a job's ad: what is said anew for this node
+from sublet.pilots.split.far_ads import ad_here, assigned_gpus
+from sublet.pilots.split.spool_files import forget, names, read
+
 LIVE = 1 << 20  # bytes of each stream that are shown while it runs
 STREAMS = (("out", "_condor_stdout"), ("err", "_condor_stderr"))
 TRIES = 3  # failures to start in a row after which this node takes nothing more
@@ -245,50 +243,6 @@ class FarHalf:
             say("can't deliver " + name + ": " + str(error))
 
 
-def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "") -> str:
-    """A job's ad, as the starter on this node needs it: in this sandbox, with nothing to transfer."""
-
-    def value(name: str, otherwise: str) -> str:
-        found = re.search(r"(?im)^" + name + r'\s*=\s*"(.*)"\s*$', ad)
-        return found.group(1) if found else otherwise
-
-    def inside(path: str) -> str:
-        return os.path.join(sandbox, os.path.basename(path.rstrip("/")))
-
-    lines = [line for line in ad.splitlines() if line.split("=", 1)[0].strip().lower() not in OURS]
-    command = value("Cmd", "")
-    for here in (inside(command), sandbox + "/condor_exec.exe"):
-        if os.path.isfile(here):
-            os.chmod(here, 0o700)
-            command = here
-            break
-    image, given = value("ContainerImage", ""), value("In", "/dev/null")
-    said = {
-        "Iwd": sandbox,
-        "ShouldTransferFiles": "NO",
-        "Owner": owner,
-        "User": owner + "@far.local",
-        "Cmd": command,
-        "Out": "_condor_stdout",
-        "Err": "_condor_stderr",
-        "In": inside(given) if os.path.exists(inside(given)) else "/dev/null",
-    }
-    if gpus:
-        lines = [line for line in lines if line.split("=", 1)[0].strip().lower() != "environment"]
-        said["Environment"] = (value("Environment", "") + " CUDA_VISIBLE_DEVICES=" + gpus).strip()
-    if image:
-        said["ContainerImage"] = inside(image) if os.path.exists(inside(image)) else image
-    lines += ['{} = "{}"'.format(*pair) for pair in said.items()]
-    return "\n".join(lines) + "\n"
-
-
-def assigned_gpus(machine: str) -> str:
-    """The numbers of the GPUs that a slot was given, as CUDA wants them."""
-    found = re.search(r'(?im)^AssignedGPUs\s*=\s*"(.*)"\s*$', machine)
-    words = re.split(r"[,\s]+", found.group(1)) if found else []
-    return ",".join(word[4:] if re.match(r"CUDA\d+$", word) else word for word in words if word)
-
-
 def unpack(archive: tarfile.TarFile, directory: str) -> None:
     """All of an archive; no member may lead out of the directory."""
     for member in archive:
@@ -315,31 +269,6 @@ def seen_in(sandbox: str) -> dict[str, Any]:
             path = os.path.join(place, file)
             found[os.path.relpath(path, above)] = stamp(path)
     return found
-
-
-def names(directory: str) -> list[str]:
-    """What is in a directory, else nothing."""
-    try:
-        return os.listdir(directory)
-    except OSError:
-        return []
-
-
-def read(path: str) -> str | None:
-    """A small file, if it is there."""
-    try:
-        with open(path, errors="replace") as file:
-            return file.read()
-    except OSError:
-        return None
-
-
-def forget(path: str) -> None:
-    """Remove a file that may be gone."""
-    try:
-        os.unlink(path)
-    except OSError:
-        pass
 
 
 def say(words: str) -> None:

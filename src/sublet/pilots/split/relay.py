@@ -17,38 +17,22 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sublet.pilots.keeping import keep
-from sublet.pilots.release import Release
 from sublet.pilots.split.asking import Endpoint, Refused
-from sublet.pilots.split.bridge import Bridge
+from sublet.pilots.split.bridges import Bridges
 from sublet.pilots.split.channel import Channel
+from sublet.pilots.split.kept import Kept
 from sublet.pilots.split.ledger import OPEN, Attempt, Ledger, Link, Node, Stage
 from sublet.pilots.split.parcels import Incoming, Outgoing
 from sublet.pilots.split.printed import facts_of, show, show_all
+from sublet.pilots.split.relay_plan import Plan
 
 RETRY = 2.0
 NAME = re.compile(r"[\w.-]{1,200}")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The settings of a relay."""
-
-    lease: str
-    nodes: int
-    spool: str  # the lease's directory on the file system that its nodes see
-    channel: tuple[str, ...]  # the words that start a Python there, which reads its program
-    urls: tuple[str, ...] = ()  # where the service answers what nodes ask
-    certificate: str = ""
-    dead: float = 8.0
-    grace: float = 120.0
-    silent: float = 10.0  # seconds without a word of the agent after which the channel is given up
-    poll: float = 0.1
-    release: dict[str, str] = field(default_factory=dict)  # where HTCondor is here; empty: there are no bridges
 
 
 class Relay:
@@ -57,22 +41,15 @@ class Relay:
     def __init__(self, directory: Path, plan: Plan) -> None:
         """With what an earlier one left."""
         self.directory, self.plan = directory, plan
-        for part in ("attempts", "nodes", "fenced"):
-            (directory / part).mkdir(mode=0o700, exist_ok=True)
         now = time.monotonic()
         self.ledger = Ledger(plan.nodes, plan.dead, plan.grace, Link(False, now, now))
-        self.ledger.known = {int(file.name) for file in (directory / "nodes").iterdir()}
-        self.ledger.fenced = {file.name for file in (directory / "fenced").iterdir()}
-        for file in (directory / "attempts").glob("*.json"):
-            values = json.loads(file.read_text())
-            self.ledger.submit(Attempt(**{**values, "stage": Stage(values["stage"])}))
+        self.kept = Kept(directory, self.ledger)
+        self.bridges = Bridges(directory, plan, self.ledger, self._end_node)
         self.endpoint = Endpoint(plan.urls, plan.certificate, plan.lease)
         self.channel = Channel(plan.channel, directory / "channel.err", plan.silent)
         self.waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self.coming: dict[str, Incoming | None] = {}
         self.asking: dict[str, asyncio.Task[None]] = {}
-        self.bridges = self._bridges()
-        self.working: dict[int, asyncio.Task[None]] = {}
         self.trouble = "it has not connected yet"
         self.cleaning = False
         self.cleaned = asyncio.Event()
@@ -84,12 +61,6 @@ class Relay:
             "ask": self._ask,
             "cleaned": self._was_cleaned,
         }
-
-    def _bridges(self) -> dict[int, Bridge]:
-        if not self.plan.release:
-            return {}
-        release = Release(**{name: Path(path) for name, path in self.plan.release.items()})
-        return {number: Bridge(self.directory / "bridge" / str(number), release) for number in range(self.plan.nodes)}
 
     # Near halves
 
@@ -114,22 +85,22 @@ class Relay:
         attempt = self.ledger.submit(replace(given, job=job, streams=streams))
         if attempt.stage is not Stage.DONE:
             if not known:
-                self._keep(attempt)
+                self.kept.keep(attempt)
                 self._put(attempt)
             self.waiting[name] = asyncio.get_running_loop().create_future()
             answer = await self.waiting[name]
         else:
             answer = {"done": True}
         if attempt.stage is Stage.DONE:
-            self._forget(name)
+            self.kept.forget(name)
         return answer
 
     async def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
         for attempt in self.ledger.revoke(str(message["id"])):
-            self._keep(attempt)
+            self.kept.keep(attempt)
             self._answer(attempt.name, {"gone": True})
             self._order({"op": "kill", "attempt": attempt.name, "node": attempt.node})
-        self._tell_startd()
+        self.bridges.tell()
         return {}
 
     async def _stop(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -141,7 +112,7 @@ class Relay:
     async def _clean(self, message: dict[str, Any]) -> dict[str, Any]:
         """The lease is over: have the spool removed; whether that is done, or why not."""
         self.cleaning = True
-        await asyncio.gather(*(bridge.stop() for bridge in self.bridges.values()))
+        await self.bridges.stop()
         self._order({"op": "clean"})
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(float(message.get("seconds", 20))):
@@ -152,13 +123,6 @@ class Relay:
         future = self.waiting.pop(name, None)
         if future and not future.done():
             future.set_result(answer)
-
-    def _keep(self, attempt: Attempt) -> None:
-        keep(self.directory / "attempts" / f"{attempt.name}.json", json.dumps(asdict(attempt)).encode())
-
-    def _forget(self, name: str) -> None:
-        (self.directory / "attempts" / f"{name}.json").unlink(missing_ok=True)
-        self.ledger.forget(name)
 
     # The channel
 
@@ -203,11 +167,11 @@ class Relay:
         for number, beat in header["beats"].items():
             if number.isdigit() and int(number) < self.plan.nodes:
                 self.ledger.beat(int(number), json.loads(beat), time.monotonic())
-                (self.directory / "nodes" / number).touch(mode=0o600)
+                self.kept.keep_node(int(number))
 
     async def _stored(self, header: dict[str, Any], body: bytes) -> None:
         if self.ledger.stored(header["attempt"]):
-            self._keep(self.ledger.attempts[header["attempt"]])
+            self.kept.keep(self.ledger.attempts[header["attempt"]])
 
     async def _live(self, header: dict[str, Any], body: bytes) -> None:
         attempt = self.ledger.attempts.get(header["attempt"])
@@ -235,7 +199,7 @@ class Relay:
         """It was stopped there, and leaves nothing."""
         attempt = self.ledger.attempts.get(name)
         if attempt and attempt.stage in (Stage.REVOKED, Stage.LOST):
-            self._forget(name)
+            self.kept.forget(name)
         elif attempt:
             self._failed(name, "it was stopped there")
         self._order({"op": "ack", "attempt": name})
@@ -251,7 +215,7 @@ class Relay:
         elif attempt := self.ledger.delivered(name):
             await asyncio.to_thread(coming.settle, attempt.sandbox, attempt.scratch)
             await asyncio.to_thread(show_all, attempt)
-            self._keep(attempt)
+            self.kept.keep(attempt)
             self._answer(name, {"done": True})
         else:
             await asyncio.to_thread(coming.drop)
@@ -259,10 +223,10 @@ class Relay:
     def _failed(self, name: str, why: str) -> None:
         attempt = self.ledger.failed(name)
         if attempt:
-            self._keep(attempt)
+            self.kept.keep(attempt)
             if self.ledger.gives_up(attempt):
                 self._answer(name, {"failed": f"it could not be started on its node: {why}"})
-            self._tell_startd()
+            self.bridges.tell()
 
     async def _ask(self, header: dict[str, Any], body: bytes) -> None:
         node = header["node"]
@@ -298,50 +262,23 @@ class Relay:
             now = time.monotonic()
             for node in self.ledger.bury(now):
                 self._bury(node)
-            for number, bridge in self.bridges.items():
-                self._tend(number, bridge, now)
-            self._tell_startd()
+            if not self.cleaning:
+                self.bridges.tend(now)
+            self.bridges.tell()
             keep(self.directory / "state.json", json.dumps(self._state(now)).encode())
             await asyncio.sleep(1)
-
-    def _tend(self, number: int, bridge: Bridge, now: float) -> None:
-        """A bridge runs while its node is there, and a node ends with its bridge."""
-        if number in self.working or not bridge.ready or self.cleaning:
-            return
-        node, alive, was_over = self.ledger.seen.get(number), self.ledger.alive(number, now), bridge.over
-        bridge.look()
-        if bridge.over and not was_over:
-            self._end_node(number)
-        elif bridge.running and (alive is False or (node and node.ending)):
-            self.working[number] = asyncio.create_task(self._withdraw(number, bridge))
-        elif bridge.running:
-            bridge.offer(self.ledger.link.up)
-        elif node and alive and node.facts and not (bridge.over or node.ending):
-            bridge.start(node.facts, int(time.time()))
-
-    async def _withdraw(self, number: int, bridge: Bridge) -> None:
-        try:
-            await bridge.stop()
-        finally:
-            del self.working[number]
 
     def _end_node(self, number: int) -> None:
         order = {"op": "stop", "node": number}
         self.ledger.orders.append(order)
         self._order(order)
 
-    def _tell_startd(self) -> None:
-        for number in range(self.plan.nodes):
-            place = self.directory / "bridge" / str(number)
-            if place.is_dir():
-                keep(place / "probe.out", self.ledger.probe(number, time.monotonic(), int(time.time())).encode())
-
     def _bury(self, node: Node) -> None:
-        (self.directory / "fenced" / node.epoch).touch(mode=0o600)
+        self.kept.keep_fenced(node.epoch)
         self._order({"op": "fence", "epoch": node.epoch})
         for attempt in self.ledger.attempts.values():
             if attempt.stage is Stage.LOST:
-                self._keep(attempt)
+                self.kept.keep(attempt)
 
     def _state(self, now: float) -> dict[str, Any]:
         stages = [attempt.stage.value for attempt in self.ledger.attempts.values()]
@@ -351,7 +288,7 @@ class Relay:
                 "runs": node.runs,
                 "ending": node.ending,
                 "alive": self.ledger.alive(number, now),
-                "over": self.bridges[number].over if number in self.bridges else "",
+                "over": self.bridges.over(number),
             }
             for number, node in self.ledger.seen.items()
         }
@@ -398,9 +335,7 @@ def main() -> int:
         return 0  # another one is there
     os.ftruncate(lock, 0)
     os.pwrite(lock, str(os.getpid()).encode(), 0)
-    values = json.loads((directory / "relay.json").read_text())
-    lists = {name: tuple(values.get(name, ())) for name in ("channel", "urls")}
-    asyncio.run(Relay(directory, Plan(**{**values, **lists})).run())
+    asyncio.run(Relay(directory, Plan.read(directory)).run())
     return 0
 
 

@@ -11,13 +11,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sublet.pilots.keeping import keep, make_private
+from sublet.pilots.keeping import make_private
 from sublet.pilots.split.near_half import call
-from sublet.pilots.split.relay import Plan
+from sublet.pilots.split.relay_plan import FILE, Plan
 
 FRESH = 5.0  # seconds after which what it last said of itself is old
 ANSWER = 5.0  # seconds that it has to answer
@@ -55,11 +55,11 @@ class Relaying:
     def prepare(self, plan: Plan) -> None:
         """Write down what it is to do; a relay that runs goes on as it is."""
         make_private(self.directory)
-        keep(self.directory / "relay.json", json.dumps(asdict(plan)).encode())
+        plan.keep(self.directory)
 
     def prepared(self) -> bool:
         """Whether it was told what to do."""
-        return (self.directory / "relay.json").exists()
+        return (self.directory / FILE).exists()
 
     def runs(self) -> bool:
         """Whether its process is there."""

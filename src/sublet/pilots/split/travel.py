@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+AGENT = ("spool_files", "frames", "agent")
+FAR_HALF = ("spool_files", "far_ads", "far_half")
 OLDEST = (3, 6)  # what the oldest systems that are still in use call python3
 
 
