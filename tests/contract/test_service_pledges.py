@@ -15,6 +15,7 @@ from sublet.errors import BadSettings, NotAllowed
 from sublet.platforms.registry import load_platforms
 from sublet.service.audit import Sought
 from sublet.service.desk import Person
+from sublet.service.moving_up import move_up
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.contract.services import OPERATOR, allow, ask, in_phase, reach, serving
@@ -183,6 +184,25 @@ async def test_people_who_ask_and_accept_at_once_never_get_more_than_a_pledge_ha
         assert most["pledge:srcnet"] <= 16
         assert most["pledge:open"] <= 16
         assert len([name for name in took if name]) == 8, "all that there is was taken, and no more"
+
+
+async def test_what_was_booked_stays_when_a_pledge_becomes_smaller_and_nothing_stands_still(tmp_path: Path) -> None:
+    me, other = Person("me"), {"site": {**SMALL["site"], "pledges": {"srcnet": {"cores": 4}, "day": {"cores": 12}}}}
+    async with serving(tmp_path, platforms=SMALL) as service:
+        found = [await ask(service, me, cores=8, nodes=2, time="2h", pledge="srcnet") for _ in range(2)]
+        first, second = [await service.accept(one.offers[0].id, me) for one in found]
+        await reach(service, first.id, in_phase(Phase.RUNNING))
+        await reach(service, second.id, in_phase(Phase.WAITING))
+    async with serving(tmp_path, platforms=other) as service:
+        assert (await ask(service, me, cores=4, pledge="srcnet", **NOW)).result == "NO", "more than it has is taken"
+        held = await ask(service, me, cores=8, pledge="day", time="30m")
+        await service.reject(held.offers[0].id, me)
+        before = await service.session(second.id, me)
+        await service.cancel(first.id, me)
+        assert await service.store.write(lambda tx: move_up(tx, "site", service.now())) == 0
+        waits = await service.session(second.id, me)
+        assert (waits.phase, waits.start) == (Phase.WAITING, before.start), "it has no place earlier, and keeps its own"
+        assert (await ask(service, me, cores=4, pledge="srcnet", **NOW)).result == "YES"
 
 
 def refused(**platform: Any) -> str:

@@ -13,6 +13,7 @@ import click
 from pydantic import BaseModel
 
 from sublet import errors
+from sublet.platforms.port import PledgeSettings
 from sublet.settings import (
     AnnexSettings,
     HookSettings,
@@ -31,6 +32,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "Tokens (`[tokens]`)": TokenSettings,
     "Signing in (`[signing]`)": SigningSettings,
     "OpenID providers (`[oidc.NAME]`)": OidcSettings,
+    "Pledges of a platform (`[platforms.NAME.pledges.PLEDGE]`)": PledgeSettings,
 }
 NOTE = "<!-- Written by `make reference` out of the code; edit there. -->\n"
 

@@ -252,13 +252,16 @@ class Calendar:
             if last is None or take.start is not last.start or take.end is not last.end:
                 start, end, last = micros(take.start), micros(take.end), take
                 pairs = nodes.setdefault((start, end), [])
-            if take.pool and is_pledge(take.where):
-                pledged.append(take)
-            elif take.pool:
-                pools += [(line, start, end, pack(take.size)) for line in self._pools.get(take.where, ())]
+            if take.pool:
+                if is_pledge(take.where):
+                    pledged.append(take)
+                else:
+                    pools += [(line, start, end, pack(take.size)) for line in self._pools.get(take.where, ())]
             elif take.where in self._places:
                 pairs.append((self._places[take.where], pack(take.cores, take.memory, take.gpus)))
-        return nodes, pools + self._drawn(pledged)
+        if pledged:
+            pools += self._drawn(pledged)
+        return nodes, pools
 
     def _drawn(self, takes: Sequence[Take]) -> list[tuple[Timeline, int, int, int]]:
         """What takes of pledges come to in each line, of several at a moment the most."""

@@ -50,7 +50,7 @@ def _moved(tx: Tx, session: Session, now: datetime) -> bool:
         pledge=pool_of(offer.pledge),
     )
     if slot is None or session.start - slot.start < WORTH:
-        tx.books.take(offer.platform, session.id, taken)
+        tx.books.keep(offer.platform, session.id, taken)
         return False
     sooner = replace(offer, start=slot.start, latest_start=slot.start, nodes=slot.nodes)
     tx.books.take(offer.platform, session.id, takes_of(sooner))

@@ -134,7 +134,7 @@ class Sessions(Asking):
             tx.books.release(platform, session.offerset)
             self.freed.add(platform)
             if stay:
-                tx.books.take(platform, session.offerset, hold_of(stay))
+                tx.books.keep(platform, session.offerset, hold_of(stay))
         tx.events.add(now, id, session.person, f"session.{to.lower()}", f"by {person.name}", to)
         return _moved(tx.sessions.move(id, to, when=(Phase.OFFERED,), now=now, due=None), id)
 

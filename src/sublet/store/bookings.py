@@ -132,6 +132,12 @@ class Books:
         self._changing(held, key)
         return held.calendar.release(key)
 
+    def keep(self, platform: str, key: str, takes: Iterable[Take]) -> None:
+        """Book again what was given back just now, or less of it: unchecked, because a platform may have shrunk."""
+        held = self._held(platform)
+        self._changing(held, key)
+        held.calendar.put(key, takes)
+
     def replace(self, platform: str, old_key: str, key: str, takes: Iterable[Take]) -> None:
         """Give back what one key holds and book under another, or leave all as it was."""
         held = self._held(platform)
