@@ -70,7 +70,7 @@ async def test_an_account_is_a_platform_at_once_in_every_process_and_its_key_is_
             other._accounts_seen = None
             await other.refresh()
         assert "keeling" in other.platforms_by_name
-        assert "keeling" in {one.account.name for one in await service.accounts()}
+        assert "keeling" in {one.account.name for one in await service.accounts(OPERATOR)}
         stored = await service.store.read(lambda tx: tx.accounts.key("keeling"))
         opened = service.vault.open("account:keeling", stored)
         body = opened.splitlines()[1:-1]
@@ -122,7 +122,7 @@ async def test_what_can_be_no_account_is_refused_before_anything_is_stored(tmp_p
         bad = {"effect": "deny", "who": "*", "limits": {"wheels": 4}}
         with pytest.raises(BadAccount, match="a limit that is none"):
             await service.add_account(OPERATOR, keeling(key), text, "sesame", rules=[bad])
-        assert await service.accounts() == []
+        assert await service.accounts(OPERATOR) == []
     async with gateway(tmp_path, master_key="") as service:
         with pytest.raises(NoMasterKey):
             await service.add_account(OPERATOR, keeling(key), key.private, "sesame")

@@ -41,9 +41,12 @@ SHOWN = (
 
 @router.get("/accounts", response_model=AccountList, responses=described.problems(401))
 async def accounts(request: Request) -> Response:
-    """All accounts: their names and what they are; operators see how they are reached, nobody sees a private key."""
+    """All accounts: their names and what they are; to who may use one, how many are there.
+
+    Operators see how they are reached, nobody sees a private key.
+    """
     person = await person_of(request)
-    found = await service_of(request).accounts()
+    found = await service_of(request).accounts(person)
     return json_response(AccountList(items=tuple(_view(state, person) for state in found)))
 
 
@@ -51,7 +54,7 @@ async def accounts(request: Request) -> Response:
 async def account(request: Request, name: str) -> Response:
     """One account."""
     person = await person_of(request)
-    return json_response(_view(await service_of(request).account(name), person))
+    return json_response(_view(await service_of(request).account(name, person), person))
 
 
 @router.post(
@@ -67,7 +70,7 @@ async def add(request: Request, ask: AccountAsk) -> Response:
     service = service_of(request)
     rules = [asdict(rule) for rule in ask.rules]
     await service.add_account(person, made, ask.key, ask.passphrase, rules=rules, host=host_of(request))
-    return json_response(_view(await service.account(made.name), person), 201)
+    return json_response(_view(await service.account(made.name, person), person), 201)
 
 
 @router.patch(
@@ -82,7 +85,7 @@ async def change(request: Request, name: str, ask: AccountChange) -> Response:
         given["host_keys"] = tuple(host_key(line) or line for line in ask.host_keys)
     service = service_of(request)
     await service.change_account(person, name, given, ask.key or "", ask.passphrase or "", host=host_of(request))
-    return json_response(_view(await service.account(name), person))
+    return json_response(_view(await service.account(name, person), person))
 
 
 @router.delete("/accounts/{name}", status_code=204, responses=described.problems(401, 403, 404, 409))
@@ -126,7 +129,7 @@ def _view(state: AccountState, person: Person) -> AccountView:
         "name": account.name,
         "description": account.description,
         "kind": account.platform,
-        "capacity": account.capacity,
+        "capacity": account.capacity if state.usable else 0,
         "there": len(there),
         "waiting": len(state.turns) - len(there),
         "mine": sum(turn.person == person.name for turn in there),

@@ -323,7 +323,9 @@ async def _apps(request: Request, person: Person | None) -> dict[str, dict[str, 
 async def _platforms(request: Request, person: Person | None) -> dict[str, dict[str, Any]]:
     """By name; to who shows no token, the names alone."""
     service = service_of(request)
-    words = {state.account.name: state.account.description for state in await service.accounts()} if person else {}
+    words = (
+        {state.account.name: state.account.description for state in await service.accounts(person)} if person else {}
+    )
     found = {}
     for name, platform in list(service.platforms_by_name.items()):
         noun = service.noun_of(name)

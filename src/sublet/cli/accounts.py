@@ -204,7 +204,7 @@ def _where(one: AccountView) -> str:
 
 def _places(one: AccountView) -> str:
     waiting = f", {one.waiting} wait" if one.waiting else ""
-    return f"{one.there} of {one.capacity}{waiting}"
+    return f"{one.there} of {one.capacity}{waiting}" if one.capacity else ""  # who may not use it is not told
 
 
 def _facts(one: AccountView) -> list[tuple[str, str]]:

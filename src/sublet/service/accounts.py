@@ -40,22 +40,28 @@ class AccountState:
     account: Account
     turns: Sequence[Turn] = ()
     trouble: str = ""  # why it can't be used at present
+    usable: bool = True  # by who looks at it; others see what it is, and not how busy
 
 
 class Accounts(AccountPlatforms, Platforms, AccessRules):
     """Add, change, look at and remove accounts; only operators do, and nobody sees a key again."""
 
-    async def accounts(self) -> list[AccountState]:
-        """All of them."""
+    async def accounts(self, person: Person) -> list[AccountState]:
+        """All of them, as a person may see them."""
         found = await self.store.read(lambda tx: [(one, tx.turns.of(one.name)) for one in tx.accounts.list()])
-        return [AccountState(one, turns, self.broken.get(f"account {one.name}", "")) for one, turns in found]
+        return [await self._as_seen(person, *one) for one in found]
 
-    async def account(self, name: str) -> AccountState:
+    async def account(self, name: str, person: Person) -> AccountState:
         """One of them."""
-        found = await self.store.read(lambda tx: (tx.accounts.get(name), tx.turns.of(name)))
-        if found[0] is None:
+        account, turns = await self.store.read(lambda tx: (tx.accounts.get(name), tx.turns.of(name)))
+        if account is None:
             raise NotFound(noun="account", name=name, hint=HINT)
-        return AccountState(found[0], found[1], self.broken.get(f"account {name}", ""))
+        return await self._as_seen(person, account, turns)
+
+    async def _as_seen(self, person: Person, account: Account, turns: Sequence[Turn]) -> AccountState:
+        if not person.operator and await self.refused(person, "account", account.name):
+            return AccountState(account, usable=False)
+        return AccountState(account, turns, self.broken.get(f"account {account.name}", ""))
 
     async def add_account(
         self,
@@ -98,7 +104,7 @@ class Accounts(AccountPlatforms, Platforms, AccessRules):
     ) -> Account:
         """Change what is known of an account, or give it another key."""
         _operator(person)
-        old = (await self.account(name)).account
+        old = (await self.account(name, person)).account
         public, sealed = old.public, ""
         if key:
             whole, public = await asyncio.to_thread(read_key, key, passphrase)
@@ -141,7 +147,7 @@ class Accounts(AccountPlatforms, Platforms, AccessRules):
     async def check_account(self, person: Person, name: str) -> AccountState:
         """Sign in by it now, and look around; what is wrong is in `trouble`."""
         _operator(person)
-        state = await self.account(name)
+        state = await self.account(name, person)
         await self._accounts_taken_up()
         self.surveys.pop(name, None)
         if state.trouble or name not in self.platforms_by_name:

@@ -79,12 +79,14 @@ class Quotas(Sessions):
         def work(tx: Tx) -> dict[str, Decision]:
             rules, who, now = tx.rules.list(), who_is(tx, person.name), self.now()
 
-            def judged(name: str) -> Decision:
-                decision = decide(rules, who, self.noun_of(name), name, now)
+            def judged(label: str) -> Decision:
+                noun, _, name = label.rpartition(" ")  # what is broken may be called `account keeling`
+                thing = noun or self.noun_of(name), name
+                decision = decide(rules, who, *thing, now)
                 pledges = (decide(rules, who, "pledge", one, now).allowed for one in self.pledged(name))
                 if decision.allowed or not any(pledges):
                     return decision
-                return decide(rules, who, self.noun_of(name), name, now, let_in=True)
+                return decide(rules, who, *thing, now, let_in=True)
 
             found = {name: judged(name) for name in (*self.platforms_by_name, *self.broken)}
             return {name: decision for name, decision in found.items() if not decision.allowed}

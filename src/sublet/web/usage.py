@@ -30,7 +30,7 @@ async def look(request: Request) -> Response:
         report = await _report(request, who, typed)
     shown = {**typed, "quarter": typed["quarter"] or quarter_of(service.now())}
     given = {field: text for field, text in typed.items() if text}
-    places = await service.accounts()
+    places = [one for one in await service.accounts(who.person) if one.usable]
     values = {"report": report, "typed": shown, "given": given, "fields": FIELDS, "accounts": places, "wrong": wrong}
     return page(request, "usage.html", who, wrong.status if wrong else 200, **values)
 
