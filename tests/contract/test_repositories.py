@@ -164,6 +164,8 @@ async def test_what_is_large_is_refused_before_it_fills_the_disk(server: GitServ
         "https://[::ffff:127.0.0.1]/a/b",
         "http://example.org/a/b",
         "file:///etc",
+        "github://owner",
+        "github://owner/name/tree/main",
         "git@github.com:owner/name",
         "ssh://github.com/owner/name",
         "ext::sh -c id",

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from sublet.client import Client
-from sublet.client.address import find_address
+from sublet.client.address import Address, find_address
 from sublet.client.call import Call, as_bytes
+from sublet.client.calls.apps import propose
+from sublet.client.link import unreachable
 from sublet.errors import (
     BadRequest,
     NoOffers,
@@ -23,6 +25,7 @@ from sublet.errors import (
     ServiceUnreachable,
     SubletError,
 )
+from sublet.wire.v1.apps import ProposeAsk
 from sublet.wire.views import (
     AccessList,
     AccessView,
@@ -255,3 +258,12 @@ def test_accounts_and_what_was_used_of_them_are_views(serve: Serve) -> None:
     client, _ = serve(answers)
     assert client.accounts() == (account,)
     assert client.usage(quarter="2026Q4") == report
+
+
+def test_what_takes_too_long_may_still_be_done() -> None:
+    told = unreachable(Address(scheme="https", host="gateway.example.org", port=443), TimeoutError())
+    assert "took too long" in told.message
+    assert "may still be done" in told.advice
+    lost = unreachable(Address(host="gateway.example.org"), ConnectionResetError())
+    assert ("was lost" in lost.message, lost.advice) == (True, told.advice)
+    assert propose(ProposeAsk(repository="https://github.com/owner/name")).patience > 120

@@ -15,7 +15,7 @@ import httpx2
 from sublet.client.address import Address, find_address
 from sublet.client.aio_annexes import AsyncAnnex
 from sublet.client.annex_facts import lease_ask
-from sublet.client.call import Answer, Call
+from sublet.client.call import PATIENCE, Answer, Call
 from sublet.client.calls import (
     access,
     accounts,
@@ -36,7 +36,7 @@ from sublet.client.calls import (
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, Pause, Steps, until_over
-from sublet.client.link import ELSEWHERE, TIMEOUT, silent
+from sublet.client.link import ELSEWHERE, silent
 from sublet.client.personal import start
 from sublet.client.problems import raise_for
 from sublet.errors import ServiceUnreachable
@@ -64,11 +64,11 @@ class AsyncLink:
         self.address = address
         base = "http://localhost" if address.socket else f"{address.scheme}://{_host(address)}:{address.port}"
         transport = httpx2.AsyncHTTPTransport(uds=address.socket) if address.socket else None
-        self._http = httpx2.AsyncClient(base_url=base + address.prefix, transport=transport, timeout=TIMEOUT)
+        self._http = httpx2.AsyncClient(base_url=base + address.prefix, transport=transport, timeout=PATIENCE)
 
     async def do(self, call: Call[T]) -> T:
         """Send it and read its answer."""
-        reply = await self._send(call, patience=TIMEOUT)
+        reply = await self._send(call, patience=call.patience)
         try:
             return call.read(Answer(reply.status_code, dict(reply.headers), await reply.aread()))
         except httpx2.TransportError as error:
@@ -99,7 +99,7 @@ class AsyncLink:
             call.target,
             headers=call.headers(self.address.token),
             content=call.body,
-            timeout=httpx2.Timeout(TIMEOUT, read=patience),
+            timeout=httpx2.Timeout(PATIENCE, read=patience),
         )
         try:
             return await self._http.send(request, stream=True)

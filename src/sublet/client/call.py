@@ -11,6 +11,7 @@ from sublet.client.problems import raise_for
 from sublet.wire.reader import read
 
 T = TypeVar("T")
+PATIENCE = 120.0
 SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -35,6 +36,7 @@ class Call(Generic[T]):
     type: str = "application/json"  # of the body
     accept: str = "application/json"
     more: Mapping[str, str] = field(default_factory=dict)  # further headers
+    patience: float = PATIENCE  # seconds without a byte, after which it is given up
 
     @property
     def target(self) -> str:

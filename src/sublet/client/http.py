@@ -68,14 +68,14 @@ class Reply:
     def _line(self) -> str:
         line = self._file.readline(LONGEST_LINE)
         if not line.endswith(b"\n"):
-            raise ConnectionError("the connection was lost")
+            raise ConnectionResetError("the connection was lost")
         return line.decode("latin-1").rstrip("\r\n")
 
     def _counted(self, size: int) -> Iterator[bytes]:
         while size:
             piece = self._file.read(min(size, PIECE))
             if not piece:
-                raise ConnectionError("the connection was lost")
+                raise ConnectionResetError("the connection was lost")
             size -= len(piece)
             yield piece
 

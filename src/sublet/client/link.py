@@ -12,10 +12,8 @@ from sublet.client.problems import raise_for
 from sublet.errors import ServiceUnreachable
 
 T = TypeVar("T")
-TIMEOUT = 120.0  # seconds without a byte, after which a plain call gives up
-
-
 ELSEWHERE = "Is the address right, and does a service run there? `sublet doctor` shows where it is looked for."
+STILL = "What was asked may still be done: look before you ask again."
 
 
 def silent(_: str) -> None:
@@ -32,7 +30,7 @@ class Link:
 
     def do(self, call: Call[T]) -> T:
         """Send it and read its answer."""
-        reply = self._send(call, TIMEOUT)
+        reply = self._send(call, call.patience)
         try:
             return call.read(reply.whole())
         except OSError as error:
@@ -72,5 +70,9 @@ class Link:
 
 def unreachable(address: Address, error: OSError) -> ServiceUnreachable:
     """The error for a connection that failed, in words."""
-    why = "it took too long to answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
+    if isinstance(error, TimeoutError):
+        return ServiceUnreachable(f"The service at {address.text} took too long to answer.", hint=STILL)
+    if isinstance(error, ConnectionResetError | BrokenPipeError):
+        return ServiceUnreachable(f"The connection to the service at {address.text} was lost.", hint=STILL)
+    why = error.strerror or str(error)
     return ServiceUnreachable(address=address.text, why=why, hint="" if address.local else ELSEWHERE)

@@ -50,6 +50,8 @@ def read_address(text: str) -> Address:
     if KEYED.match(said):
         raise BadRepository(address=said, why="this service has no key for ssh; name it by https")
     if said.startswith(GITHUB):
+        if len(said.removeprefix(GITHUB).strip("/").split("/")) != 2:
+            raise BadRepository(address=said, why="it has to be github://owner/name")
         said = f"https://github.com/{said.removeprefix(GITHUB).strip('/')}"
     if not said or len(said) > LONGEST_ADDRESS or NOT_IN_ADDRESS.search(said):
         raise BadRepository(address=said[:LONGEST_ADDRESS], why="it is no address")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 # Limits of every program that git starts: CPU seconds, KiB of memory, and 512-byte blocks of any one file.
 LIMITED = 'ulimit -t "$1" && ulimit -v "$2" && ulimit -f "$3" && ulimit -c 0 && shift 3 && exec "$@"'
-CPU, MEMORY = 300, 4 << 20
+CPU, MEMORY = 300, 1 << 20
 SETTINGS = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",

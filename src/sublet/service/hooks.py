@@ -105,7 +105,8 @@ class Hooks(Telling, Sessions):
         answer = await self.tell_hook(hook, f"{hook.id}.test.{secrets.token_hex(4)}", event, None)
         if not answer.well:
             seconds = f"{self.settings.hooks.patience.total_seconds():g}"
-            raise NotTold(address=hook.address, why=answer.words, seconds=seconds)
+            hint = "Whoever runs the gateway looks at [mail] in its settings, and at its log." if hook.by_mail else ""
+            raise NotTold(address=hook.address, why=answer.words, seconds=seconds, hint=hint)
         if hook.trouble:
             await self.store.write(lambda tx: tx.hooks.revive(hook.id, tx.events.newest()))
         return answer.words

@@ -15,6 +15,8 @@ from sublet.wire.v1.apps import (
     VersionView,
 )
 
+FETCHING = 900.0  # seconds for which a repository or a registry may keep the service waiting
+
 
 def apps() -> Call[AppList]:
     """Those that the caller may see."""
@@ -33,7 +35,7 @@ def maintainers() -> Call[MaintainerList]:
 
 def propose(ask: ProposeAsk) -> Call[VersionView]:
     """Bring a repository before the reviewers."""
-    return Call("POST", path_of("apps"), as_view(VersionView), body=body_of(plain(ask)))
+    return Call("POST", path_of("apps"), as_view(VersionView), body=body_of(plain(ask)), patience=FETCHING)
 
 
 def review(name: str, number: int, against: int | None = None) -> Call[ReviewView]:
@@ -43,12 +45,13 @@ def review(name: str, number: int, against: int | None = None) -> Call[ReviewVie
 
 def upstream(name: str, number: int) -> Call[UpstreamView]:
     """What has become of its branch."""
-    return Call("GET", path_of("apps", name, str(number), "upstream"), as_view(UpstreamView))
+    return Call("GET", path_of("apps", name, str(number), "upstream"), as_view(UpstreamView), patience=FETCHING)
 
 
 def approve(name: str, number: int, tree: str, why: str = "") -> Call[VersionView]:
     """Let exactly these files be run."""
-    return Call("POST", _path(name, number, "approve"), as_view(VersionView), body=body_of({"tree": tree, "why": why}))
+    said = body_of({"tree": tree, "why": why})
+    return Call("POST", _path(name, number, "approve"), as_view(VersionView), body=said, patience=FETCHING)
 
 
 def refuse(name: str, number: int, why: str) -> Call[VersionView]:
