@@ -230,6 +230,14 @@ class BadTree(SubletError):
     exit_code = 2
 
 
+class ServiceFull(SubletError):
+    """The service has no room left on its disk."""
+
+    hint = "Whoever runs it makes room below its SUBLET_HOME: `sublet doctor` there says how much is left."
+    status = 503
+    exit_code = 3
+
+
 class BadManifest(SubletError):
     """The manifest can't be used: {problem}"""
 
@@ -306,6 +314,7 @@ class BrokenStore(SubletError):
     """The database {where} can't be used: {why}"""
 
     hint = "`sublet doctor` checks it."
+    status = 503
     exit_code = 3
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from sublet.core.repository import read_address
 from sublet.core.tree import archive_of
-from sublet.errors import BadRepository, BadTree, RepositoryUnreachable
-from sublet.service.repositories import Repositories
+from sublet.errors import BadRepository, BadTree, RepositoryUnreachable, ServiceFull
+from sublet.service.git import Said
+from sublet.service.repositories import Repositories, good
 from sublet.settings import AppSettings
 from tests.git_server import Entry, GitServer, git_server, link, program, submodule
 
@@ -226,3 +228,9 @@ async def test_settings_of_the_service_are_not_read(
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "http.proxy")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "http://127.0.0.1:1")
     assert (await reading(tmp_path, server).fetch(repository.url)).commit == made
+
+
+def test_a_disk_of_ours_that_is_full_is_not_the_repositorys_fault() -> None:
+    said = Said(128, b"", "fatal: unable to write symref for HEAD: No space left on device")
+    with pytest.raises(ServiceFull):
+        good(said, read_address("https://github.com/owner/name"))

@@ -50,6 +50,20 @@ def test_a_commit_that_fails_has_not_happened_in_memory_either(tmp_path: Path) -
         store.close()
 
 
+def test_strangers_are_not_told_where_a_database_is_that_fails(tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/sublet.db", discreet=True)
+    try:
+        store.write_sync(define)
+        log = Path(f"{tmp_path}/sublet.db-wal").stat().st_size
+        with files_may_not_grow_beyond(log), pytest.raises(BrokenStore) as told:
+            store.write_sync(lambda tx: tx.books.take("here", "lost", [whole("n0")]))
+        said = f"{told.value.message} {told.value.advice} {told.value.values}"
+        assert str(tmp_path) not in said
+        assert (told.value.status, "at present" in said) == (503, True)
+    finally:
+        store.close()
+
+
 def test_works_that_share_a_commit_fail_together_when_it_fails(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/sublet.db"
     store = Store.open(url)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from http import HTTPStatus
 from typing import Any
 
@@ -13,8 +14,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from sublet.errors import BadRequest, SubletError, TooLarge, TooMany
+from sublet.errors import BadRequest, ServiceFull, SubletError, TooLarge, TooMany
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
 MEDIA_TYPE = "application/problem+json"
 log = structlog.get_logger()
 
@@ -82,6 +84,8 @@ async def _invalid(_: Request, error: Exception) -> Response:
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
+    if isinstance(error, OSError) and error.errno in FULL:
+        return problem_response(ServiceFull())
     log.error("request.failed", method=request.method, path=request.url.path, exc_info=error)
     said = problem(500, "internal", "Something went wrong inside the service.", "Its log says what: logs/service.log.")
     return Response(to_json(said), 500, media_type=MEDIA_TYPE)

@@ -22,7 +22,7 @@ from sublet.core.repository import (
     seen,
 )
 from sublet.core.tree import TreeFile
-from sublet.errors import BadRepository, BadTree, RepositoryUnreachable
+from sublet.errors import BadRepository, BadTree, RepositoryUnreachable, ServiceFull
 from sublet.movers.public import NotPublic, public_addresses
 from sublet.service.git import Git, Said
 from sublet.settings import AppSettings
@@ -31,6 +31,7 @@ HEADS, TAGS = "refs/heads/", "refs/tags/"
 TAG = "tags/"  # so begins the branch of a version that was proposed by a tag
 FILE, PROGRAM, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
 AUTHOR = re.compile(r"^author (?P<who>.*) (?P<time>\d{1,15}) (?P<zone>[+-]\d{4})$", re.MULTILINE)
+FULL = "No space left on device"
 LARGEST_ROW = 1024  # bytes of one line on a file
 
 
@@ -102,7 +103,7 @@ class Repositories:
             self.settings.patience.total_seconds(),
             await self._resolved(address),
         )
-        _good(await git.run("init", "--quiet", "--bare", "--template=", "repository"), address)
+        good(await git.run("init", "--quiet", "--bare", "--template=", "repository"), address)
         return git
 
     async def _resolved(self, address: Address) -> str:
@@ -131,7 +132,7 @@ class Repositories:
             raise BadTree(why=f"more than {self.settings.largest_fetch >> 20} MiB would have to be fetched")
         if said.code and "fsck error" in said.complaint:
             raise BadTree(why=_first(said.complaint))
-        _good(said, address)
+        good(said, address)
 
     async def _on_branch(self, address: Address, branch: str, tip: str, commit: str) -> None:
         """See that a commit is in a branch's history; only the history is fetched for that."""
@@ -152,7 +153,7 @@ class Repositories:
         rows = [_row(line) for line in said.stdout.split(b"\0") if line]
         if said.too_much or len(rows) > most:
             raise BadTree(why=f"it has more than {most} files")
-        _good(said, address)
+        good(said, address)
         if sum(row.size for row in rows) > self.settings.largest:
             raise BadTree(why=f"its files have more than {self.settings.largest >> 20} MiB")
         if not rows:
@@ -170,14 +171,14 @@ class Repositories:
 async def _tip(git: Git, address: Address, branch: str) -> tuple[str, str]:
     """A branch (the repository's own choice if none is named), or a tag, and the commit that it is at."""
     if not branch:
-        said = _good(await git.run("ls-remote", "--symref", "--", address.text, "HEAD"), address)
+        said = good(await git.run("ls-remote", "--symref", "--", address.text, "HEAD"), address)
         found = re.search(rf"^ref: {HEADS}(\S+)\tHEAD$", said, re.MULTILINE)
         if not found:
             raise BadRepository(f"{address.text} names no branch of its own.", hint="Name one: --branch main")
         branch = check_branch(found[1])
     plain = branch.removeprefix(TAG)
     names = (f"{HEADS}{branch}", f"{TAGS}{plain}^{{}}", f"{TAGS}{plain}")
-    refs = _refs(_good(await git.run("ls-remote", "--", address.text, *names), address))
+    refs = _refs(good(await git.run("ls-remote", "--", address.text, *names), address))
     for name in names:
         if name in refs:
             return branch if name.startswith(HEADS) else f"{TAG}{plain}", check_commit(refs[name])
@@ -190,7 +191,7 @@ async def _files(git: Git, address: Address, rows: Sequence[Row]) -> tuple[TreeF
     sizes = {row.id: row.size for row in rows}
     most = sum(sizes.values()) + 200 * len(ids)
     said = await git.run("cat-file", "--batch", stdin="".join(f"{id}\n" for id in ids).encode(), most=most)
-    _good(said, address)
+    good(said, address)
     contents, at = {}, 0
     for id in ids:
         at = said.stdout.index(b"\n", at) + 1
@@ -207,7 +208,7 @@ def _file(row: Row, content: bytes) -> TreeFile:
 
 async def _about(git: Git, address: Address, commit: str) -> tuple[str, str, str]:
     """Who wrote a commit, when, and its first line, all as it claims."""
-    said = _good(await git.run("cat-file", "commit", commit), address)
+    said = good(await git.run("cat-file", "commit", commit), address)
     head, _, message = said.partition("\n\n")
     found = AUTHOR.search(head)
     subject = message.strip().partition("\n")[0][:200]
@@ -237,7 +238,10 @@ def _refs(said: str) -> dict[str, str]:
     return {name: id for id, name in pairs}
 
 
-def _good(said: Said, address: Address) -> str:
+def good(said: Said, address: Address) -> str:
+    """What git printed, if all went well."""
+    if FULL in said.complaint:
+        raise ServiceFull
     if said.code or said.too_much:
         raise RepositoryUnreachable(repository=address.text, why=_first(said.complaint))
     return said.stdout.decode(errors="replace")

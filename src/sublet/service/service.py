@@ -150,7 +150,8 @@ class Service(
     ) -> AsyncIterator[Service]:
         """Open the store and the platforms, start the loop; on leaving, let go: what runs goes on."""
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        store = await asyncio.to_thread(Store.open, settings.database_url)
+        discreet = settings.mode == "gateway"
+        store = await asyncio.to_thread(Store.open, settings.database_url, discreet=discreet)
         kinds = survey_kinds()
         platforms, bad = admitted(*load_platforms(settings.platforms), settings.mode)
         roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()

@@ -7,12 +7,14 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import structlog
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError, StatementError
 
 from sublet.errors import BadRequest, BadSettings, BrokenStore, SubletError
 
+log = structlog.get_logger()
 BUSY = 30  # seconds that a writer waits for another process
 WRITES = 0x5375626C6574  # PostgreSQL's advisory lock that makes writes serial: "Sublet"
 READERS = 4
@@ -37,6 +39,7 @@ class Database:
         self.url = _parse(url)
         self.where = self.url.set(drivername=self.url.get_backend_name()).render_as_string(hide_password=True)
         self.postgres = self.url.get_backend_name() == "postgresql"
+        self.discreet = False  # whether what goes wrong may be heard by strangers
         make = self._make_postgres if self.postgres else self._make_sqlite
         self.writing = make(1, False)
         self.reading = make(READERS, True)
@@ -60,9 +63,14 @@ class Database:
         return error
 
     def broken(self, why: str) -> BrokenStore:
-        """The error of a database that can't be used."""
-        hint = "Make room there: it goes on by itself as soon as it can write again." if FULL in why else ""
-        return BrokenStore(where=self.where, why=why, hint=hint)
+        """The error of a database that can't be used; strangers are not told where it is, or who it takes us for."""
+        room = "Make room there: it goes on by itself as soon as it can write again." if FULL in why else ""
+        if not self.discreet:
+            return BrokenStore(where=self.where, why=why, hint=room)
+        log.error("store.failed", where=self.where, why=why)
+        short = "it is full" if FULL in why else "it does not answer as it should"
+        told = f"The service can't use its database at present: {short}."
+        return BrokenStore(told, why=short, hint="Try again later; whoever runs the service finds more in its log.")
 
     def close(self) -> None:
         """Close all connections."""

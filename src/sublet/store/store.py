@@ -26,14 +26,18 @@ class Store:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sublet-reader")
 
     @classmethod
-    def open(cls, url: str) -> Store:
-        """Open `sqlite:////path/file` or `postgresql://…` and bring its tables up to date."""
+    def open(cls, url: str, *, discreet: bool = False) -> Store:
+        """Open `sqlite:////path/file` or `postgresql://…` and bring its tables up to date.
+
+        `discreet`: strangers may hear what goes wrong from then on.
+        """
         database = Database(url)
         try:
             migrate(database)
         except Exception as error:
             database.close()
             raise database.meaning(error) from error
+        database.discreet = discreet
         return cls(database)
 
     @property

@@ -18,7 +18,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sublet.api.paths import allow_any_path
-from sublet.errors import NotSignedIn, SubletError, TooMany
+from sublet.api.problems import FULL
+from sublet.errors import NotSignedIn, ServiceFull, SubletError, TooMany
 from sublet.web import (
     access,
     account,
@@ -169,6 +170,8 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
+    if isinstance(error, OSError) and error.errno in FULL:
+        return await _ours(request, ServiceFull())
     log.error("page.failed", method=request.method, path=request.url.path, exc_info=error)
     return await _error(
         request, 500, "Something went wrong inside the service.", "Its log says what: logs/service.log."
