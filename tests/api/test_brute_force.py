@@ -42,8 +42,9 @@ async def test_many_guesses_at_once_are_limited_and_a_neighbour_is_not(callers: 
     assert MOST <= counted[401] < MOST + 20  # those that a moment gave back meanwhile
     assert set(works) == {200}
 
-    async with caller(callers, "192.0.2.1", "sublet_one-more") as guesser:
-        refused = await guesser.get("/v1/sessions")
+    async with asyncio.timeout(60), caller(callers, "192.0.2.1", "sublet_one-more") as guesser:
+        while (refused := await guesser.get("/v1/sessions")).status_code == 401:
+            pass  # which a moment gave back meanwhile
     assert refused.status_code == 429
     assert refused.headers["content-type"] == "application/problem+json"
     assert 1 <= int(refused.headers["retry-after"]) <= 60
@@ -72,5 +73,8 @@ async def test_guessing_by_the_form_is_limited_too(callers: Callers) -> None:
         said = Counter([(await guess(f"sublet_wrong-{number}")).status_code for number in range(MOST + 20)])
         assert set(said) == {403, 429}
         assert MOST <= said[403] < MOST + 20
-        assert int((await guess("sublet_one-more")).headers["retry-after"]) >= 1
+        async with asyncio.timeout(60):
+            while (refused := await guess("sublet_one-more")).status_code == 403:
+                pass  # which a moment gave back meanwhile
+        assert (refused.status_code, int(refused.headers["retry-after"]) >= 1) == (429, True)
         assert (await guess(ann)).status_code == 303

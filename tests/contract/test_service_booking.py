@@ -10,6 +10,7 @@ import pytest
 from sublet.core.session import Phase
 from sublet.errors import NoRoom, NotAllowedNow, NotYours, OfferExpired
 from sublet.service.service import Service
+from sublet.service.steps import running
 from tests.contract.services import ME, OTHER, ask, in_phase, over, reach, serving
 
 pytestmark = pytest.mark.anyio
@@ -126,6 +127,15 @@ async def test_a_session_is_extended_while_there_is_room(tmp_path: Path) -> None
         await service.cancel(session.id, ME)
         with pytest.raises(NotAllowedNow):
             await service.extend(session.id, ME, by="1h")
+
+
+async def test_a_look_at_a_session_does_not_undo_that_it_is_extended_meanwhile(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=LONG) as service:
+        mine = await ask(service, time="1h")
+        session = await service.accept(mine.offers[0].id, ME)
+        before = await reach(service, session.id, in_phase(Phase.RUNNING))
+        looked = await running(service, before)
+        assert "until" not in looked.changes
 
 
 async def test_storage_is_booked(tmp_path: Path) -> None:

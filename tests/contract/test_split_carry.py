@@ -239,7 +239,7 @@ def test_a_lost_link_costs_nothing_but_time(splits: Callable[..., Split], tmp_pa
     relay = split.relay()
     split.far(0)
     job = split.job(f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; echo done")
-    eventually(lambda: split.state()["attempts"] == {"stored": 1}, "an attempt")
+    eventually(lambda: split.alive(0) and split.state()["attempts"] == {"stored": 1}, "an attempt on a living node")
     split.noise.rename(tmp_path / "gone")
     for child in children(relay.pid):
         os.kill(child, signal.SIGKILL)

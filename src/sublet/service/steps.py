@@ -213,7 +213,9 @@ async def running(desk: Desk, session: Session) -> Step:
         words = f"{paused(STOPPED)}; {words}"
     event = "session.warned" if warned and session.condition != words else ""
     connectors = _connectors(session, state) or session.connectors
-    changes = {"condition": words, "connectors": connectors, "until": session.until}
+    changes: dict[str, object] = {"condition": words, "connectors": connectors}
+    if state.until:  # else it stays as it is by then: someone may be extending it
+        changes["until"] = session.until
     return Step(None, _look_again(desk, session), event, words, changes=changes)
 
 
