@@ -99,7 +99,7 @@ async def test_an_account_is_a_platform_at_once_in_every_process_and_its_key_is_
         await service.remove_account(OPERATOR, "keeling")
         assert "keeling" not in service.platforms_by_name
         with pytest.raises(NotFound):
-            await service.account("keeling")
+            await service.account("keeling", OPERATOR)
         log = await service.store.read(lambda tx: tx.audit.list())
         acts = ["account.add", "account.change", "vault.rekey", "account.remove"]
         assert [entry.action for entry in log if entry.action in acts] == acts
@@ -149,7 +149,9 @@ async def test_an_account_that_can_no_longer_be_used_is_shown_with_the_reason_an
         await service.store.write(lambda tx: tx.accounts.add(old, "", service.now()))
         await service.add_account(OPERATOR, keeling(key), key.private, "sesame")
         assert {"keeling", "trial"} == set(service.platforms_by_name)
-        assert "--wrap can't be added here" in (await service.account("old")).trouble
+        assert "--wrap can't be added here" in (await service.account("old", OPERATOR)).trouble
+        seen = await service.account("old", Person("stranger@example.org"))
+        assert (seen.usable, seen.trouble, seen.turns) == (False, "", ())
 
 
 class Gated(Service):
