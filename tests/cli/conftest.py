@@ -26,6 +26,7 @@ class Typed:
 
 
 Type = Callable[..., Typed]
+Serve = Callable[[Any], Canned]
 
 
 @pytest.fixture

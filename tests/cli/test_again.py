@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from tests.canned import ID, Canned, Said, a_session, a_yes, an_offer
-from tests.cli.conftest import Type
+from tests.canned import ID, Said, a_session, a_yes, an_offer
+from tests.cli.conftest import Serve, Type
 
-Serve = Callable[[Any], Canned]
 AGAIN = f"POST /v1/sessions/{ID}/again"
 
 

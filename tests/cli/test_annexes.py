@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -29,10 +28,9 @@ from sublet.wire.views import (
     TemplateView,
 )
 from tests.canned import NOW, Canned, Heard, Said
-from tests.cli.conftest import Type
+from tests.cli.conftest import Serve, Type
 
 pytestmark = pytest.mark.usefixtures("in_utc")
-Serve = Callable[[Any], Canned]
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 SOME = DetailsView(system="expanse", queue="compute", project="abc123", nodes=2, cores=128, lifetime=4 * HOUR)
 COST = CostView(node_hours=8, core_hours=1024, gpu_hours=0, charged=1024, coin="SU")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from tests.canned import ID, Canned, Said, a_no, a_session, a_yes, an_offer
-from tests.cli.conftest import Type
+from tests.canned import ID, Said, a_no, a_session, a_yes, an_offer
+from tests.cli.conftest import Serve, Type
 
-Serve = Callable[[Any], Canned]
 ASK = "POST /v1/offersets/apps/summa"
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from sublet.wire.v1.hooks import HookList, HookTestView, HookView, ToldView
-from tests.canned import ID, NOW, Canned, Said
-from tests.cli.conftest import Type
+from tests.canned import ID, NOW, Said
+from tests.cli.conftest import Serve, Type
 
 pytestmark = pytest.mark.usefixtures("in_utc")
-Serve = Callable[[Any], Canned]
 HOOK = HookView(
     id="1c0e5d1a-0000-4000-8000-000000000000",
     session=ID,

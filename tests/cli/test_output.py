@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
@@ -36,11 +31,10 @@ from sublet.wire.views import (
     TermsView,
     TokenView,
 )
-from tests.canned import ID, NOW, Canned, Said, a_no, a_session, a_yes, an_end, an_offer
-from tests.cli.conftest import Type
+from tests.canned import ID, NOW, Said, a_session, an_end, an_offer
+from tests.cli.conftest import Serve, Type
 
 pytestmark = pytest.mark.usefixtures("in_utc")
-Serve = Callable[[Any], Canned]
 MONEY = "urn:ivoa:calycopis:cost:monetary"
 
 
@@ -210,122 +204,6 @@ def test_an_empty_list_is_empty_on_stdout(type_in: Type, canned: Serve) -> None:
     assert "ps --all" in typed.err
 
 
-def test_ask_says_yes_in_three_manners(type_in: Type, canned: Serve) -> None:
-    canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
-    typed = type_in("ask", "--cores", "2", "--", "true")
-    assert (typed.code, typed.out.splitlines()[0].split()[:3]) == (0, ["OFFER", "WHERE", "START"])
-    assert "sublet accept 3f2a91c0" in typed.err
-    assert type_in("ask", "-q", "--", "true").out == "3f2a91c0\n"
-    assert json.loads(type_in("ask", "--json", "--", "true").out)["result"] == "YES"
-
-
-def test_ask_says_no_with_exit_code_1(type_in: Type, canned: Serve) -> None:
-    canned({"POST /v1/offersets": Said(a_no(ReasonView(kind="urn:x", field="f", message="No way.")))})
-    assert (type_in("ask", "--", "true").code, type_in("run", "--", "true").code) == (1, 1)
-    assert type_in("ask", "--", "true").out.splitlines()[:2] == ["NO", "  No way."]
-    assert type_in("ask", "-q", "--", "true").out == ""
-
-
-def test_options_and_a_command_become_the_short_form(type_in: Type, canned: Serve, tmp_path: Path) -> None:
-    service = canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
-    Path("sim.py").touch()
-    Path("lib").mkdir()
-    Path("lib/in.csv").touch()
-    Path("run.sh").write_text("echo $((1+1))\n")
-    words = ["--cores", "2-4", "--gpus", "1", "--time", "10m", "--start", "now", "--start", "tomorrow 09:00-10:00"]
-    words += ["--env", "A=b=c", "--max-cost", "1.5", "--name", ";$(x)", "--data", "https://example.org:8080/x:in"]
-    assert type_in("ask", *words, "--", "python3", "sim.py", "lib/in.csv", "/etc/hosts", "../x").code == 0
-    here = tmp_path / "cwd"
-    assert json.loads(service.heard[0].body) == {
-        "run": ["python3", "sim.py", "lib/in.csv", "/etc/hosts", "../x"],
-        "cores": "2-4",
-        "gpus": 1,
-        "time": "10m",
-        "start": ["now", "tomorrow 09:00-10:00"],
-        "env": {"A": "b=c"},
-        "max_cost": 1.5,
-        "name": ";$(x)",
-        "data": [
-            {"location": "https://example.org:8080/x", "path": "in"},
-            {"location": str(here / "sim.py"), "path": "sim.py"},
-            {"location": str(here / "lib/in.csv"), "path": "lib/in.csv"},
-        ],
-    }
-    assert type_in("ask", "--script", "run.sh").code == 0
-    assert json.loads(service.heard[1].body) == {"script": "echo $((1+1))\n"}
-    assert type_in("ask", "--notebook", "https://example.org/n.ipynb", "--param", "n=3", "--param", "s=a b").code == 0
-    assert json.loads(service.heard[2].body) == {
-        "notebook": "https://example.org/n.ipynb",
-        "parameters": {"n": 3, "s": "a b"},
-    }
-    assert "no notebook n.ipynb here" in type_in("ask", "--notebook", "n.ipynb").err
-
-
-def test_a_document_comes_from_a_file_or_from_stdin(type_in: Type, canned: Serve) -> None:
-    service = canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
-    Path("job.yaml").write_text("run: echo hello\ncores: 1\n")
-    assert type_in("ask", "job.yaml", "--cores", "3").code == 0
-    assert type_in("ask", "-", stdin="run: echo hello\n").code == 0
-    assert type_in("ask", "job.yaml", "--", "echo", "other").code == 0
-    sent = [json.loads(heard.body) for heard in service.heard]
-    assert sent[0] == {"run": "echo hello", "cores": 3}
-    assert sent[1] == {"run": "echo hello"}
-    assert sent[2] == {"run": ["echo", "other"], "name": "echo other", "cores": 1}
-
-
-def test_the_example_is_a_request(type_in: Type) -> None:
-    from sublet.client.documents import parse
-
-    example = type_in("ask", "--example").out
-    assert "run" in parse(example.encode())
-    assert example == (Path(__file__).parents[2] / "examples" / "first.yaml").read_text()
-
-
-@pytest.mark.parametrize(
-    ("end", "code"),
-    [
-        (an_end(code=7), 7),
-        (an_end("signalled", signal=9), 137),
-        (an_end("timeout"), 124),
-        (an_end("cancelled"), 130),
-        (an_end("out-of-memory"), 137),
-        (an_end("staging-failed"), 1),
-    ],
-)
-def test_run_follows_and_exits_as_the_job_did(end: Any, code: int, type_in: Type, canned: Serve) -> None:
-    over = Said(b"", headers={"Sublet-Ended": "true"})
-    words = {"stdout": Said([b"out\n"]), "stderr": Said([b"err\n"])}
-
-    def logs(heard: Any) -> Said:
-        return words["stderr" if "stderr" in heard.target else "stdout"] if "follow" in heard.target else over
-
-    canned(
-        {
-            "POST /v1/offersets": Said(a_yes(an_offer())),
-            f"POST /v1/sessions/{ID}/accept": Said(a_session()),
-            f"GET /v1/sessions/{ID}": Said(a_session(phase="FAILED", end=end)),
-            f"GET /v1/sessions/{ID}/logs": logs,
-        }
-    )
-    typed = type_in("run", "--", "true")
-    assert (typed.code, typed.out) == (code, "out\n")
-    assert "err\n" in typed.err
-    quiet = type_in("run", "-q", "--", "true")
-    assert (quiet.code, quiet.out, quiet.err) == (code, "out\n", "err\n")
-    as_json = type_in("run", "--json", "--", "true")
-    assert json.loads(as_json.out)["end"]["kind"] == end.kind
-
-
-def test_run_does_not_spend_money_unasked(type_in: Type, canned: Serve) -> None:
-    offer = an_offer(costs=(QuoteView(type=MONEY, min=3, max=3, description="in EUR"),))
-    service = canned({"POST /v1/offersets": Said(a_yes(offer)), f"POST /v1/sessions/{ID}/accept": Said(a_session())})
-    typed = type_in("run", "--", "true")
-    assert (typed.code, typed.out) == (1, "")
-    assert "3 EUR" in typed.err
-    assert len(service.heard) == 1
-    assert type_in("run", "--yes", "--detach", "-q", "--", "true").out == "3f2a91c0\n"
-
-
 def test_the_other_commands_draw_what_they_are_told(type_in: Type, canned: Serve) -> None:
     node = NodeView(name="n1", cores=2, memory=4 * 1024**3)
     here = PlatformView(name="here", kind="local", terms="booked", nodes=(node,), tools={"sh": "/bin/sh"})
@@ -396,50 +274,6 @@ def test_a_path_that_leads_out_is_not_fetched(type_in: Type, canned: Serve) -> N
     assert "outside" in typed.err
 
 
-def test_errors_are_told_with_a_hint_and_their_exit_code(type_in: Type, canned: Serve, tmp_path: Path) -> None:
-    canned({"GET /v1/whoami": Said(b"", 401), "POST /v1/tokens": Said({"code": "not-signed-in", "detail": "No."}, 401)})
-    refused = type_in("status", "ffff")
-    assert (refused.code, refused.out) == (1, "")
-    assert refused.err == "error: There is no /v1/sessions/ffff.\n\nhint: Look elsewhere.\n"
-    assert type_in("status").code == 2
-    assert type_in("run").code == 2
-    assert type_in("run", "python3", "sim.py").code == 2
-    assert type_in("ask", "nothing.yaml").code == 2
-    assert type_in("token").code == 4
-
-
-def test_a_service_that_is_not_there_is_exit_code_3(
-    type_in: Type, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("SUBLET_URL", f"unix://{tmp_path}/nothing.sock")
-    typed = type_in("ps")
-    assert (typed.code, typed.out) == (3, "")
-    assert typed.err.startswith("error: No Sublet service answers at ")
-    assert "\n\nhint: " in typed.err
-
-
-def test_the_unexpected_is_told_without_a_traceback(type_in: Type, canned: Serve) -> None:
-    canned({"GET /v1/sessions": Said({"items": "nonsense"})})
-    typed = type_in("ps")
-    assert (typed.code, typed.out) == (1, "")
-    assert typed.err.startswith("error: something unexpected happened: ")
-    assert "Traceback" not in typed.err
-
-
-def test_the_doctor_finds_what_is_bad(type_in: Type, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.mkdir(mode=0o755)
-    (home / "sublet.toml").write_text("hold = \n")
-    typed = type_in("doctor", "-q")
-    assert typed.code == 1
-    assert "bad settings: " in typed.out
-    assert "warn SUBLET_HOME: others can look into " in typed.out
-    (home / "sublet.toml").unlink()
-    home.chmod(0o700)
-    good = json.loads(type_in("doctor", "--json").out)
-    assert {"state": "ok", "what": "database", "detail": "made at the first start", "todo": ""} in good
-
-
 def test_results_are_chosen_and_their_sizes_told_before_anything_is_fetched(type_in: Type, canned: Serve) -> None:
     files = [ResultFileView(path=path, size=1536, modified=NOW) for path in ("a.csv", "plots/b.png", "plots/c.png")]
     service = canned({f"GET /v1/sessions/{ID}/results": Said(ResultList(items=tuple(files)))})
@@ -448,31 +282,6 @@ def test_results_are_chosen_and_their_sizes_told_before_anything_is_fetched(type
     assert typed.err == f"2 files, 3 KiB. Fetch with: sublet result {ID} --out DIR\n"
     assert type_in("result", ID, "*.tar", "--list").code == 1
     assert {heard.target for heard in service.heard} == {f"/v1/sessions/{ID}/results"}
-
-
-def test_whoever_reads_no_further_or_not_at_all_is_no_failure(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "sublet.cli", "system", "list"]
-    read, write = os.pipe()
-    os.close(read)
-    shut = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
-    os.close(write)
-    assert (shut.returncode, shut.stderr) == (0, "")
-    closed = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *words], stderr=subprocess.PIPE, text=True, check=False)
-    assert (closed.returncode, closed.stderr) == (0, "")
-    with open("/dev/full", "w") as full:
-        told = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (told.returncode, told.stderr.splitlines()[0]) == (
-        1,
-        "error: Nothing more can be written: No space left on device.",
-    )
-
-
-def test_a_question_where_nobody_sits_is_told_with_what_to_do(canned: Serve, type_in: Type) -> None:
-    canned({})
-    typed = type_in("person", "totp", "off")
-    assert (typed.code, typed.out) == (2, "")
-    assert 'Nothing was typed at the question "Code"' in typed.err
-    assert "--code" in typed.err
 
 
 def test_a_provisioner_is_json_too(type_in: Type) -> None:

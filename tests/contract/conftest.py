@@ -1,4 +1,4 @@
-"""A store on each database, empty for every test."""
+"""A store on each database, empty for every test; a machine and the ways to it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from sublet.store import Store
 from sublet.store.tables import metadata
+from tests.contract.reaching import far, far_login, far_server, reach  # noqa: F401 - fixtures
 from tests.databases import put_database
 from tests.postgres import Postgres, running_postgres
 

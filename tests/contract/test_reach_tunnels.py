@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -19,17 +19,9 @@ from tests.sshd import SSHD, Sshd, free_port, sshd
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    if SSHD is None:
-        pytest.skip("sshd is not on this machine")
-    with sshd(tmp_path_factory.mktemp("sshd")) as started:
-        yield started
-
-
 @pytest.fixture
-async def login(server: Sshd, tmp_path: Path) -> AsyncIterator[Login]:
-    made = Login("127.0.0.1", control=tmp_path, platform="far", port=server.port, options=server.options)
+async def login(far_server: Sshd, tmp_path: Path) -> AsyncIterator[Login]:
+    made = Login("127.0.0.1", control=tmp_path, platform="far", port=far_server.port, options=far_server.options)
     await made.open(nobody)
     yield made
     await made.close()

@@ -1,0 +1,136 @@
+"""Asking and running: what is typed becomes a request, and what comes of it is an exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.wire.views import (
+    QuoteView,
+    ReasonView,
+)
+from tests.canned import ID, Said, a_no, a_session, a_yes, an_end, an_offer
+from tests.cli.conftest import Serve, Type
+
+pytestmark = pytest.mark.usefixtures("in_utc")
+
+MONEY = "urn:ivoa:calycopis:cost:monetary"
+
+
+def test_ask_says_yes_in_three_manners(type_in: Type, canned: Serve) -> None:
+    canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
+    typed = type_in("ask", "--cores", "2", "--", "true")
+    assert (typed.code, typed.out.splitlines()[0].split()[:3]) == (0, ["OFFER", "WHERE", "START"])
+    assert "sublet accept 3f2a91c0" in typed.err
+    assert type_in("ask", "-q", "--", "true").out == "3f2a91c0\n"
+    assert json.loads(type_in("ask", "--json", "--", "true").out)["result"] == "YES"
+
+
+def test_ask_says_no_with_exit_code_1(type_in: Type, canned: Serve) -> None:
+    canned({"POST /v1/offersets": Said(a_no(ReasonView(kind="urn:x", field="f", message="No way.")))})
+    assert (type_in("ask", "--", "true").code, type_in("run", "--", "true").code) == (1, 1)
+    assert type_in("ask", "--", "true").out.splitlines()[:2] == ["NO", "  No way."]
+    assert type_in("ask", "-q", "--", "true").out == ""
+
+
+def test_options_and_a_command_become_the_short_form(type_in: Type, canned: Serve, tmp_path: Path) -> None:
+    service = canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
+    Path("sim.py").touch()
+    Path("lib").mkdir()
+    Path("lib/in.csv").touch()
+    Path("run.sh").write_text("echo $((1+1))\n")
+    words = ["--cores", "2-4", "--gpus", "1", "--time", "10m", "--start", "now", "--start", "tomorrow 09:00-10:00"]
+    words += ["--env", "A=b=c", "--max-cost", "1.5", "--name", ";$(x)", "--data", "https://example.org:8080/x:in"]
+    assert type_in("ask", *words, "--", "python3", "sim.py", "lib/in.csv", "/etc/hosts", "../x").code == 0
+    here = tmp_path / "cwd"
+    assert json.loads(service.heard[0].body) == {
+        "run": ["python3", "sim.py", "lib/in.csv", "/etc/hosts", "../x"],
+        "cores": "2-4",
+        "gpus": 1,
+        "time": "10m",
+        "start": ["now", "tomorrow 09:00-10:00"],
+        "env": {"A": "b=c"},
+        "max_cost": 1.5,
+        "name": ";$(x)",
+        "data": [
+            {"location": "https://example.org:8080/x", "path": "in"},
+            {"location": str(here / "sim.py"), "path": "sim.py"},
+            {"location": str(here / "lib/in.csv"), "path": "lib/in.csv"},
+        ],
+    }
+    assert type_in("ask", "--script", "run.sh").code == 0
+    assert json.loads(service.heard[1].body) == {"script": "echo $((1+1))\n"}
+    assert type_in("ask", "--notebook", "https://example.org/n.ipynb", "--param", "n=3", "--param", "s=a b").code == 0
+    assert json.loads(service.heard[2].body) == {
+        "notebook": "https://example.org/n.ipynb",
+        "parameters": {"n": 3, "s": "a b"},
+    }
+    assert "no notebook n.ipynb here" in type_in("ask", "--notebook", "n.ipynb").err
+
+
+def test_a_document_comes_from_a_file_or_from_stdin(type_in: Type, canned: Serve) -> None:
+    service = canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
+    Path("job.yaml").write_text("run: echo hello\ncores: 1\n")
+    assert type_in("ask", "job.yaml", "--cores", "3").code == 0
+    assert type_in("ask", "-", stdin="run: echo hello\n").code == 0
+    assert type_in("ask", "job.yaml", "--", "echo", "other").code == 0
+    sent = [json.loads(heard.body) for heard in service.heard]
+    assert sent[0] == {"run": "echo hello", "cores": 3}
+    assert sent[1] == {"run": "echo hello"}
+    assert sent[2] == {"run": ["echo", "other"], "name": "echo other", "cores": 1}
+
+
+def test_the_example_is_a_request(type_in: Type) -> None:
+    from sublet.client.documents import parse
+
+    example = type_in("ask", "--example").out
+    assert "run" in parse(example.encode())
+    assert example == (Path(__file__).parents[2] / "examples" / "first.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        (an_end(code=7), 7),
+        (an_end("signalled", signal=9), 137),
+        (an_end("timeout"), 124),
+        (an_end("cancelled"), 130),
+        (an_end("out-of-memory"), 137),
+        (an_end("staging-failed"), 1),
+    ],
+)
+def test_run_follows_and_exits_as_the_job_did(end: Any, code: int, type_in: Type, canned: Serve) -> None:
+    over = Said(b"", headers={"Sublet-Ended": "true"})
+    words = {"stdout": Said([b"out\n"]), "stderr": Said([b"err\n"])}
+
+    def logs(heard: Any) -> Said:
+        return words["stderr" if "stderr" in heard.target else "stdout"] if "follow" in heard.target else over
+
+    canned(
+        {
+            "POST /v1/offersets": Said(a_yes(an_offer())),
+            f"POST /v1/sessions/{ID}/accept": Said(a_session()),
+            f"GET /v1/sessions/{ID}": Said(a_session(phase="FAILED", end=end)),
+            f"GET /v1/sessions/{ID}/logs": logs,
+        }
+    )
+    typed = type_in("run", "--", "true")
+    assert (typed.code, typed.out) == (code, "out\n")
+    assert "err\n" in typed.err
+    quiet = type_in("run", "-q", "--", "true")
+    assert (quiet.code, quiet.out, quiet.err) == (code, "out\n", "err\n")
+    as_json = type_in("run", "--json", "--", "true")
+    assert json.loads(as_json.out)["end"]["kind"] == end.kind
+
+
+def test_run_does_not_spend_money_unasked(type_in: Type, canned: Serve) -> None:
+    offer = an_offer(costs=(QuoteView(type=MONEY, min=3, max=3, description="in EUR"),))
+    service = canned({"POST /v1/offersets": Said(a_yes(offer)), f"POST /v1/sessions/{ID}/accept": Said(a_session())})
+    typed = type_in("run", "--", "true")
+    assert (typed.code, typed.out) == (1, "")
+    assert "3 EUR" in typed.err
+    assert len(service.heard) == 1
+    assert type_in("run", "--yes", "--detach", "-q", "--", "true").out == "3f2a91c0\n"

@@ -1,0 +1,85 @@
+"""What goes wrong is told with a hint and an exit code, and never with a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.canned import Said
+from tests.cli.conftest import Serve, Type
+
+pytestmark = pytest.mark.usefixtures("in_utc")
+
+
+def test_errors_are_told_with_a_hint_and_their_exit_code(type_in: Type, canned: Serve, tmp_path: Path) -> None:
+    canned({"GET /v1/whoami": Said(b"", 401), "POST /v1/tokens": Said({"code": "not-signed-in", "detail": "No."}, 401)})
+    refused = type_in("status", "ffff")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == "error: There is no /v1/sessions/ffff.\n\nhint: Look elsewhere.\n"
+    assert type_in("status").code == 2
+    assert type_in("run").code == 2
+    assert type_in("run", "python3", "sim.py").code == 2
+    assert type_in("ask", "nothing.yaml").code == 2
+    assert type_in("token").code == 4
+
+
+def test_a_service_that_is_not_there_is_exit_code_3(
+    type_in: Type, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SUBLET_URL", f"unix://{tmp_path}/nothing.sock")
+    typed = type_in("ps")
+    assert (typed.code, typed.out) == (3, "")
+    assert typed.err.startswith("error: No Sublet service answers at ")
+    assert "\n\nhint: " in typed.err
+
+
+def test_the_unexpected_is_told_without_a_traceback(type_in: Type, canned: Serve) -> None:
+    canned({"GET /v1/sessions": Said({"items": "nonsense"})})
+    typed = type_in("ps")
+    assert (typed.code, typed.out) == (1, "")
+    assert typed.err.startswith("error: something unexpected happened: ")
+    assert "Traceback" not in typed.err
+
+
+def test_the_doctor_finds_what_is_bad(type_in: Type, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o755)
+    (home / "sublet.toml").write_text("hold = \n")
+    typed = type_in("doctor", "-q")
+    assert typed.code == 1
+    assert "bad settings: " in typed.out
+    assert "warn SUBLET_HOME: others can look into " in typed.out
+    (home / "sublet.toml").unlink()
+    home.chmod(0o700)
+    good = json.loads(type_in("doctor", "--json").out)
+    assert {"state": "ok", "what": "database", "detail": "made at the first start", "todo": ""} in good
+
+
+def test_whoever_reads_no_further_or_not_at_all_is_no_failure(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "sublet.cli", "system", "list"]
+    read, write = os.pipe()
+    os.close(read)
+    shut = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (shut.returncode, shut.stderr) == (0, "")
+    closed = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *words], stderr=subprocess.PIPE, text=True, check=False)
+    assert (closed.returncode, closed.stderr) == (0, "")
+    with open("/dev/full", "w") as full:
+        told = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (told.returncode, told.stderr.splitlines()[0]) == (
+        1,
+        "error: Nothing more can be written: No space left on device.",
+    )
+
+
+def test_a_question_where_nobody_sits_is_told_with_what_to_do(canned: Serve, type_in: Type) -> None:
+    canned({})
+    typed = type_in("person", "totp", "off")
+    assert (typed.code, typed.out) == (2, "")
+    assert 'Nothing was typed at the question "Code"' in typed.err
+    assert "--code" in typed.err
