@@ -164,9 +164,10 @@ def _usage(error: click.UsageError) -> int:
     return told(error.format_message(), f"`{path} --help` shows what can be typed.", 2)
 
 
-def _aborted(_: click.Abort) -> int:
-    """Someone said no; or a question was asked where nobody sits."""
-    if sys.stdin is not None and sys.stdin.isatty():
+def _aborted(error: click.Abort) -> int:
+    """Someone said no, or stopped it; or a question was asked where nobody sits."""
+    stopped = isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)
+    if stopped or (sys.stdin is not None and sys.stdin.isatty()):
         return 130
     click.echo(err=True)  # ends the question's own line
     return told("It was asked, and nobody answered.", "Type it in a terminal, or answer by an option: --help.", 2)
