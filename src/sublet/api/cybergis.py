@@ -327,12 +327,12 @@ async def _platforms(request: Request, person: Person | None) -> dict[str, dict[
         {state.account.name: state.account.description for state in await service.accounts(person)} if person else {}
     )
     found = {}
-    for name, platform in list(service.platforms_by_name.items()):
-        noun = service.noun_of(name)
-        if person is None or await service.refused(person, noun, name) is None:
-            place = {"ip": getattr(platform, "host", ""), "port": getattr(platform, "port", 22)} if person else {}
-            said = {"description": words.get(name) or name, "is_community_account": noun == "account"}
-            found[name] = {"ip": "", "port": 22, **said, **place}
+    names = await service.usable(person) if person else service.platforms_by_name
+    for name in names:
+        platform, community = service.there(name), service.noun_of(name) == "account"
+        place = {"ip": getattr(platform, "host", ""), "port": getattr(platform, "port", 22)} if person else {}
+        said = {"description": words.get(name) or name, "is_community_account": community}
+        found[name] = {"ip": "", "port": 22, **said, **place}
     return found
 
 
