@@ -66,10 +66,17 @@ class Quotas(Sessions):
     """Who may use what and how much, held on the server at every door."""
 
     async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:
-        """Why a person may not use this, or not so much of it, now; None if they may."""
+        """Why a person may not use this, or not so much of it, now; None if they may, be it a part of it alone."""
         if self.settings.mode == "personal":
             return None
-        return await self.store.read(lambda tx: _refused(tx, person.name, (noun, name), wanted, self.now()))
+        pledges = tuple(self.pledged(name)) if noun == self.noun_of(name) and wanted is None else ()
+
+        def work(tx: Tx) -> Reason | None:
+            if any(decided(tx, person.name, ("pledge", one), self.now()).allowed for one in pledges):
+                return refusal(decided(tx, person.name, (noun, name), self.now(), let_in=True))
+            return _refused(tx, person.name, (noun, name), wanted, self.now())
+
+        return await self.store.read(work)
 
     async def closed(self, person: Person) -> Mapping[str, Decision]:
         """The platforms that a person may not use, and why; operators look at all of them."""
