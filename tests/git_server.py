@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 FILE, PROGRAM, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
 PERSON = {"NAME": "Ann Author", "EMAIL": "ann@example.org", "DATE": "2026-01-02T03:04:05Z"}
 
@@ -209,3 +211,10 @@ def git_server(root: Path) -> Iterator[GitServer]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@pytest.fixture(scope="module")
+def git(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
+    """One for all tests of a file."""
+    with git_server(tmp_path_factory.mktemp("git")) as running:
+        yield running

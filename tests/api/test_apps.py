@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import httpx2
 import pytest
@@ -14,7 +14,7 @@ from sublet.settings import Settings
 from tests.api.conftest import Callers
 from tests.api.test_access_pages import sent, signed_in
 from tests.contract.services import allow
-from tests.git_server import GitServer, git_server, program
+from tests.git_server import GitServer, program
 from tests.smtp import Mailbox, text_of
 
 pytestmark = pytest.mark.anyio
@@ -28,22 +28,14 @@ EVIL = "<script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
-    with git_server(tmp_path_factory.mktemp("git")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-async def service(
-    tmp_path_factory: pytest.TempPathFactory, server: GitServer, mailbox: Mailbox
-) -> AsyncIterator[Service]:
+async def service(tmp_path_factory: pytest.TempPathFactory, git: GitServer, mailbox: Mailbox) -> AsyncIterator[Service]:
     settings = Settings.load(
         tmp_path_factory.mktemp("home"),
         mode="gateway",
         platforms={"keeling": {"kind": "memory"}},
         mail=mailbox.settings,
         url="http://broker.test",
-        apps={"private": [f"{server.url}/*"]},
+        apps={"private": [f"{git.url}/*"]},
     )
     async with Service.open(settings, loop=False) as opened:
         now = opened.now()
@@ -58,9 +50,9 @@ async def by_token(callers: Callers, service: Service, name: str) -> httpx2.Asyn
 
 
 async def test_an_app_goes_from_a_proposal_to_a_revocation(
-    callers: Callers, service: Service, server: GitServer, mailbox: Mailbox
+    callers: Callers, service: Service, git: GitServer, mailbox: Mailbox
 ) -> None:
-    repository = server.repository("ann/flood")
+    repository = git.repository("ann/flood")
     repository.commit({"sublet.yaml": MANIFEST, "flood.sh": program("echo 1\n")})
     ann, rae, bob = [await by_token(callers, service, name) for name in (ANN, RAE, BOB)]
     made = await ann.post("/v1/apps", json={"repository": repository.url})
@@ -91,8 +83,8 @@ async def test_an_app_goes_from_a_proposal_to_a_revocation(
     assert (await bob.get("/v1/apps")).json()["items"] == []
 
 
-async def test_what_is_in_a_repository_is_shown_as_text(callers: Callers, service: Service, server: GitServer) -> None:
-    repository = server.repository("eve/xss")
+async def test_what_is_in_a_repository_is_shown_as_text(callers: Callers, service: Service, git: GitServer) -> None:
+    repository = git.repository("eve/xss")
     files = {"sublet.yaml": MANIFEST, "flood.sh": f"{EVIL}\x1b[2J\u202e\n", f"{EVIL.replace('/', '')}.txt": EVIL}
     repository.commit(files, f"{EVIL} \x1b[31m")
     op = await signed_in(callers, service, OP, operator=True)
@@ -110,8 +102,8 @@ async def test_what_is_in_a_repository_is_shown_as_text(callers: Callers, servic
     assert (wrong.status_code, "<script>alert" in wrong.text) == (400, False)
 
 
-async def test_a_page_approves_what_it_showed(callers: Callers, service: Service, server: GitServer) -> None:
-    repository = server.repository("ann/paged")
+async def test_a_page_approves_what_it_showed(callers: Callers, service: Service, git: GitServer) -> None:
+    repository = git.repository("ann/paged")
     repository.commit({"sublet.yaml": MANIFEST, "flood.sh": "echo 1\n"})
     version = await service.propose(Person(ANN), repository.url, name="paged")
     op = await signed_in(callers, service, OP, operator=True)

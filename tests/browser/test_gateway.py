@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.conftest import Socket, comes_with, looked_at
-from tests.git_server import GitServer, git_server, program
+from tests.git_server import GitServer, program
 from tests.serving import Serving
 from tests.smtp import Mailbox, running_smtp
 
@@ -61,15 +61,9 @@ def mailbox() -> Iterator[Mailbox]:
         yield box
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
-    with git_server(tmp_path_factory.mktemp("git")) as running:
-        yield running
-
-
-def furnish(home: Path, server: GitServer) -> None:
+def furnish(home: Path, git: GitServer) -> None:
     """An approved app, which Ben may run; Anna is an operator."""
-    repository = server.repository("ann/flood")
+    repository = git.repository("ann/flood")
     repository.commit({"sublet.yaml": MANIFEST, "flood.sh": program("echo 1\n")})
 
     def post(path: str, **said: Any) -> dict[str, Any]:
@@ -87,14 +81,14 @@ def furnish(home: Path, server: GitServer) -> None:
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox, server: GitServer) -> Iterator[str]:
+def gateway(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox, git: GitServer) -> Iterator[str]:
     """The address of a gateway."""
     home = tmp_path_factory.mktemp("gateway")
-    (home / "sublet.toml").write_text(SETTINGS.replace("{git}", server.url) + mailbox.toml)
+    (home / "sublet.toml").write_text(SETTINGS.replace("{git}", git.url) + mailbox.toml)
     serving = Serving(home, "--port", "0")
     serving.start()
     try:
-        furnish(home, server)
+        furnish(home, git)
         yield json.loads((home / "run" / "service.json").read_text())["url"]
     finally:
         serving.stop()

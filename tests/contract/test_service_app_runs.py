@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from sublet.service.service import Service
 from sublet.wire.app_run import AppWish, read_seed
 from sublet.wire.cybergis import job_of
 from tests.contract.services import allow, in_phase, reach, serving
-from tests.git_server import GitServer, Repository, git_server, program
+from tests.git_server import GitServer, Repository, program
 
 pytestmark = pytest.mark.anyio
 
@@ -53,22 +53,16 @@ resources:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
-    with git_server(tmp_path_factory.mktemp("git")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def repository(server: GitServer) -> Repository:
-    made = server.repository("ann/hello")
+def repository(git: GitServer) -> Repository:
+    made = git.repository("ann/hello")
     made.commit({"sublet.yaml": MANIFEST, "hello.sh": program("echo hello\n")}, "Begin")
     return made
 
 
 @pytest.fixture
-async def service(server: GitServer, repository: Repository, tmp_path: Path) -> AsyncIterator[Service]:
+async def service(git: GitServer, repository: Repository, tmp_path: Path) -> AsyncIterator[Service]:
     """A gateway with one approved app, which people at example.org may run."""
-    apps = {"private": [f"{server.url}/*"]}
+    apps = {"private": [f"{git.url}/*"]}
     platforms = {"trial": {"kind": "memory", "takes": "0.1s", "cores": 32, "memory": "64GiB"}}
     async with serving(tmp_path / "home", mode="gateway", apps=apps, platforms=platforms) as running:
         version = await running.propose(ANN, repository.url, name="hello")
@@ -113,7 +107,7 @@ async def test_words_are_typed_by_the_schema_and_resources_go_by_the_manifest(se
 
 
 async def test_the_roadmaps_form_runs_an_approved_repository_and_nothing_else(
-    service: Service, repository: Repository, server: GitServer
+    service: Service, repository: Repository, git: GitServer
 ) -> None:
     seed = {"maintainer": "python", "hpc": "trial", "file": f"{repository.url}/", "app": {"years": 0}}
     session, token = await service.start_app(BOB, read_seed(seed))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -28,6 +31,13 @@ def passes_on(method: Callable[..., Any]) -> bool:
     return "__class__" in method.__code__.co_freevars
 
 
+def own_names(noun: type[Desk]) -> set[str]:
+    """What a noun has that the desk has not."""
+    named = {name for one in noun.__mro__ if one not in Desk.__mro__ for name in vars(one)}
+    had = {field.name for field in fields(noun)} - {field.name for field in fields(Desk)}
+    return {name for name in named | had if not name.startswith("__")}
+
+
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_question_is_answered_by_a_noun_that_knows(name: str) -> None:
     first = next(one for one in Service.__mro__ if name in vars(one))
@@ -51,3 +61,11 @@ def test_a_noun_names_only_what_no_other_that_it_names_is_built_upon() -> None:
     for noun in NOUNS:
         bases = noun.__bases__ if noun is not Service else ()
         assert not [base for base in bases if any(other is not base and issubclass(other, base) for other in bases)]
+
+
+def test_a_noun_uses_each_that_it_is_built_upon() -> None:
+    for noun in NOUNS:
+        parts = ast.walk(ast.parse(inspect.getsource(noun)))
+        used = {part.attr for part in parts if isinstance(part, ast.Attribute)}
+        for base in noun.__bases__ if noun is not Service else ():
+            assert base is Desk or used & own_names(base), f"{noun.__name__} needs no {base.__name__}"
