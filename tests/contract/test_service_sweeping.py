@@ -46,6 +46,7 @@ async def test_only_what_no_session_needs_is_removed_and_what_runs_is_let_run(tm
         mine = (await ask(service, run=["true"])).offers[0].id
         await service.accept(mine, ME)
         await over(service, mine)
+    async with serving(tmp_path, loop=False) as service:  # whose own sweeper would come in between
         guest = Guest(name="far", there=[mine, "lost", "running"], runs={"running"}, open_=True)
         service.platforms_by_name["far"] = guest
         swept = await sweep(service, "far")
@@ -56,7 +57,7 @@ async def test_only_what_no_session_needs_is_removed_and_what_runs_is_let_run(tm
 
 
 async def test_a_sweep_waits_for_a_login_and_is_done_by_itself_then(tmp_path: Path) -> None:
-    async with serving(tmp_path) as service:
+    async with serving(tmp_path, loop=False) as service:
         guest = Guest(name="far", there=["lost"])
         service.platforms_by_name["far"] = guest
         task = asyncio.create_task(Sweeper(service, pause=0.01, again=timedelta(0)).run())

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from sublet.client import Session
+from sublet.client.calls.jobs import jobs
 from sublet.client.calls.platforms import check
 from tests.access_points import Person
 from tests.real import images
@@ -247,7 +248,7 @@ def test_an_annex_that_is_closed_to_jobs_is_booked(person: Person, annex: str) -
     assert direct["state"] == "idle"
     assert "closed to jobs" in person.typed("job", "explain", direct["id"])
     person.typed("annex", "close", "work")
-    person.site.wait(lambda: json.loads(person.typed("job", "list", "--json"))["items"] == [], 60)
+    person.site.wait(lambda: not person.client().do(jobs()).items, 60)
 
 
 def test_when_the_annex_ends_its_sessions_say_so_and_their_results_stay(person: Person, annex: str) -> None:

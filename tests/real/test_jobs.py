@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sublet.client.calls import annexes, jobs
 from tests.access_points import Person
 from tests.real import images
 from tests.sites import Site
@@ -92,7 +93,12 @@ class Worker:
 
     def waits_for(self, job: str, word: str = "completed") -> None:
         """Wait until a job has come to this."""
-        self.person.site.wait(lambda: f"is {word}." in self.explained(job), 60)
+        client = self.person.client()
+        self.person.site.wait(lambda: client.do(jobs.explain(job)).job.state == word, 60)
+
+    def leased(self, annex: str) -> bool:
+        """Whether an annex has leases."""
+        return bool(self.person.client().do(annexes.annex(annex)).leases)
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +222,7 @@ def test_a_provisioner_leases_nodes_for_a_dag_and_gives_them_back(worker: Worker
         "ondemand#1 is up.",
         "ondemand#1 is given back.",
     ]
-    person.site.wait(lambda: json.loads(worker.types("annex", "status", "ondemand", "--json"))["leases"] == [], 30)
+    person.site.wait(lambda: not worker.leased("ondemand"), 30)
 
 
 @pytest.mark.soak
@@ -232,7 +238,7 @@ def test_a_provisioner_that_is_removed_gives_back_its_lease_and_one_without_a_lo
     id = str(made["cluster"])
     person.site.wait(lambda: "2 queued" in worker.types("dag", "status", id), 60)
     worker.types("dag", "remove", id)
-    person.site.wait(lambda: json.loads(worker.types("annex", "status", "taken", "--json"))["leases"] == [], 60)
+    person.site.wait(lambda: not worker.leased("taken"), 60)
     person.typed("system", "logout", person.site.name)
     worker.has("outside.dag", "PROVISIONER lease lease.sub\nJOB S sleep.sub\n")
     made = json.loads(worker.types("dag", "submit", "outside.dag", "--annex", "taken", "--json", **often))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import importlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -80,6 +81,27 @@ class Group(click.Group):
         """Make the output that was asked for, and run."""
         ctx.obj = output_of(ctx)
         return super().invoke(ctx)
+
+
+class Lazy(Group):
+    """Commands under one noun that are loaded when they are typed: name → the file that has it, and its name there."""
+
+    def __init__(self, *args: Any, where: Mapping[str, str], **settings: Any) -> None:
+        """Know where they are."""
+        super().__init__(*args, **settings)
+        self.where = where
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names."""
+        return sorted(self.where)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name."""
+        if cmd_name not in self.where:
+            return None
+        file, _, name = self.where[cmd_name].partition(":")
+        found: click.Command = getattr(importlib.import_module(f"sublet.cli.{file}"), name or cmd_name)
+        return found
 
 
 def command(name: str, *example: str, **settings: Any) -> Callable[[Callable[..., Any]], Word]:

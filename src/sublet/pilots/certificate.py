@@ -6,13 +6,16 @@ import base64
 import hashlib
 import os
 import subprocess
+import time
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from sublet.errors import NotListening
 
 DAYS = 400  # that a certificate is good for
-SOON = 60 * 24 * 3600  # seconds before its end that it is made anew
+HOUR = 3600
+SOON = 60 * 24 * HOUR  # seconds before its end that it is made anew
 CURVE = "ec_paramgen_curve:prime256v1"
 
 
@@ -33,13 +36,25 @@ def certificate(directory: Path) -> Certificate:
         part = _part(key)
         openssl("genpkey", "-algorithm", "EC", "-pkeyopt", CURVE, "-out", str(part))
         _first(part, key)
-    if not file.exists() or not lasts(file):
+    if not file.exists() or not _lasted(file, file.stat().st_mtime_ns, int(time.time() // HOUR)):
         part = _part(file)
         words = ("-subj", "/CN=sublet", "-days", str(DAYS), "-key", str(key), "-out", str(part))
         openssl("req", "-x509", "-new", *words)
         part.replace(file)
+    return Certificate(key, file, _pin(key, key.stat().st_mtime_ns))
+
+
+@lru_cache(maxsize=8)
+def _pin(key: Path, stamp: int) -> str:
+    """How a key is known, which stays as long as its file is the same."""
     public = openssl("pkey", "-in", str(key), "-pubout", "-outform", "DER")
-    return Certificate(key, file, base64.b64encode(hashlib.sha256(public).digest()).decode())
+    return base64.b64encode(hashlib.sha256(public).digest()).decode()
+
+
+@lru_cache(maxsize=8)
+def _lasted(file: Path, stamp: int, hour: int) -> bool:
+    """Whether it is good for a good while yet, looked at once an hour."""
+    return lasts(file)
 
 
 def lasts(file: Path) -> bool:

@@ -50,6 +50,7 @@ class HTCondor(Platform):
     """A pool of HTCondor, or one annex of it."""
 
     kind: ClassVar[str] = "htcondor"
+    tells: ClassVar[bool] = True
     terms: Literal["booked", "predicted"] = Field(  # type: ignore[misc]  # elsewhere fixed, here a setting
         default="predicted",
         description="`predicted`: others submit jobs there too. `booked`: it is for Sublet's sessions alone.",

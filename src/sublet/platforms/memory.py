@@ -105,6 +105,7 @@ class MemoryPlatform(Platform):
     """A platform that plays: capacity as configured, work by the clock."""
 
     kind: ClassVar[str] = "memory"
+    tells: ClassVar[bool] = True
     has_queues: ClassVar[bool] = True
     plays: ClassVar[bool] = True
     terms: Literal["booked", "predicted", "remote"] = Field(  # type: ignore[misc]  # elsewhere fixed, here a setting

@@ -107,6 +107,7 @@ class Platform(BaseModel):
     terms: ClassVar[Literal["booked", "predicted", "remote"]]
     has_queues: ClassVar[bool] = False  # whether a request may name a queue, a quality of service and a project
     fetches: ClassVar[bool] = True  # whether what runs there can fetch images from registries by itself
+    tells: ClassVar[bool] = False  # whether it has news of its own, and so is listened to
     plays: ClassVar[bool] = False  # whether it only plays: no process is run
     name: str = Field(description="What the platform is called: its name in the settings.")
     pledges: dict[PledgeName, PledgeSettings] = Field(

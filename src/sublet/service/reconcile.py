@@ -88,7 +88,8 @@ class Loop:
         self.desk = desk
         self.owner = Owner.here()
         self.tasks: dict[str, tuple[asyncio.Task[None], str]] = {}  # session → its task and the claim's token
-        self.running: set[str] = set()  # sessions with a job that this process listens for
+        self.running: dict[str, str] = {}  # sessions with a job that this process listens for → their platforms
+        self.due: datetime | None = None  # when the next session is due, as the last turn saw it
         self.dropped: list[tuple[str, str]] = []  # sessions whose task broke, and the claims that it had
         self.swept: dict[str, datetime] = {}
         self.sweeps: dict[str, asyncio.Task[None]] = {}  # under way: one platform's silence keeps no other waiting
@@ -142,8 +143,8 @@ class Loop:
         await self._forget(now)
         await self._move_up(now)
         await self.desk.look_after(now)
-        due = await self.desk.store.read(lambda tx: tx.sessions.next_due())
-        if due is None or due > now:
+        self.due = await self.desk.store.read(lambda tx: tx.sessions.next_due())
+        if self.due is None or self.due > now:
             return heard
         expired, claimed = await self.desk.store.write(lambda tx: self._claim(tx, now))
         for work in claimed:
@@ -220,9 +221,9 @@ class Loop:
     def _note(self, new: Session, step: Step) -> None:
         """Count it, and listen for its job while it has one."""
         if new.job and new.phase not in OVER:
-            self.running.add(new.id)
+            self.running[new.id] = new.offer.platform
         else:
-            self.running.discard(new.id)
+            self.running.pop(new.id, None)
         if new.phase in OVER:
             self.desk.fresh.discard(new.id)
         if step.release or step.to is Phase.WAITING:
@@ -256,7 +257,7 @@ class Loop:
     async def _sweep(self, name: str, now: datetime) -> None:
         """Ask after every job of a platform, in bulk, and wake the sessions of those that have changed."""
         jobs = await self.desk.store.read(lambda tx: tx.sessions.active(name))
-        self.running |= set(jobs)
+        self.running |= dict.fromkeys(jobs, name)
         wanted = list(jobs.values())
         seen, new = self.seen.get(name, {}), dict[str, str]()
         for first in range(0, len(wanted), BATCH):
@@ -342,13 +343,20 @@ class Loop:
 
     async def _rest(self) -> None:
         """Until there is something to do: a nudge, news, or a time that has come."""
-        due = await self.desk.store.read(lambda tx: tx.sessions.next_due())
-        wait = IDLE if due is None else min(IDLE, max(0.01, (due - self.desk.now()).total_seconds()))
-        if self.running:
-            wait = min(wait, LISTEN)
+        now = self.desk.now()
+        wait = IDLE if self.due is None else min(IDLE, max(0.01, (self.due - now).total_seconds()))
+        for platform in set(self.running.values()):
+            wait = min(wait, self._listens_in(platform, now))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait):  # not wait_for, which can swallow a cancellation
                 await self.desk.nudged.wait()
+
+    def _listens_in(self, name: str, now: datetime) -> float:
+        """Seconds until a platform with jobs may have something new: soon, if it tells; else when it is asked again."""
+        platform, last = self.desk.platforms_by_name.get(name), self.swept.get(name)
+        if platform is None or platform.tells or last is None:
+            return LISTEN
+        return max(LISTEN, (last + self.desk.settings.poll - now).total_seconds())
 
 
 def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: bool) -> Session | None:
