@@ -33,6 +33,9 @@ done
 exit 1
 """
 
+# The base's own starts programs to find this out, for every command that somebody types.
+PROFILE = "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games\nexport PATH\n"
+
 BASHRC = {
     "plain": "",
     "slow": "sleep 2\n",
@@ -82,7 +85,8 @@ def write_users(plan: Plan, layer: Path, users: dict[str, int]) -> None:
 
 
 def write_hosts(plan: Plan, layer: Path) -> None:
-    """Names by /etc/hosts alone: a site asks no name server."""
+    """Names by /etc/hosts alone: a site asks no name server. A login shell begins at once."""
+    put(layer / "etc/profile", PROFILE)
     lines = ["127.0.0.1 localhost", *(f"{plan.address(machine)} {machine}" for machine in plan.machines)]
     put(layer / "etc/hosts", "\n".join(lines) + "\n")
     kept = [line for line in base_text(plan, "etc/nsswitch.conf").splitlines() if not line.startswith("hosts:")]
