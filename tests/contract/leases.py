@@ -16,7 +16,7 @@ from sublet.core.request import Executable, Request
 from sublet.kinds.port import Kind, Way
 from sublet.pilots.access_point import AccessPoint
 from sublet.pilots.own import Contact
-from sublet.service.access_points import AccessPointState, Stage
+from sublet.service.access_point import AccessPointState, Stage
 from sublet.service.annex_status import Heard
 from sublet.service.desk import utc_now
 from sublet.service.lease_plans import Wanted

@@ -22,7 +22,7 @@ from sublet.errors import (
 )
 from sublet.service.desk import Person
 from sublet.service.service import Service
-from sublet.wire.app_run import AppWish
+from sublet.wire.app_runs import AppWish
 from tests.contract.proposals import ANN, BOB, MANIFEST, REVIEWER, approved, begun, trusting
 from tests.contract.services import allow, in_phase, over, reach
 from tests.git_server import GitServer, Repository, program

@@ -24,7 +24,7 @@ from sublet.errors import (
 from sublet.service.desk import Person
 from sublet.service.drafts import MOST_OPEN
 from sublet.service.service import Service
-from sublet.wire.app_run import AppWish, read_seed
+from sublet.wire.app_runs import AppWish, read_seed
 from sublet.wire.cybergis import job_of
 from tests.contract.services import allow, in_phase, reach, serving
 from tests.git_server import GitServer, Repository, program

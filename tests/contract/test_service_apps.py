@@ -25,7 +25,7 @@ from sublet.errors import (
 from sublet.movers.port import SignsIn
 from sublet.service.desk import Person
 from sublet.service.service import Service
-from sublet.wire.app_run import AppWish, read_seed
+from sublet.wire.app_runs import AppWish, read_seed
 from tests.contract.proposals import ANN, BOB, DIGEST, MANIFEST, REVIEWER, approved, begun, trusting
 from tests.contract.services import OPERATOR, allow, over, serving
 from tests.git_server import GitServer, Repository, program

@@ -10,7 +10,7 @@ import pytest
 
 from sublet.core.session import Phase
 from sublet.service.desk import Person
-from sublet.wire.app_run import read_seed
+from sublet.wire.app_runs import read_seed
 from tests.contract.services import allow, over, serving
 from tests.git_server import git_server
 from tests.real import images

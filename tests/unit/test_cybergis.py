@@ -14,7 +14,7 @@ from sublet.core.manifest import Bounds, Manifest, Parameter
 from sublet.core.parameters import as_typed, check
 from sublet.core.session import Event
 from sublet.errors import BadRequest
-from sublet.wire.app_run import AppWish, document_of, read_seed
+from sublet.wire.app_runs import AppWish, document_of, read_seed
 from sublet.wire.cybergis import data_of, event_of, job_of, mail_of, secret_in, seed_of, wanted_of
 from sublet.wire.cybergis_manifest import manifest_of, rule_of
 from sublet.wire.request import read_request

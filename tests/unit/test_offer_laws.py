@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sublet.core.calendar import Calendar
+from sublet.core.holds import expiry_of, hold_of, takes_of
 from sublet.core.offer import Answer, Node, Offer, Take
-from sublet.core.offers import WayFacts, expiry_of, find_offers, hold_of, takes_of
+from sublet.core.offers import WayFacts, find_offers
 from sublet.core.prices import MONETARY, Prices
 from sublet.core.request import GIB, Compute, Executable, Limit, Range, Recurring, Request, Storage, Window
 from sublet.core.windows import windows_of

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from sublet.core.calendar import Calendar
+from sublet.core.holds import expiry_of, hold_of, takes_of
 from sublet.core.offer import Answer, Node, Offer, Quote, Remote, Shape, Take
-from sublet.core.offers import WayFacts, expiry_of, find_offers, hold_of, takes_of
+from sublet.core.offers import WayFacts, find_offers
 from sublet.core.prices import MONETARY, Prices
 from sublet.core.request import GIB, Compute, Data, Executable, Limit, Range, Recurring, Request, Storage, Window
 

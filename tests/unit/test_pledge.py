@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sublet.core.calendar import Calendar
+from sublet.core.holds import hold_of, takes_of
 from sublet.core.offer import Answer, Node, Offer, Shape, Take
-from sublet.core.offers import WayFacts, find_offers, hold_of, takes_of
+from sublet.core.offers import WayFacts, find_offers
 from sublet.core.pledge import OPEN, bounds, offers_within, pledge_text, pool_of, pools_of, shares, sizes_in, taken_of
 from sublet.core.prices import Prices
 from sublet.core.request import GIB, Compute, Executable, Range, Request, Window

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import operated
-from sublet.service.access_points import AccessPointState
+from sublet.service.access_point import AccessPointState
 from sublet.wire.views import AccessPointView, SetUpAsk
 
 router = APIRouter(prefix="/v1/access-point", tags=["Annexes"])

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import base_of, host_of, person_of, service_of
-from sublet.wire.app_run import AppWish, read_seed
+from sublet.wire.app_runs import AppWish, read_seed
 from sublet.wire.shown import offerset_view, session_view
 from sublet.wire.views import AppAsk, OfferSetView, StartedView
 

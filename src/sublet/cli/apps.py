@@ -7,7 +7,7 @@ import click
 from sublet.cli.app_check import check, init
 from sublet.cli.app_proposals import check_upstream, list_apps, maintainers, propose, show
 from sublet.cli.app_reviews import approve, diff, refuse, review, revoke
-from sublet.cli.app_run import run
+from sublet.cli.app_runs import run
 from sublet.cli.command import Example, Group
 
 

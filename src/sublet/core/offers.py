@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sublet.core.amounts import duration_text
 from sublet.core.calendar import NOTHING, Calendar, Slot
-from sublet.core.holds import expiry_of, hold_of, takes_of
+from sublet.core.holds import hold_of
 from sublet.core.largest import most_on, most_within
 from sublet.core.limits import LIMIT, check_costs, check_limits, check_pledged, storage_of
 from sublet.core.offer import Answer, Node, Offer, Quote, Reason, Shape
@@ -34,8 +34,6 @@ from sublet.core.starts import (
 )
 from sublet.core.terms import Terms
 from sublet.core.windows import SECOND, last_start, windows_of, zone_of
-
-__all__ = ["WayFacts", "expiry_of", "find_offers", "hold_of", "takes_of"]
 
 START = "schedule.requested.start"
 YEAR = timedelta(days=366)

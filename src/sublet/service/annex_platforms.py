@@ -20,7 +20,7 @@ from sublet.core.lease_state import PENDING
 from sublet.core.offer import Offer, Predicted, Terms
 from sublet.core.session import OfferSet, Session
 from sublet.pilots.access_point import AccessPoint
-from sublet.service.access_points import PLACE, AccessPoints
+from sublet.service.access_point import PLACE, AccessPoints
 from sublet.service.annexes import Annexes
 from sublet.service.desk import Person
 from sublet.service.sessions import Sessions

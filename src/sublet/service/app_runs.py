@@ -17,7 +17,7 @@ from sublet.service.apps import KIND
 from sublet.service.desk import Person
 from sublet.service.maintainers import Maintainers
 from sublet.service.tokens import Tokens
-from sublet.wire.app_run import AppWish, document_of
+from sublet.wire.app_runs import AppWish, document_of
 
 LIST = "`sublet app list` shows those that you may run."
 

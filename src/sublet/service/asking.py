@@ -10,8 +10,9 @@ from uuid import uuid4
 
 from sublet.core.access_words import capped, within
 from sublet.core.calendar import Calendar
+from sublet.core.holds import expiry_of, hold_of
 from sublet.core.offer import Answer, Offer, Reason
-from sublet.core.offers import expiry_of, find_offers, hold_of
+from sublet.core.offers import find_offers
 from sublet.core.pledge import OPEN, offers_within, pledge_text, sizes_in
 from sublet.core.request import Request
 from sublet.core.rules import apply_rules

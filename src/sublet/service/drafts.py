@@ -28,7 +28,7 @@ from sublet.service.desk import Person
 from sublet.service.hooks import Hooks
 from sublet.service.output import Output
 from sublet.store.tx import Tx
-from sublet.wire.app_run import read_seed
+from sublet.wire.app_runs import read_seed
 from sublet.wire.cybergis import CODE, SETTABLE, log_of, mail_of, seed_of
 
 MOST_OPEN = 100  # drafts of one person that were not submitted

@@ -11,7 +11,7 @@ from sublet.core.leasing import YOU, Plan, Row, Sources, plan, system_of
 from sublet.core.system import System
 from sublet.errors import BadRequest
 from sublet.pilots.access_point import usual_lease
-from sublet.service.access_points import AccessPoints
+from sublet.service.access_point import AccessPoints
 from sublet.service.annexes import Annexes
 from sublet.service.desk import Person
 from sublet.service.systems import directory_of, known_system

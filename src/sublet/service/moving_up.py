@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sublet.core.offers import takes_of
+from sublet.core.holds import takes_of
 from sublet.core.pledge import pool_of
 from sublet.core.request import Window
 from sublet.core.session import Phase, Session

@@ -11,7 +11,7 @@ from pathlib import Path
 from sublet.core.session import Session
 from sublet.errors import NotYet, ReleaseRefused, SubletError
 from sublet.pilots.node_release import node_release
-from sublet.service.access_points import AccessPoints
+from sublet.service.access_point import AccessPoints
 from sublet.service.desk import log
 
 

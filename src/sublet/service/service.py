@@ -16,7 +16,7 @@ from sublet.movers.registry import survey_movers
 from sublet.platforms.registry import load_platforms
 from sublet.service import metrics
 from sublet.service.access import Access
-from sublet.service.access_points import AccessPoints
+from sublet.service.access_point import AccessPoints
 from sublet.service.account_platforms import AccountPlatforms
 from sublet.service.accounts import Accounts
 from sublet.service.again import Again

@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sublet.core.amounts import parse_duration
+from sublet.core.holds import hold_of, takes_of
 from sublet.core.offer import Offer
-from sublet.core.offers import hold_of, takes_of
 from sublet.core.session import ACTIVE, OVER, OfferSet, Phase, Session
 from sublet.errors import BadRequest, NoOffers, NotAllowedNow, NotFound, NotInvited, OfferExpired, PlatformRefused
 from sublet.service import metrics

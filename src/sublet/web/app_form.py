@@ -17,7 +17,7 @@ from sublet.core.request import GIB, Request
 from sublet.errors import BadAmount
 from sublet.web.app_fields import Field, field_of, shown_as
 from sublet.web.form import Values, Wrong, lines_of
-from sublet.wire.app_run import AppWish
+from sublet.wire.app_runs import AppWish
 
 PARAMETER, RESOURCE, DATA = "parameters.", "resources.", "data."
 VERSION, WHERE, NAME, MORE = "version", "hpc", "name", "more"

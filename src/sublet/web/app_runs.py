@@ -23,7 +23,7 @@ from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 from sublet.web.form import Values, Wrong
 from sublet.web.reading import posted, visitor
-from sublet.wire.app_run import AppWish
+from sublet.wire.app_runs import AppWish
 
 MOST_FIELDS = 1000  # an app may have many parameters
 

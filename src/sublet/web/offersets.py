@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sublet.api.people import service_of
+from sublet.core.holds import hold_of, takes_of
 from sublet.core.offer import Node, Reason, Take
-from sublet.core.offers import hold_of, takes_of
 from sublet.core.session import ACTIVE, OfferSet, Phase, Session
 from sublet.errors import SubletError
 from sublet.service.desk import Person
