@@ -64,7 +64,7 @@ def mailbox() -> Iterator[Mailbox]:
 def furnish(home: Path, git: GitServer) -> None:
     """An approved app, which Ben may run; Anna is an operator."""
     repository = git.repository("ann/flood")
-    repository.commit({"sublet.yaml": MANIFEST, "flood.sh": program("echo 1\n")})
+    repository.commit({"sublet.yaml": MANIFEST, "flood.sh": program("echo 1\n"), "README.md": "to the right " * 100})
 
     def post(path: str, **said: Any) -> dict[str, Any]:
         connection = Socket(home / "run" / "sublet.sock")
@@ -139,6 +139,11 @@ def test_a_person_signs_in_by_mail_and_ends_another_visit(contexts: list[Browser
     page.get_by_role("button", name="Block dora@example.org").click()
     expect(page.get_by_role("row", name="dora@example.org")).to_contain_text("She left.")
     looked_at(page, "blocked")
+    page.goto("/web/audit")
+    expect(page.get_by_role("row", name="sign-in.ask").first).not_to_contain_text("refused")
+    looked_at(page, "audit")
+    page.goto("/web/apps/flood/1")
+    looked_at(page, "version")
     page.locator("header").get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
     page.locator("summary").click()

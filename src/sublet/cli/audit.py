@@ -61,7 +61,7 @@ def audit(
 
 
 def _row(view: AuditView) -> tuple[str, ...]:
-    detail = ", ".join(f"{key}: {_short(value)}" for key, value in view.detail.items())
+    detail = ", ".join(f"{key}: {_short(value)}" for key, value in view.detail.items() if value != "")
     what = f"{view.noun} {view.name}".strip()
     return f"{view.time:%Y-%m-%d %H:%M:%S}", view.person, view.action, what, view.host, detail
 
