@@ -26,8 +26,10 @@ from functools import cache
 from pathlib import Path
 from typing import IO, NoReturn, TextIO
 
+from sublet.plugins import GROUPS, plugins
+
 ROOT = Path(__file__).parents[1]
-LOADED = ("sublet.cli.app", "sublet.cli.serve", "sublet.api.server")
+LOADED = ("sublet.cli.app", "sublet.cli.serve", "sublet.api.server", "uvicorn.protocols.http.h11_impl")
 SUBLET = "sublet"  # the program that is no module: its command line
 LARGEST = 1 << 17  # bytes of a command line and its environment
 
@@ -220,6 +222,8 @@ def leave(code: int) -> NoReturn:
 if __name__ == "__main__":
     for name in LOADED:
         importlib.import_module(name)
+    for plugin in (one for group in GROUPS for one in plugins(group)):
+        plugin.load()
     assert threading.active_count() == 1, "threads are lost in a process that begins here"
     gc.collect()
     gc.freeze()  # what is loaded stays, and is shared by all

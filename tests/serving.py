@@ -80,7 +80,7 @@ class Serving:
                 raise AssertionError(f"it did not stop when asked\n{self.log()}") from None
 
 
-def eventually(look: object, what: str = "it", seconds: float = PATIENCE) -> object:
+def eventually(look: object, what: str = "it", seconds: float = PATIENCE, every: float = 0.02) -> object:
     """Look again and again until the answer is true; it is the answer."""
     deadline = time.monotonic() + seconds
     while True:
@@ -89,4 +89,4 @@ def eventually(look: object, what: str = "it", seconds: float = PATIENCE) -> obj
         if answer:
             return answer
         assert time.monotonic() < deadline, f"{what} did not happen in {seconds:.0f} s"
-        time.sleep(pause(time.monotonic() - began, 0.02))
+        time.sleep(pause(time.monotonic() - began, every))

@@ -14,6 +14,7 @@ from tests.real.researchers import answer_prompts
 from tests.serving import eventually
 
 SOON = 60.0
+EVERY = 0.5  # seconds between two looks at a lease: each asks HTCondor twice
 DESCRIPTION = """\
 executable = /bin/sh
 arguments = "-c '{script}'"
@@ -67,7 +68,7 @@ class Leaser:
             return true(seen[-1])
 
         try:
-            eventually(look, what, seconds)
+            eventually(look, what, seconds, EVERY)
         except AssertionError as error:
             raise AssertionError(f"{error}: {seen[-1] if seen else 'nothing'}") from None
         return seen[-1]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import cast
 
 from sublet.kinds.port import Kind
+from sublet.plugins import plugins
 
 GROUP = "sublet.kinds"
 ANSWERS = ("check", "ways", "needs", "brings")
@@ -25,7 +26,7 @@ def survey_kinds(points: tuple[EntryPoint, ...] | None = None) -> Kinds:
     """Every kind that is installed: a plug-in that can't be loaded is shown as broken, not absent."""
     found: dict[str, Kind] = {}
     broken: dict[str, str] = {}
-    for point in entry_points(group=GROUP) if points is None else points:
+    for point in plugins(GROUP) if points is None else points:
         try:
             found[point.name] = _loaded(point)
         except Exception as why:  # a plug-in may fail in any way at all, and the others go on

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from sublet.movers.app import FOLDER, AppMover
@@ -13,6 +12,7 @@ from sublet.movers.http import HttpMover
 from sublet.movers.logins import Login
 from sublet.movers.oci import OciMover
 from sublet.movers.port import Mover
+from sublet.plugins import plugins
 
 GROUP = "sublet.movers"
 
@@ -41,7 +41,7 @@ def survey_movers(
     }
     found: list[Mover] = []
     broken: dict[str, str] = {}
-    for point in entry_points(group=GROUP):
+    for point in plugins(GROUP):
         try:
             made = point.load()
             found.append(held.get(made, made)())

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import Any
 
 from pydantic import ValidationError
 
 from sublet.errors import BadSettings
 from sublet.platforms.port import Platform
+from sublet.plugins import plugins
 
 
 def load_platforms(named: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Platform], dict[str, str]]:
     """The platforms of these names and settings; a plug-in that can't be loaded is shown as broken, not absent."""
-    found = {entry.name: entry for entry in entry_points(group="sublet.platforms")}
+    found = {entry.name: entry for entry in plugins("sublet.platforms")}
     platforms: dict[str, Platform] = {}
     broken: dict[str, str] = {}
     for name, values in named.items():
