@@ -68,13 +68,7 @@ def described(view: PlatformView, now: datetime) -> list[str]:
             ("terms", view.terms),
             ("state", _state(view)),
             ("as of", when(view.as_of, now)),
-            *(
-                (
-                    "node",
-                    f"{n.name}: {counted(n.cores, 'core')}, {size(n.memory)}" + (f", {n.gpus} GPUs" if n.gpus else ""),
-                )
-                for n in view.nodes
-            ),
+            *(("node", f"{n.name}: {counted(n.cores, 'core')}, {size(n.memory)}{_gpus(n.gpus)}") for n in view.nodes),
             *(("storage", f"{name}: {size(room)}") for name, room in view.pools.items()),
             *(("tool", f"{name}: {found}") for name, found in sorted(view.tools.items())),
             *(("note", note) for note in view.notes),

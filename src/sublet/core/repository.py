@@ -11,7 +11,6 @@ from sublet.core.tree import TreeFile
 from sublet.errors import BadRepository, BadTree
 
 GITHUB = "github://"
-EXAMPLE = "https://github.com/owner/name"
 KEYED = re.compile(r"^(ssh|git\+ssh|ssh\+git)://|^[^/@:]+@[^/:]+:")
 COMMIT = re.compile(r"[0-9a-f]{40}")
 NOT_IN_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$|/\.|\.lock(/|$)")

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 import structlog
 
 from sublet.core.estimate import RECENT
-from sublet.core.job import JobState, State
-from sublet.core.session import ACTIVE, OVER, Phase, Session
+from sublet.core.session import OVER, Phase, Session
 from sublet.errors import BrokenStore, LoginNeeded, PlatformUnreachable, SubletError
 from sublet.service import metrics
 from sublet.service.dependencies import settle
 from sublet.service.desk import Desk
 from sublet.service.faults import point
+from sublet.service.hearing import Hearing
 from sublet.service.moving_up import move_up
+from sublet.service.owner import Owner
 from sublet.service.step import Step
 from sublet.service.steps import STEPS
 from sublet.service.track import record as record_start
@@ -38,46 +35,9 @@ log = structlog.get_logger()
 
 AT_ONCE = 64  # sessions that are worked on at the same time
 BATCH = 500
-LISTEN = 0.1  # seconds between two looks at what platforms have to tell, while something runs
 IDLE = 1.0  # seconds between two looks at the database: another process may have written there
 AGAIN = timedelta(seconds=10)  # after a step that failed for the moment
 FORGET = timedelta(hours=1)  # how long an answer that led to nothing is kept, and how often that is looked at
-RUNS = (Phase.RUNNING, Phase.AVAILABLE)
-SWEEP = timedelta(minutes=1)  # how often all running jobs are asked after, whatever the news say
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """A process that claims work: host, pid and when it began, so that a dead one is known to be dead."""
-
-    host: str
-    pid: int
-    began: str
-
-    def __str__(self) -> str:
-        return f"{self.host}/{self.pid}/{self.began}"
-
-    @classmethod
-    def here(cls) -> Owner:
-        """This process."""
-        return cls(socket.gethostname(), os.getpid(), _began(os.getpid()))
-
-    @classmethod
-    def named(cls, text: str) -> Owner:
-        """The process that wrote this."""
-        host, pid, began = [*text.split("/"), "", ""][:3]
-        return cls(host, int(pid) if pid.isdigit() else 0, began)
-
-    def lives(self) -> bool:
-        """Whether it still runs, as far as can be known from this host."""
-        return self.host != socket.gethostname() or _began(self.pid) == self.began
-
-
-def _began(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except OSError:
-        return ""
 
 
 class Loop:
@@ -87,13 +47,10 @@ class Loop:
         """Get ready to work for this desk."""
         self.desk = desk
         self.owner = Owner.here()
+        self.hearing = Hearing(desk)
         self.tasks: dict[str, tuple[asyncio.Task[None], str]] = {}  # session → its task and the claim's token
-        self.running: dict[str, str] = {}  # sessions with a job that this process listens for → their platforms
         self.due: datetime | None = None  # when the next session is due, as the last turn saw it
         self.dropped: list[tuple[str, str]] = []  # sessions whose task broke, and the claims that it had
-        self.swept: dict[str, datetime] = {}
-        self.sweeps: dict[str, asyncio.Task[None]] = {}  # under way: one platform's silence keeps no other waiting
-        self.seen: dict[str, dict[str, str]] = {}  # platform → job → its condition at the last sweep
         self.renewed = self.forgot = desk.now()
 
     async def run(self) -> None:
@@ -122,11 +79,11 @@ class Loop:
             trouble = f"the database can't be used ({error.values.get('why')})"
         log.error("turn.failed", why=str(error), exc_info=error if trouble != self.desk.trouble else None)
         self.desk.trouble = trouble
-        self.swept.clear()  # news that were heard in this turn may be lost: ask after everything
+        self.hearing.swept.clear()  # news that were heard in this turn may be lost: ask after everything
 
     async def stop(self) -> None:
         """Let go of what is being worked on; platforms go on running it."""
-        tasks = [*(task for task, _ in self.tasks.values()), *self.sweeps.values()]
+        tasks = [*(task for task, _ in self.tasks.values()), *self.hearing.sweeps.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -137,7 +94,7 @@ class Loop:
         now = self.desk.now()
         await self.desk.refresh()
         await self._give_back()
-        heard = await self._hear(now)
+        heard = await self.hearing.hear(now)
         await self._renew(now)
         await self._heed(now)
         await self._forget(now)
@@ -221,9 +178,9 @@ class Loop:
     def _note(self, new: Session, step: Step) -> None:
         """Count it, and listen for its job while it has one."""
         if new.job and new.phase not in OVER:
-            self.running[new.id] = new.offer.platform
+            self.hearing.running[new.id] = new.offer.platform
         else:
-            self.running.pop(new.id, None)
+            self.hearing.running.pop(new.id, None)
         if new.phase in OVER:
             self.desk.fresh.discard(new.id)
         if step.release or step.to is Phase.WAITING:
@@ -233,78 +190,6 @@ class Loop:
             if step.to in OVER and new.end:
                 metrics.ends.labels(new.end.kind).inc()
             point("final.after" if step.to in OVER else f"{step.to.lower()}.after")
-
-    async def _hear(self, now: datetime) -> bool:
-        """What the platforms have to tell: those sessions are due at once."""
-        heard = False
-        for name, platform in list(self.desk.platforms_by_name.items()):
-            try:
-                news = await platform.news()
-            except SubletError as error:
-                metrics.platform_errors.labels(name, error.code).inc()
-                continue
-            if news:
-                await self._wake(name, news, now)
-                heard = True
-            last = self.swept.get(name)
-            due = last is None or now - last >= (self.desk.settings.poll if news is None else SWEEP)
-            if due and name not in self.sweeps:
-                self.swept[name] = now
-                self.sweeps[name] = asyncio.create_task(self._sweep(name, now), name=f"sweep {name}")
-                self.sweeps[name].add_done_callback(partial(self._swept, name))
-        return heard
-
-    async def _sweep(self, name: str, now: datetime) -> None:
-        """Ask after every job of a platform, in bulk, and wake the sessions of those that have changed."""
-        jobs = await self.desk.store.read(lambda tx: tx.sessions.active(name))
-        self.running |= dict.fromkeys(jobs, name)
-        wanted = list(jobs.values())
-        seen, new = self.seen.get(name, {}), dict[str, str]()
-        for first in range(0, len(wanted), BATCH):
-            some = wanted[first : first + BATCH]
-            try:
-                states = await self.desk.there(name).ask(some)
-            except SubletError as error:
-                metrics.platform_errors.labels(name, error.code).inc()
-                words = f"{error.message} {error.advice}".strip()
-                await self._tell_all(name, [job for job in wanted if seen.get(job) != words], words, now)
-                self.seen[name] = dict.fromkeys(wanted, words)
-                return
-            await self._wake(name, [job for job in some if self._changed(states.get(job), seen.get(job, ""))], now)
-            new |= {job: state.condition for job, state in states.items()}
-        self.seen[name] = new
-
-    def _swept(self, name: str, task: asyncio.Task[None]) -> None:
-        self.sweeps.pop(name, None)
-        if not task.cancelled() and (error := task.exception()):
-            log.error("sweep.failed", platform=name, why=repr(error))
-        self.desk.nudged.set()
-
-    async def _tell_all(self, platform: str, jobs: Sequence[str], words: str, now: datetime) -> None:
-        """Say of sessions that run why nothing is heard of them; when it is again, their condition is another."""
-
-        def tell(tx: Tx) -> None:
-            for session in tx.sessions.by_job(platform, jobs):
-                tx.sessions.change(session.id, when=RUNS, now=now, condition=words)
-
-        if jobs:
-            await self.desk.store.write(tell)
-            await self.desk.tell()
-
-    @staticmethod
-    def _changed(state: JobState | None, condition: str) -> bool:
-        """Whether a job has ended, is lost, or has another condition than at the last sweep."""
-        return state is None or state.state not in (State.RUNNING, State.QUEUED) or state.condition != condition
-
-    async def _wake(self, platform: str, jobs: Sequence[str], now: datetime) -> None:
-        """Make the sessions of these jobs due."""
-
-        def wake(tx: Tx) -> None:
-            for session in tx.sessions.by_job(platform, jobs):
-                tx.sessions.change(session.id, when=tuple(ACTIVE), now=now, due=now)
-
-        if jobs:
-            await self.desk.store.write(wake)
 
     async def _renew(self, now: datetime) -> None:
         lease = self.desk.settings.claim
@@ -345,18 +230,11 @@ class Loop:
         """Until there is something to do: a nudge, news, or a time that has come."""
         now = self.desk.now()
         wait = IDLE if self.due is None else min(IDLE, max(0.01, (self.due - now).total_seconds()))
-        for platform in set(self.running.values()):
-            wait = min(wait, self._listens_in(platform, now))
+        for platform in set(self.hearing.running.values()):
+            wait = min(wait, self.hearing.listens_in(platform, now))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait):  # not wait_for, which can swallow a cancellation
                 await self.desk.nudged.wait()
-
-    def _listens_in(self, name: str, now: datetime) -> float:
-        """Seconds until a platform with jobs may have something new: soon, if it tells; else when it is asked again."""
-        platform, last = self.desk.platforms_by_name.get(name), self.swept.get(name)
-        if platform is None or platform.tells or last is None:
-            return LISTEN
-        return max(LISTEN, (last + self.desk.settings.poll - now).total_seconds())
 
 
 def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: bool) -> Session | None:
@@ -389,8 +267,3 @@ def asked_meanwhile(old: Session, new: Session, step: Step) -> bool:
     """Whether someone cancelled, extended or moved it while the step, which did not see that, was under way."""
     moved = "until" not in step.changes and (new.start, new.until) != (old.start, old.until)
     return moved or new.cancel_by != old.cancel_by
-
-
-def _forget(tx: Tx, now: datetime) -> None:
-    tx.offersets.forget(now - FORGET, BATCH)
-    tx.starts.forget(now - RECENT)

@@ -12,7 +12,6 @@ from sublet.store.turns import Place
 from sublet.store.tx import Tx
 
 LOOK = timedelta(seconds=30)  # between two looks; when a place comes free, whose turn it is is told at once
-SOON = timedelta(seconds=1)
 
 
 async def no_turn(desk: Desk, session: Session) -> Step | None:

@@ -1,0 +1,42 @@
+"""Who claims work: a process, known so well that a dead one is known to be dead."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A process that claims work: host, pid and when it began, so that a dead one is known to be dead."""
+
+    host: str
+    pid: int
+    began: str
+
+    def __str__(self) -> str:
+        return f"{self.host}/{self.pid}/{self.began}"
+
+    @classmethod
+    def here(cls) -> Owner:
+        """This process."""
+        return cls(socket.gethostname(), os.getpid(), _began(os.getpid()))
+
+    @classmethod
+    def named(cls, text: str) -> Owner:
+        """The process that wrote this."""
+        host, pid, began = [*text.split("/"), "", ""][:3]
+        return cls(host, int(pid) if pid.isdigit() else 0, began)
+
+    def lives(self) -> bool:
+        """Whether it still runs, as far as can be known from this host."""
+        return self.host != socket.gethostname() or _began(self.pid) == self.began
+
+
+def _began(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        return ""
