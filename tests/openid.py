@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx2
 
 from sublet import master_key
-from sublet.settings import OidcSettings
+from sublet.settings_tables import OidcSettings
 from tests.openid_server import PASSWORD
 from tests.serving import Serving
 

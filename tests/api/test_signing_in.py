@@ -10,7 +10,8 @@ import pytest
 
 from sublet.service.desk import Person
 from sublet.service.service import Service
-from sublet.settings import Settings, SigningSettings
+from sublet.settings import Settings
+from sublet.settings_tables import SigningSettings
 from tests.api.conftest import HOST, Callers
 from tests.smtp import Mailbox
 

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from sublet.errors import BadAddress, MailNotSent
 from sublet.service.mail import Mail
-from sublet.settings import MailSettings
+from sublet.settings_tables import MailSettings
 from tests.smtp import SENDER, Mailbox, running_smtp, text_of
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ import pytest
 
 from sublet.errors import NotConfirmed, ProviderUnreachable
 from sublet.service.openid import Confirmed, Provider
-from sublet.settings import OidcSettings
+from sublet.settings_tables import OidcSettings
 from tests.clocks import LateClock
 from tests.openid import OpenId, openid
 

@@ -12,7 +12,7 @@ from sublet.core.tree import archive_of
 from sublet.errors import BadRepository, BadTree, RepositoryUnreachable, ServiceFull
 from sublet.service.git import Said
 from sublet.service.repositories import Repositories, good
-from sublet.settings import AppSettings
+from sublet.settings_tables import AppSettings
 from tests.git_server import Entry, GitServer, link, program, submodule
 
 pytestmark = pytest.mark.anyio

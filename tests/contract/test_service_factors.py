@@ -17,7 +17,8 @@ from sublet.service.desk import Person
 from sublet.service.factors import TRIES
 from sublet.service.service import Service
 from sublet.service.tokens import Token
-from sublet.settings import Settings, SigningSettings
+from sublet.settings import Settings
+from sublet.settings_tables import SigningSettings
 from tests.clocks import StillClock
 from tests.contract.stored import rows
 

@@ -14,7 +14,7 @@ from sublet.errors import NotConfirmed, NotFound, SubletError, WrongCode
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.service.tokens import Token
-from sublet.settings import SigningSettings
+from sublet.settings_tables import SigningSettings
 from tests.contract.services import serving
 from tests.openid import OpenId, openid
 

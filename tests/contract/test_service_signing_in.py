@@ -28,7 +28,8 @@ from sublet.errors import (
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.service.signing_in import MOST_CODES, MOST_IN_ALL, TRIES
-from sublet.settings import Settings, SigningSettings
+from sublet.settings import Settings
+from sublet.settings_tables import SigningSettings
 from sublet.store.audit import Entry
 from tests.clocks import StillClock
 from tests.contract.stored import offer_some, rows

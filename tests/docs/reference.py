@@ -14,12 +14,12 @@ from pydantic import BaseModel
 
 from sublet import errors
 from sublet.platforms.port import PledgeSettings
-from sublet.settings import (
+from sublet.settings import Settings
+from sublet.settings_tables import (
     AnnexSettings,
     HookSettings,
     MailSettings,
     OidcSettings,
-    Settings,
     SigningSettings,
     TokenSettings,
 )

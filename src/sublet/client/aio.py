@@ -10,12 +10,11 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, TypeVar
 
-import httpx2
-
-from sublet.client.address import Address, find_address
+from sublet.client.address import find_address
 from sublet.client.aio_annexes import AsyncAnnex
+from sublet.client.aio_link import AsyncLink
 from sublet.client.annex_facts import lease_ask
-from sublet.client.call import PATIENCE, Answer, Call
+from sublet.client.call import Call
 from sublet.client.calls import (
     access,
     accounts,
@@ -36,9 +35,6 @@ from sublet.client.calls import (
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, Pause, Steps, until_over
-from sublet.client.link import ELSEWHERE, silent
-from sublet.client.personal import start
-from sublet.client.problems import raise_for
 from sublet.errors import ServiceUnreachable
 from sublet.wire.v1.access import AccessView
 from sublet.wire.v1.accounts import AccountView
@@ -54,65 +50,6 @@ from sublet.wire.v1.sessions import SessionView
 from sublet.wire.v1.usage import UsageReport
 
 T = TypeVar("T")
-
-
-class AsyncLink:
-    """Executes calls; many can be under way at once."""
-
-    def __init__(self, address: Address) -> None:
-        """Nothing is connected until the first call."""
-        self.address = address
-        base = "http://localhost" if address.socket else f"{address.scheme}://{_host(address)}:{address.port}"
-        transport = httpx2.AsyncHTTPTransport(uds=address.socket) if address.socket else None
-        self._http = httpx2.AsyncClient(base_url=base + address.prefix, transport=transport, timeout=PATIENCE)
-
-    async def do(self, call: Call[T]) -> T:
-        """Send it and read its answer."""
-        reply = await self._send(call, patience=call.patience)
-        try:
-            return call.read(Answer(reply.status_code, dict(reply.headers), await reply.aread()))
-        except httpx2.TransportError as error:
-            raise _unreachable(self.address, error) from error
-        finally:
-            await reply.aclose()
-
-    async def stream(self, call: Call[Any]) -> AsyncIterator[bytes]:
-        """The body of its answer, as it comes, for as long as it comes."""
-        reply = await self._send(call, patience=None)
-        try:
-            if reply.status_code >= 400:
-                raise_for(reply.status_code, await reply.aread())
-            async for piece in reply.aiter_bytes():
-                yield piece
-        except httpx2.TransportError as error:
-            raise _unreachable(self.address, error) from error
-        finally:
-            await reply.aclose()
-
-    async def close(self) -> None:
-        """Let go of the connections."""
-        await self._http.aclose()
-
-    async def _send(self, call: Call[Any], *, patience: float | None) -> httpx2.Response:
-        request = self._http.build_request(
-            call.method,
-            call.target,
-            headers=call.headers(self.address.token),
-            content=call.body,
-            timeout=httpx2.Timeout(PATIENCE, read=patience),
-        )
-        try:
-            return await self._http.send(request, stream=True)
-        except httpx2.ConnectError as error:
-            if self.address.home is None:
-                raise _unreachable(self.address, error) from error
-        except httpx2.TransportError as error:
-            raise _unreachable(self.address, error) from error
-        await asyncio.to_thread(start, self.address, silent)
-        try:
-            return await self._http.send(request, stream=True)
-        except httpx2.TransportError as error:
-            raise _unreachable(self.address, error) from error
 
 
 class AsyncClient:
@@ -388,13 +325,3 @@ class AsyncSession(SessionFacts):
     async def delete(self) -> None:
         """Remove it, with its files, once it is over."""
         await self._client.do(sessions.delete(self.id))
-
-
-def _host(address: Address) -> str:
-    return f"[{address.host}]" if ":" in address.host else address.host
-
-
-def _unreachable(address: Address, error: httpx2.TransportError) -> ServiceUnreachable:
-    return ServiceUnreachable(
-        address=address.text, hint="" if address.local else ELSEWHERE, why=str(error) or type(error).__name__
-    )

@@ -15,7 +15,7 @@ import structlog
 
 from sublet.core.people import check_address
 from sublet.errors import MailNotSent, SubletError
-from sublet.settings import MailSettings
+from sublet.settings_tables import MailSettings
 
 log = structlog.get_logger()
 PATIENCE = 30  # seconds for each step of the conversation

@@ -17,7 +17,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from sublet.errors import NotConfirmed, ProviderUnreachable
-from sublet.settings import OidcSettings
+from sublet.settings_tables import OidcSettings
 
 # Signatures by the provider's own key only: `none`, and those by the client's secret, are no proof of who signed.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]

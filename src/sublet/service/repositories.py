@@ -25,7 +25,7 @@ from sublet.core.tree import TreeFile
 from sublet.errors import BadRepository, BadTree, RepositoryUnreachable, ServiceFull
 from sublet.movers.public import NotPublic, public_addresses
 from sublet.service.git import Git, Said
-from sublet.settings import AppSettings
+from sublet.settings_tables import AppSettings
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"
 TAG = "tags/"  # so begins the branch of a version that was proposed by a tag
