@@ -12,7 +12,7 @@ import pytest
 
 from sublet.client import Client
 from sublet.client.address import Address, find_address
-from sublet.client.call import Call, as_bytes
+from sublet.client.call import Call, as_bytes, body_of
 from sublet.client.calls.apps import propose
 from sublet.client.link import unreachable
 from sublet.errors import (
@@ -267,3 +267,16 @@ def test_what_takes_too_long_may_still_be_done() -> None:
     lost = unreachable(Address(host="gateway.example.org"), ConnectionResetError())
     assert ("was lost" in lost.message, lost.advice) == (True, told.advice)
     assert propose(ProposeAsk(repository="https://github.com/owner/name")).patience > 120
+
+
+class Listed:
+    """As NumPy's numbers and arrays are."""
+
+    def tolist(self) -> list[int]:
+        return [1, 2]
+
+
+def test_values_of_others_are_sent_as_what_they_hold_or_refused_in_words() -> None:
+    assert json.loads(body_of({"a": Listed(), "b": Path("x/y")})) == {"a": [1, 2], "b": "x/y"}
+    with pytest.raises(BadRequest, match="of type object can't be sent"):
+        body_of({"a": object()})

@@ -49,7 +49,7 @@ def test_settings_of_slurm_become_resources_with_their_units() -> None:
     assert wanted_of(slurm) == expected
     times = {"10:30": "630s", "01:00:00": "01:00:00", "1-00:00:00": "1-00:00:00"}
     assert {text: wanted_of({"time": text})["time"] for text in times} == times
-    assert wanted_of({"memory": 512}) == {"memory": "512MiB"}
+    assert wanted_of({"memory": 512, "gpu_per_task": 1}) == {"memory": "512MiB", "gpus_per_task": 1}
     for wrong in ({"partition": "gpu"}, {"init_sbatch_options": ["--x"]}, ["time"]):
         with pytest.raises(BadRequest):
             wanted_of(wrong)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from os import PathLike, fspath
 from typing import Any, Generic, TypeVar
 
 from sublet.client.problems import raise_for
+from sublet.errors import BadRequest
 from sublet.wire.reader import read
 
 T = TypeVar("T")
@@ -71,8 +73,17 @@ def path_of(*parts: str) -> str:
 
 
 def body_of(value: Any) -> bytes:
-    """A value as a JSON body."""
-    return json.dumps(value).encode()
+    """A value as a JSON body; arrays and numbers of NumPy's are lists and numbers, and paths are text."""
+    return json.dumps(value, default=_said).encode()
+
+
+def _said(value: Any) -> Any:
+    if callable(listed := getattr(value, "tolist", None)):
+        return listed()
+    if isinstance(value, PathLike):
+        return fspath(value)
+    kind = type(value).__name__
+    raise BadRequest(detail=f"a value of type {kind} can't be sent.", hint="Send text, numbers, lists and maps.")
 
 
 def as_view(view: type[T]) -> Callable[[Answer], T]:

@@ -44,6 +44,7 @@ SLURM = {
     "gpus_per_node": "gpus",
     "gpus_per_task": "gpus_per_task",
     "time": "time",
+    "gpu_per_task": "gpus_per_task",  # as the roadmap has it
 }
 CODE = "-code"  # after a session's id: the folder with its code, which can be named and nothing else
 MAIL = ("mail_user", "mail_type")  # beside the settings of Slurm in what their forms send

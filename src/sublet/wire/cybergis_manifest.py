@@ -11,7 +11,7 @@ from sublet.core.texts import value_text
 from sublet.wire.cybergis import SLURM
 
 MIB, GIB = 1024**2, 1024**3
-THEIRS = {ours: theirs for theirs, ours in SLURM.items()}
+THEIRS = {ours: theirs for theirs, ours in reversed(SLURM.items())}
 # The units that their forms know, largest first; in bytes and seconds.
 UNITS = {MEMORY: {"GB": GIB, "MB": MIB}, TIME: {"Hours": 3600, "Minutes": 60}, COUNT: {"None": 1}}
 
