@@ -286,3 +286,17 @@ def test_results_are_chosen_and_their_sizes_told_before_anything_is_fetched(type
 
 def test_a_provisioner_is_json_too(type_in: Type) -> None:
     assert json.loads(type_in("dag", "provisioner", "example", "--json").out)["submit"].endswith("queue\n")
+
+
+def test_more_sessions_than_one_call_has_are_asked_for_in_turn(canned: Serve, type_in: Type) -> None:
+    first, second = (
+        Said(SessionPage(items=(a_session(),) * n, next=next)) for n, next in ((1000, "1.x"), (500, "2.y"))
+    )
+    service = canned({"GET /v1/sessions": [first, second]})
+    typed = type_in("ps", "--all", "--limit", "1500", "--quiet")
+    assert len(typed.out.splitlines()) == 1500
+    assert [("limit=1000" in heard.target, "after=1.x" in heard.target) for heard in service.heard] == [
+        (True, False),
+        (False, True),
+    ]
+    assert "There are more: add --limit 3000." in type_in("ps", "--all", "--limit", "1500").err

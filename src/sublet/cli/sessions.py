@@ -22,6 +22,7 @@ OVER = frozenset({"REJECTED", "EXPIRED", "COMPLETED", "FAILED", "CANCELLED"})
 ACTIVE = ("ACCEPTED", "WAITING", "PREPARING", "AVAILABLE", "RUNNING", "RELEASING")
 CURRENT = (*ACTIVE, "COMPLETED", "FAILED", "CANCELLED")
 RECENT = timedelta(days=1)
+PAGE, MOST = 1000, 100_000  # sessions of one call, and of one list
 HEAD = ("ID", "NAME", "KIND", "PHASE", "WHERE", "CORES", "MEMORY", "GPUS", "TIME", "NOTE")
 
 
@@ -30,30 +31,36 @@ HEAD = ("ID", "NAME", "KIND", "PHASE", "WHERE", "CORES", "MEMORY", "GPUS", "TIME
 @click.option("--phase", metavar="PHASE", help="Only those in this phase: RUNNING, FAILED …")
 @click.option("--name", metavar="NAME", help="Only those with this name.")
 @click.option("--platform", metavar="NAME", help="Only those on this platform.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="How many at most.")
+@click.option("--limit", type=click.IntRange(1, MOST), default=100, show_default=True, help="How many at most.")
 def ps(out: Output, every: bool, phase: str | None, name: str | None, platform: str | None, limit: int) -> None:
     """List sessions: those that are active, and those that ended in the last day."""
     link = out.link()
     chosen: dict[str, Any] = {"name": name or "", "platform": platform or "", "limit": limit}
-    if every or phase:
-        page = link.do(sessions.sessions(phase=(phase or "").upper(), **chosen))
-    else:
-        page = _current(link, chosen)
+    page = _pages(link, phase=(phase or "").upper(), **chosen) if every or phase else _current(link, chosen)
     now = datetime.now(UTC)
     out.show(page, lambda: listed(page.items, now), lambda: (view.short for view in page.items))
     if not page.items and out.for_people:
         out.note("There are none." if every or phase else "No sessions now. `sublet ps --all` looks further back.")
     elif page.next:
-        out.note(f"There are more: add --limit {limit * 2}.")
+        out.note(f"There are more: add --limit {min(limit * 2, MOST)}." if limit < MOST else "There are more.")
+
+
+def _pages(link: Link, *, limit: int, **filters: Any) -> SessionPage:
+    """As many as are wanted, in as many calls as that takes."""
+    page = link.do(sessions.sessions(limit=min(limit, PAGE), **filters))
+    while page.next and len(page.items) < limit:
+        more = link.do(sessions.sessions(limit=min(limit - len(page.items), PAGE), after=page.next, **filters))
+        page = SessionPage(items=(*page.items, *more.items), next=more.next)
+    return page
 
 
 def _current(link: Link, chosen: dict[str, Any]) -> SessionPage:
     """What is active, or ended in the last day; a second call where there is so much that active ones may be missed."""
-    page = link.do(sessions.sessions(phase=CURRENT, **chosen))
+    page = _pages(link, phase=CURRENT, **chosen)
     since = datetime.now(UTC) - RECENT
     kept = {view.id: view for view in page.items if view.phase not in OVER or (view.ended or view.modified) > since}
     if page.next:
-        kept |= {view.id: view for view in link.do(sessions.sessions(active=True, **chosen)).items}
+        kept |= {view.id: view for view in _pages(link, active=True, **chosen).items}
     newest = sorted(kept.values(), key=lambda view: view.created, reverse=True)
     return SessionPage(items=tuple(newest), next=page.next if len(newest) >= len(page.items) else None)
 
