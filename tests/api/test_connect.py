@@ -213,6 +213,21 @@ async def test_a_session_that_is_not_there_is_a_404_one_that_is_not_up_a_409_and
         assert (await caller.get(f"/tree?token={SECRET}")).status_code == 409
 
 
+async def test_who_comes_while_others_are_let_go_of_is_carried_too(tmp_path: Path) -> None:
+    class Slow(httpx2.AsyncClient):
+        async def aclose(self) -> None:
+            await asyncio.sleep(0)
+            await super().aclose()
+
+    proxy = Connect(OneSession(""))
+    proxy.clients = {str(tmp_path / name): Slow() for name in "abc"}
+    new = [str(tmp_path), str(tmp_path.parent)]  # which are there
+    first, again, second = await asyncio.gather(*(proxy._client(path) for path in (new[0], *new)))
+    assert first is again
+    assert proxy.clients == {new[0]: first, new[1]: second}
+    await proxy.close()
+
+
 async def test_websockets_carry_text_and_bytes_both_ways_with_their_subprotocol(host: str) -> None:
     url = f"ws://{host}/connect/{ID}/talk?token={SECRET}"
     async with connect(url, subprotocols=["v0", "v1.kernel"], origin=f"http://{host}", proxy=None) as there:  # type: ignore[arg-type, list-item]

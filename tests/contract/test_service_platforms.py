@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,8 +13,12 @@ import pytest
 from sublet.errors import NotFound
 from sublet.platforms.memory import MemoryPlatform
 from sublet.platforms.port import Survey
+from sublet.platforms.slurm import Slurm
+from sublet.service.reconcile import Loop
 from sublet.service.service import Service
 from sublet.service.sweeping import sweep
+from sublet.service.systems import directory_of
+from sublet.systems.own import Systems
 from tests.contract.services import ME, ask, serving
 
 pytestmark = pytest.mark.anyio
@@ -51,3 +58,60 @@ async def test_what_is_gone_is_not_found(service: Service) -> None:
     for act in (service.survey("b"), service.platform("b", ME), sweep(service, "b")):
         with pytest.raises(NotFound, match="no platform b"):
             await act
+
+
+async def test_a_survey_of_what_was_replaced_meanwhile_is_not_kept(tmp_path: Path) -> None:
+    async with serving(tmp_path, loop=False, platforms=THREE) as service:
+        new = MemoryPlatform(name="a", cores=2)
+
+        class Replaced(MemoryPlatform):
+            async def survey(self) -> Survey:
+                service.platforms_by_name["a"] = new
+                return await super().survey()
+
+        old = Replaced(name="a", cores=1)
+        for platform in (old, new):
+            await platform.open(tmp_path / "home" / "platforms" / "a")
+        service.platforms_by_name["a"] = old
+        service.surveys.clear()
+        assert _cores(await service.survey("a")) == 1, "who asked for it then gets it"
+        assert _cores(await service.survey("a")) == 2
+
+
+async def test_a_new_platform_is_shown_when_it_is_open_and_one_that_can_not_be_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, loop=False, platforms=THREE) as service:
+        opening = Slurm.open
+        full = [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))]
+
+        async def slowly(platform: Slurm, home: Path) -> None:
+            assert "far" not in service.platforms_by_name
+            if full:
+                raise full.pop()
+            await opening(platform, home)
+
+        monkeypatch.setattr(Slurm, "open", slowly)
+        Systems(str(directory_of(service.settings))).add("far", {"login": {"hosts": ["127.0.0.1"]}})
+        await service.refresh()
+        shown = {state.name: state.trouble for state in await service.platforms(ME)}
+        assert "No space left" in shown["system far"]
+        await service.refresh()
+        assert "far" in service.platforms_by_name
+        assert "system far" not in service.broken
+
+
+async def test_what_is_claimed_again_before_its_last_step_is_put_away_stays_in_hand(tmp_path: Path) -> None:
+    async with serving(tmp_path, loop=False) as service:
+        loop = Loop(service)
+        first, second = (asyncio.create_task(asyncio.sleep(0)) for _ in range(2))
+        await asyncio.gather(first, second)
+        loop.tasks["s"] = second, "later"
+        loop._done("s", "earlier", first)
+        assert loop.tasks == {"s": (second, "later")}
+        loop._done("s", "later", second)
+        assert not loop.tasks
+
+
+def _cores(survey: Survey) -> int:
+    return sum(node.cores for node in survey.nodes)

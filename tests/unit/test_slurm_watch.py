@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -32,11 +32,14 @@ class Site:
         self.trouble = ""
         self.asked: list[str] = []
         self.execs = 0
+        self.meanwhile: Callable[[], None] = lambda: None  # what is done while it is asked
 
     async def run_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
         """Answer each."""
         self.execs += 1
-        return [command.reader(self._answer(command.argv)) for command in commands]
+        answers = [command.reader(self._answer(command.argv)) for command in commands]
+        self.meanwhile()
+        return answers
 
     def _answer(self, argv: tuple[str, ...]) -> Outcome:
         name = {far("look"): "look", far("join"): "join"}[argv[2]] if argv[0] == "sh" else argv[0]
@@ -185,6 +188,22 @@ async def test_a_session_that_was_cleaned_is_unknown_though_the_queue_still_show
     del site.files["k"]
     watch.cleaned("k")
     assert await site.ask(watch, "k") == [State.UNKNOWN]
+
+
+@pytest.mark.parametrize("during", ["look", "sacct", "join"])
+async def test_a_session_that_is_cleaned_while_others_are_asked_for_is_forgotten(during: str) -> None:
+    site, watch = Site(), Watch("far", every=0, look=0, patience=0)
+    site.has("other")
+    site.has_parts("k", 0, 0)
+
+    def clean() -> None:
+        if during in site.asked:
+            watch.cleaned("k")
+
+    site.meanwhile = clean
+    assert await site.ask(watch, "other", "k") == [State.UNKNOWN, State.UNKNOWN]
+    assert during in site.asked
+    assert not watch.knows("k")
 
 
 async def test_a_thousand_parts_are_one_call_and_their_results_are_put_together_once() -> None:

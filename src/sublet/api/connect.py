@@ -75,19 +75,21 @@ class Connect:
 
     async def close(self) -> None:
         """Let go of the connections."""
-        for client in self.clients.values():
+        for client in list(self.clients.values()):
             await client.aclose()
 
     async def _client(self, through: str) -> httpx2.AsyncClient:
         """Who carries requests through a socket; of sockets that are gone nobody is kept."""
-        if through not in self.clients:
-            for gone in _gone(self.clients):
-                await self.clients.pop(gone).aclose()
+        known = self.clients.get(through)
+        if known is None:
+            unused = [self.clients.pop(gone) for gone in _gone(self.clients)]
             transport = httpx2.AsyncHTTPTransport(uds=through or None, trust_env=False)
-            self.clients[through] = httpx2.AsyncClient(
+            known = self.clients[through] = httpx2.AsyncClient(
                 transport=transport, timeout=PATIENCE, follow_redirects=False, trust_env=False
             )
-        return self.clients[through]
+            for client in unused:
+                await client.aclose()
+        return known
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request, or one WebSocket, on."""

@@ -93,6 +93,9 @@ class Watch:
         self.forget(key)
         self._cleaned = {old: when for old, when in self._cleaned.items() if now - when < ASKED_LATELY} | {key: now}
 
+    def _cleaned_since(self, when: float, job: str) -> bool:
+        return self._cleaned.get(session_of(job), float("-inf")) >= when
+
     def look(self, key: str) -> Look:
         """What was last seen of its files."""
         return self._looks.get(key, Look())
@@ -129,12 +132,16 @@ class Watch:
         rows = await self._see(reach, root, keys, queue_due, now)
         if rows is not None:
             self._rows = rows
-        jobs = [job for key in keys for job in self._jobs(key)]
+        jobs = [job for key in self._seen(keys) for job in self._jobs(key)]
         unsettled = [job for job in jobs if not self._over(job) and not self._judge(job)]
         if queue_due or new:
             await self._recall(reach, [job for job in unsettled if self._late(job, now)], now)
-        await self._put_together(reach, root, [key for key in keys if self._looks[key].parts > 1])
+        await self._put_together(reach, root, [key for key in self._seen(keys) if self._looks[key].parts > 1])
         self._trim()
+
+    def _seen(self, keys: Iterable[str]) -> list[str]:
+        """Those of which something is known: what was cleaned while others were asked is forgotten."""
+        return [key for key in keys if key in self._looks]
 
     def _watched(self, now: float) -> list[str]:
         for key in [key for key, when in self._asked.items() if now - when > ASKED_LATELY or self._over(key)]:
@@ -159,7 +166,7 @@ class Watch:
             self._queued_at, self._slow, self._failure = now, 1, None
         self._looked_at = now
         for looks in answers:
-            self._looks.update(looks)
+            self._looks.update({job: look for job, look in looks.items() if not self._cleaned_since(now, job)})
         return rows
 
     def _judge(self, key: str) -> bool:
@@ -193,7 +200,7 @@ class Watch:
             ids = [id for key in sessions if (id := self._looks[key].id)]
             for rows in reversed(await reach.run_all(to.to_remember(ids, sessions))):
                 kept |= rows
-        for key in keys:
+        for key in self._seen(keys):
             row, look = _of(key, kept), self._looks[key]
             self._states[key] = (judge(look, row) if row else None) or settle(look)
 
@@ -202,8 +209,9 @@ class Watch:
         ended = [key for key in keys if all(map(self._over, self._jobs(key))) and not self._looks[key].joined][:JOINED]
         answers = await reach.run_all([to.to_join(root, key) for key in ended]) if ended else []
         for key, joined in zip(ended, answers, strict=True):
-            self._looks[key] = replace(self._looks[key], joined=joined)
-        for key in keys:
+            if key in self._looks:
+                self._looks[key] = replace(self._looks[key], joined=joined)
+        for key in self._seen(keys):
             self._states[key] = together([self._part(job) for job in self._jobs(key)], self._looks[key].joined)
 
     def _jobs(self, key: str) -> list[str]:

@@ -86,9 +86,9 @@ class AccessPoints(Desk):
     async def _tend(self) -> None:
         try:
             await self.access_point()
-        except SubletError as error:
+        except (SubletError, OSError) as error:
             self.point = None  # the machine may have another address by now
-            log.warning("access_point.failed", why=error.message)
+            log.warning("access_point.failed", why=str(error))
 
     async def stop_access_point(self) -> None:
         """End what Sublet started of it, until it is wanted again; the queue stays."""
@@ -187,9 +187,9 @@ class AccessPoints(Desk):
                 await asyncio.to_thread(shutil.rmtree, home / PLACE, ignore_errors=True)
                 made.rename(home / PLACE)
             log.info("htcondor.fetched", url=url)
-        except SubletError as error:
-            self._fetch_failure = error
-            log.warning("htcondor.refused", why=error.message)
+        except (SubletError, OSError) as error:
+            self._fetch_failure = error if isinstance(error, SubletError) else ReleaseRefused(why=str(error))
+            log.warning("htcondor.refused", why=str(error))
         finally:
             self._fetching = None
 

@@ -23,6 +23,7 @@ from sublet.service.desk import Desk
 EVERY = timedelta(seconds=1)
 DIRECTORY = "accounts"  # in SUBLET_HOME: of each account what ssh must read, which is nothing secret
 PURPOSE = "account:{}"
+NEVER = (-1, -1)  # a stamp that no accounts have
 
 
 @dataclass
@@ -30,7 +31,7 @@ class AccountPlatforms(Desk):
     """Knows which accounts there are, and how each is reached."""
 
     _accounts_seen: datetime | None = None
-    _accounts_stamp: tuple[int, int] = (-1, -1)
+    _accounts_stamp: tuple[int, int] = NEVER
 
     @cached_property
     def agent(self) -> Agent:

@@ -106,7 +106,8 @@ class Desk(Others):
             pledges = self.pledged(name)
             pools = {**new.pools, **pools_of(pledges, _cores(new))}
             await self.store.write(lambda tx: tx.books.define(name, new.nodes, pools, new.taken))
-        self.surveys[name] = new
+        if self.platforms_by_name.get(name) is platform:  # else its settings have changed while it was asked
+            self.surveys[name] = new
         return new
 
     def pledged(self, platform: str) -> dict[str, int]:

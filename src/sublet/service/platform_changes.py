@@ -13,7 +13,7 @@ from sublet.errors import SubletError
 from sublet.platforms.port import Platform
 from sublet.platforms.registry import load_platforms
 from sublet.platforms.remote import Remote
-from sublet.service.account_platforms import AccountPlatforms
+from sublet.service.account_platforms import NEVER, AccountPlatforms
 from sublet.service.annex_platforms import AnnexPlatforms, keep
 from sublet.service.invitations import DIRECTORY as INVITED
 from sublet.service.invitations import Invitations
@@ -35,12 +35,13 @@ class PlatformChanges(AccountPlatforms, AnnexPlatforms, Invitations):
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def open_platform(self, platform: Platform) -> None:
-        """Open a platform and look at it; one that can't be reached is tried again when it is asked."""
+        """Open a platform, show it to others, look at it; one that can't be reached is tried again when it is asked."""
         home = self._home_of(platform.name)
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         if platform.name in self._own.get("account", ()) and isinstance(platform, Remote):
             platform.hold_key(self.holding(platform.name))
         await platform.open(home)
+        self.platforms_by_name[platform.name] = platform
         with contextlib.suppress(SubletError):
             await self.survey(platform.name)
 
@@ -52,39 +53,47 @@ class PlatformChanges(AccountPlatforms, AnnexPlatforms, Invitations):
         async with self._refreshing:
             stamp = stamp_of(directory_of(self.settings))
             if stamp != self._systems_stamp:
-                self._systems_stamp = stamp
-                await self._take_up("system", *await asyncio.to_thread(systems_of, self.settings))
+                found = await asyncio.to_thread(systems_of, self.settings)
+                self._systems_stamp = stamp if await self._take_up("system", *found) else ()
             stamp = stamp_of(self.settings.home / INVITED)
-            if stamp != self._invited_stamp:
+            if stamp != self._invited_stamp and await self._take_up("site", self.invited_platforms(), {}):
                 self._invited_stamp = stamp
-                await self._take_up("site", self.invited_platforms(), {})
             accounts = await self.account_platforms(self.now())
-            if accounts is not None:
-                await self._take_up("account", *accounts)
+            if accounts is not None and not await self._take_up("account", *accounts):
+                self._accounts_stamp = NEVER
             annexes = await self.annex_platforms(self.now())
             if annexes is not None:
                 await self._take_up("annex", annexes, {})
                 for name in self._own["annex"]:
                     await asyncio.to_thread(keep, self._home_of(name), annexes[name])
 
-    async def _take_up(self, noun: str, wanted: Mapping[str, Mapping[str, Any]], wrong: Mapping[str, str]) -> None:
-        """Make the platforms of one noun be as they are wanted; what can't be is shown as broken."""
+    async def _take_up(self, noun: str, wanted: Mapping[str, Mapping[str, Any]], wrong: Mapping[str, str]) -> bool:
+        """Make the platforms of one noun be as they are wanted; what can't be is shown as broken.
+
+        Whether all could be opened: what can't be for the moment, as on a full disk, is to be tried again.
+        """
         own = self._own.setdefault(noun, set())
         made, bad = admitted(*load_platforms(wanted), self.settings.mode)
         for name in [name for name in own if not alike(made.get(name), self.platforms_by_name[name])]:
-            await self.platforms_by_name.pop(name).close()
-            self.surveys.pop(name, None)
             own.discard(name)
+            self.surveys.pop(name, None)
+            await self.platforms_by_name.pop(name).close()
         taken = {
             name: f"Another platform is called {name}." for name in made if name in self.platforms_by_name.keys() - own
         }
         self.broken = {name: why for name, why in self.broken.items() if not name.startswith(f"{noun} ")}
         self.broken |= {f"{noun} {name}": why for name, why in ({**wrong, **bad, **taken}).items()}
+        unopened = {}
         for name, platform in made.items():
             if name not in self.platforms_by_name:
-                self.platforms_by_name[name] = platform
                 own.add(name)
-                await self.open_platform(platform)
+                try:
+                    await self.open_platform(platform)
+                except (SubletError, OSError) as error:
+                    unopened[f"{noun} {name}"] = str(error)
+                    own.discard(name)
+        self.broken |= unopened
+        return not unopened
 
     def noun_of(self, platform: str) -> str:
         """What a platform is to the access rules: an `account`, where a community account is behind it."""

@@ -131,7 +131,8 @@ class Loop:
         return len(expired), tx.sessions.claim(now, str(self.owner), self.desk.settings.claim, room, names)
 
     def _done(self, id: str, token: str, task: asyncio.Task[None]) -> None:
-        self.tasks.pop(id, None)
+        if self.tasks.get(id) == (task, token):  # it may have been claimed again before this was heard
+            del self.tasks[id]
         self.desk.nudged.set()
         if not task.cancelled() and (error := task.exception()):
             log.error("step.crashed", session=id, why=repr(error))

@@ -115,8 +115,8 @@ class Splits(Pilots):
 
     def relay_state(self, lease: str) -> State | None:
         """How a lease's relay is; None if it has none."""
-        if lease in self._not_carried:
-            return State(trouble=self._not_carried[lease])
+        if why := self._not_carried.get(lease):
+            return State(trouble=why)
         relaying = self._relaying(lease)
         return relaying.state() if relaying.directory.is_dir() else None
 
@@ -127,7 +127,8 @@ class Splits(Pilots):
             return ""
         if state.link:
             return "through the spool: its nodes can't reach this machine"
-        login = self.platforms_by_name[system].login if system in self.platforms_by_name else None
+        platform = self.platforms_by_name.get(system)
+        login = platform.login if platform else None
         signed_in = login is None or await login.check()
         remedy = f"`sublet system login {system}`" if not signed_in else state.trouble
         return f"its nodes can't be reached at present, so jobs that run go on and no others start: {remedy}"
@@ -154,7 +155,10 @@ class Splits(Pilots):
         live = {one.lease.id for one in carried}
         for id in await asyncio.to_thread(_names, self.settings.home / "splits"):
             if id not in live:
-                await self._end_split(id)
+                try:
+                    await self._end_split(id)
+                except OSError as error:
+                    log.warning("split.not-ended", lease=id, why=str(error))
 
     async def _look_at_split(self, one: Carried, now: datetime) -> None:
         relaying = self._relaying(one.lease.id)

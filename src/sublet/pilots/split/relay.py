@@ -78,9 +78,9 @@ class Relay:
         name, job_ad = str(message["attempt"]), str(message["job_ad"])
         if not NAME.fullmatch(name):
             return {"failed": "this is no name of an attempt"}
-        known = name in self.ledger.attempts
         sandbox = str(message["sandbox"])
         job, streams = await asyncio.to_thread(facts_of, job_ad, sandbox)
+        known = name in self.ledger.attempts
         given = Attempt(name, str(message["id"]), int(message["node"]), job_ad, sandbox, str(message["scratch"]))
         attempt = self.ledger.submit(replace(given, job=job, streams=streams))
         if attempt.stage is not Stage.DONE:

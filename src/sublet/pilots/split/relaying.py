@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -108,7 +109,8 @@ class Relaying:
         except (OSError, ValueError):
             pid = 0
         if pid and self.runs():
-            os.kill(pid, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
             deadline = time.monotonic() + ANSWER
             while self.runs() and time.monotonic() < deadline:
                 time.sleep(0.05)
