@@ -57,7 +57,7 @@ class Cluster:
 
     async def open(self, name: str = "far", **settings: Any) -> Slurm:
         """A platform that polls often, as only a test may."""
-        usual = {"queue": "debug", "poll": 0.3, "look": 0.1, "patience": 1, "grace": 1, "calls": 100}
+        usual = {"queue": "debug", "poll": 0.5, "look": 0.25, "patience": 1, "grace": 1, "calls": 100}
         slurm = Slurm(
             name=name, host=self.site.host, user="researcher", ssh=ssh_options(self.site), **(usual | settings)
         )

@@ -45,6 +45,7 @@ async def slurm(cluster: Cluster) -> AsyncIterator[Slurm]:
     platform = await cluster.open()
     yield platform
     for key in await platform.left():
+        await until(platform, key, lambda state: state.state not in (State.QUEUED, State.RUNNING))
         await platform.clean(key)
         assert await platform.find(key) is None
     assert await platform.left() == []
