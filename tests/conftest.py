@@ -15,7 +15,9 @@ from tests.git_server import git  # noqa: F401 - a fixture for every ring
 from tests.sites import fresh_site, new_site, site, swept  # noqa: F401 - fixtures for every ring
 
 # A busy machine is slow, and that is no failure. The same examples each time: who looks for others says so.
-settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "steady", max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("searching", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
@@ -37,14 +39,21 @@ RINGS = ("real", "docs", "browser", "cli", "contract", "api", "unit")
 WAIT = ("split", "annex", "pilot", "jobs", "access_point", "guest", "slurm_faults")
 LONG = ("docs/*guides*", *(f"real/*{word}*" for word in WAIT), "api/*schemathesis*")
 # What is one worker's: files that share one Chromium, or one PostgreSQL.
-TOGETHER = ("tests/browser/", "tests/contract/test_store_")
+TOGETHER = {
+    "tests/browser/": "browser",
+    "tests/contract/test_store_": "database",
+    "tests/contract/test_service_access.py": "database",
+    "tests/contract/test_service_pledges.py": "database",
+    "tests/contract/test_service_track.py": "database",
+}
 
 
 class Together(LoadFileScheduling):
     """The tests of a file are one worker's, and so are those of files that share what takes long to start."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return next((files for files in TOGETHER if nodeid.startswith(files)), super()._split_scope(nodeid))
+        shared = (TOGETHER[files] for files in TOGETHER if nodeid.startswith(files))
+        return next(shared, super()._split_scope(nodeid))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:

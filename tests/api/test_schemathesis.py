@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -22,11 +21,11 @@ from sublet.service.throttle import LIMITS, Limit, Throttle
 from sublet.settings import Settings
 from sublet.store.tokens import Token
 from tests.databases import put_database
+from tests.examples import SEARCHING
 
 if TYPE_CHECKING:
     import schemathesis  # which takes seconds, and every worker collects this file
 
-SEARCHING = os.environ.get("HYPOTHESIS_PROFILE") == "searching"  # as `make soak` does: every limit of every field too
 EXAMPLES = 30 if SEARCHING else 6  # of each address
 SECRET = "sublet_known-before-there-is-a-service"
 
@@ -94,7 +93,7 @@ def schema() -> schemathesis.BaseSchema:
     import schemathesis
 
     described = schemathesis.openapi.from_dict(openapi_document())
-    described.config.phases.coverage.enabled = SEARCHING
+    described.config.phases.coverage.enabled = SEARCHING  # every limit of every field
 
     @described.auth()
     class Bearer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -55,7 +56,8 @@ class Split:
 
     def start(self, *words: str, cwd: Path | None = None) -> subprocess.Popen[bytes]:
         log = (self.directory / "log").open("ab")
-        process = subprocess.Popen([sys.executable, *words], cwd=cwd, stdout=log, stderr=log)
+        process = subprocess.Popen([sys.executable, *words], cwd=cwd, stdout=log, stderr=log, start_new_session=True)
+        log.close()
         self.processes.append(process)
         return process
 
@@ -91,10 +93,9 @@ class Split:
 
     def stop(self) -> None:
         for process in self.processes:
-            if process.poll() is None:
-                process.send_signal(signal.SIGCONT)
-                process.kill()
-                process.wait()
+            with contextlib.suppress(ProcessLookupError):  # a job goes on without its far half
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 class Job:
@@ -110,7 +111,10 @@ class Job:
         (self.scratch / ".job.ad").write_text(words)
         near = [sys.executable, near_half.__file__, "submit_wait_stageout", self.bridge, self.id]
         self.process = subprocess.Popen(
-            [*near, "no-such-file", "unused", str(self.scratch)], cwd=self.scratch, stdout=subprocess.PIPE
+            [*near, "no-such-file", "unused", str(self.scratch)],
+            cwd=self.scratch,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
         )
         split.processes.append(self.process)
 

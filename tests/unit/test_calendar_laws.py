@@ -3,13 +3,14 @@
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sublet.core.calendar import Calendar
 from sublet.core.offer import Node, Shape, Take
 from sublet.core.request import Window
 from sublet.errors import NoRoom, NotBookable
+from tests.examples import examples
 
 T0 = datetime(2026, 3, 2, tzinfo=UTC)
 UNIT = timedelta(minutes=7, microseconds=1)
@@ -179,7 +180,7 @@ def state(calendar: Calendar) -> tuple[object, ...]:
     return calendar.busy(*span), calendar.free(*span), all_takes(calendar)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(checked_steps)
 def test_never_over_capacity_at_any_instant(made: list[tuple[str, object]]) -> None:
     calendar = lived(made)
@@ -192,7 +193,7 @@ def test_never_over_capacity_at_any_instant(made: list[tuple[str, object]]) -> N
             assert used(takes, name, True, time)[3] <= size
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(steps, st.one_of(bookings, wide_bookings()))
 def test_release_restores_exactly_what_was(made: list[tuple[str, object]], more: tuple[Take, ...]) -> None:
     calendar = lived(made)
@@ -202,7 +203,7 @@ def test_release_restores_exactly_what_was(made: list[tuple[str, object]], more:
     assert state(calendar) == before
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(steps, st.lists(questions, min_size=1, max_size=4))
 def test_earliest_is_earliest_and_can_be_taken(made: list[tuple[str, object]], asked: list[Question]) -> None:
     calendar = lived(made)
@@ -216,7 +217,7 @@ def test_earliest_is_earliest_and_can_be_taken(made: list[tuple[str, object]], a
             calendar.release("found")
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(steps, st.one_of(bookings, wide_bookings()))
 def test_take_is_all_or_nothing(made: list[tuple[str, object]], wanted: tuple[Take, ...]) -> None:
     calendar = lived(made)
@@ -233,7 +234,7 @@ def test_take_is_all_or_nothing(made: list[tuple[str, object]], wanted: tuple[Ta
         assert calendar.takes("98") == wanted
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(checked_steps, wide_bookings(), st.integers(0, 60))
 def test_extend_never_overlaps(made: list[tuple[str, object]], mine: tuple[Take, ...], more: int) -> None:
     calendar = lived(made)
@@ -257,7 +258,7 @@ def test_extend_never_overlaps(made: list[tuple[str, object]], mine: tuple[Take,
     assert calendar.fits(after)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(steps, st.randoms(use_true_random=False), questions)
 def test_taken_and_released_in_any_order_leaves_a_calendar_like_a_new_one(
     made: list[tuple[str, object]], dice: object, asked: Question
@@ -271,7 +272,7 @@ def test_taken_and_released_in_any_order_leaves_a_calendar_like_a_new_one(
     assert ask(calendar, asked) == ask(new, asked)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(steps, times, lengths)
 def test_free_and_busy_say_what_plain_addition_says(
     made: list[tuple[str, object]], start: datetime, length: timedelta

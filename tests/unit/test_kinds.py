@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sublet.core.job import Mount
@@ -16,6 +16,7 @@ from sublet.core.request import GIB, Compute, Executable, Request, Volume
 from sublet.kinds.command import COMMAND
 from sublet.kinds.port import Setting
 from sublet.kinds.registry import GROUP, survey_kinds
+from tests.examples import examples
 
 KINDS = survey_kinds().by_name
 
@@ -138,7 +139,7 @@ values = st.recursive(
 @pytest.mark.parametrize(
     "name", ["command", "docker-container", "singularity-container", "jupyter-notebook", "bag", "interactive"]
 )
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(fields=st.dictionaries(st.sampled_from(NAMES), values, max_size=4))
 def test_whatever_the_fields_are_a_kind_refuses_them_or_makes_a_program(name: str, fields: dict[str, Any]) -> None:
     kind, executable = KINDS[name], Executable(name, fields=fields)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sublet.core.calendar import Calendar
@@ -14,6 +14,7 @@ from sublet.core.prices import MONETARY, Prices
 from sublet.core.request import GIB, Compute, Executable, Limit, Range, Recurring, Request, Storage, Window
 from sublet.core.windows import windows_of
 from sublet.errors import NotBookable
+from tests.examples import examples
 
 NOW = datetime(2026, 11, 15, 20, 0, 0, 250_000, tzinfo=UTC)
 HORIZON = timedelta(days=60)
@@ -103,7 +104,7 @@ def admits(window: Window, start: datetime) -> bool:
     return start == window.start or window.start <= start < window.end
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(requests, calendars(), prepares())
 def test_every_offer_is_what_was_asked_for_and_can_be_taken(
     request: Request, calendar: Calendar, prepare: timedelta
@@ -129,7 +130,7 @@ def test_every_offer_is_what_was_asked_for_and_can_be_taken(
         assert offer.why
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(requests, calendars())
 def test_offers_differ_and_the_first_is_the_earliest(request: Request, calendar: Calendar) -> None:
     offers = find(request, calendar).offers
@@ -138,7 +139,7 @@ def test_offers_differ_and_the_first_is_the_earliest(request: Request, calendar:
     assert not offers or offers[0].why.startswith("earliest")
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(requests, calendars(), prepares())
 def test_no_offer_stands_longer_than_it_could_still_be_prepared(
     request: Request, calendar: Calendar, prepare: timedelta
@@ -149,7 +150,7 @@ def test_no_offer_stands_longer_than_it_could_still_be_prepared(
     assert all(expires <= offer.latest_start - offer.prepare for offer in offers)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(requests, calendars(), st.data())
 def test_a_hold_can_be_booked_and_leaves_room_for_whichever_offer_is_taken(
     request: Request, calendar: Calendar, data: st.DataObject
@@ -179,7 +180,7 @@ def _held(hold: tuple[Take, ...], take: Take) -> bool:
     return at >= take.end
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(requests, calendars())
 def test_a_hold_is_never_more_than_the_most_of_its_offers(request: Request, calendar: Calendar) -> None:
     offers = find(request, calendar).offers
@@ -196,7 +197,7 @@ def _longest(offer: Offer) -> tuple[Take, ...]:
     return takes_of(replace(offer, duration=offer.duration + (offer.latest_start - offer.start)))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(requests, calendars(), prepares())
 def test_a_no_names_the_field_and_its_nearest_time_is_a_yes(
     request: Request, calendar: Calendar, prepare: timedelta
@@ -212,7 +213,7 @@ def test_a_no_names_the_field_and_its_nearest_time_is_a_yes(
             assert find(again, calendar, prepare).offers[0].start == start
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(requests, calendars())
 def test_finding_offers_books_nothing(request: Request, calendar: Calendar) -> None:
     far = NOW + timedelta(days=30)

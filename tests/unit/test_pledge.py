@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sublet.core.calendar import Calendar
@@ -20,6 +20,7 @@ from sublet.core.pledge import OPEN, bounds, offers_within, pledge_text, pool_of
 from sublet.core.prices import Prices
 from sublet.core.request import GIB, Compute, Executable, Range, Request, Window
 from sublet.errors import NoRoom, NotBookable
+from tests.examples import examples
 
 NOW = datetime(2026, 11, 16, 8, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -135,7 +136,7 @@ class Life:
         return True
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(lives())
 def test_at_every_moment_all_that_is_booked_and_one_of_each_hold_can_be_placed(
     made: tuple[dict[str, int], list[tuple[str, Any]]],
@@ -149,7 +150,7 @@ def test_at_every_moment_all_that_is_booked_and_one_of_each_hold_can_be_placed(
     assert not any(life.calendar.busy(NOW, NOW + 100 * HOUR).values()), "what was given back is free"
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(lives(), st.integers(1, 6), st.data())
 def test_the_earliest_start_of_a_pledge_is_free_and_none_is_earlier(
     made: tuple[dict[str, int], list[tuple[str, Any]]], cores: int, data: st.DataObject

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sublet.core.request import GIB, Data, Limit, Range, Recurring, Request, Storage, Volume, Window
@@ -14,6 +14,7 @@ from sublet.wire.document import parse_document
 from sublet.wire.kinds import IVOA, KINDS, NODE_COMPUTE, short_name, uri_of
 from sublet.wire.request import read_request
 from sublet.wire.short import full_document
+from tests.examples import examples
 
 NOW = datetime(2026, 11, 15, 20, tzinfo=UTC)
 COMMAND = {"kind": "urn:sublet:kind:executable:command", "argv": ["true"]}
@@ -323,7 +324,7 @@ documents = st.dictionaries(
 )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(documents)
 def test_any_document_is_a_request_or_a_bad_request(document: dict[str, Any]) -> None:
     before = repr(document)

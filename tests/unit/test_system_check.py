@@ -6,7 +6,7 @@ import shlex
 from dataclasses import replace
 from datetime import date, timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sublet.core.amounts import parse_duration, parse_memory
@@ -15,6 +15,7 @@ from sublet.core.request import GIB
 from sublet.core.system import Charge, NodeKind, Queue, Quota, System, TimeStep
 from sublet.core.wish import Finding, Wish, refused
 from sublet.systems import catalogue
+from tests.examples import examples
 
 HOUR = timedelta(hours=1)
 CPU = NodeKind("cpu", cores=128, memory=256 * GIB, usable=250 * GIB)
@@ -312,7 +313,7 @@ def cases(draw: st.DrawFn) -> tuple[System, Wish]:
     return system, replace(draw(wishes), queue=draw(st.sampled_from(names)))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(cases())
 def test_each_part_is_told_once_and_each_refusal_says_why(case: tuple[System, Wish]) -> None:
     findings = check(*case, date(2026, 11, 15))
@@ -330,7 +331,7 @@ def followed(asked: Wish, nearest: str) -> Wish:
     return replace(asked, **{name: APPLIED.get(name, str)(value) for name, value in values.items()})  # type: ignore[arg-type]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(cases())
 def test_advice_that_is_taken_helps(case: tuple[System, Wish]) -> None:
     system, asked = case
