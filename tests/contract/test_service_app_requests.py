@@ -69,6 +69,7 @@ async def test_a_request_is_pinned_to_the_approved_version(service: Service, rep
     assert {one.app for one in found.offers} == {version.id}
     assert found.offers[0].offer.shape.cores == 2  # the manifest's own
     assert (await ask(service, app="hello", version=1, cores=4, time="30m")).result == "YES"
+    assert (await ask(service, app="hello", cores=1)).offers[0].offer.shape.cores == 1  # what was said counts
     for wrong, field in (
         ({"app": "hello", "cores": 5}, "resources.cores"),
         ({"app": "hello", "time": "2d"}, "resources.time"),

@@ -87,6 +87,11 @@ async def test_words_are_typed_by_the_schema_and_resources_go_by_the_manifest(se
     assert executable(found)["parameters"] == {"years": 0, "label": "007", "fast": False}
     offer = found.offers[0].offer
     assert (offer.shape.cores, offer.shape.memory, offer.duration.total_seconds()) == (4, 8 * 1024**3, 1200)
+    again, said = await service.again(found.offers[0].id, BOB, {"time": "40m", "cores": 1}, {"years": 5})
+    assert said == ("cores: (not said) → 1", "time: 20m → 40m", "years: 0 → 5")
+    assert executable(again)["parameters"] == {"years": 5, "label": "007", "fast": False}
+    changed = again.offers[0].offer
+    assert (changed.shape.cores, changed.duration.total_seconds()) == (2, 2400), "each of its two tasks has one core"
     refusals = {
         "years": AppWish(app="hello", words={"years": "many"}),
         "label": AppWish(app="hello", set={"label": 7}),

@@ -10,6 +10,7 @@ from sublet.core.request import Range
 from sublet.errors import BadRequest
 from sublet.wire.again import typed_like, with_changes
 from sublet.wire.request import read_request
+from sublet.wire.short import full_document
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 SHORT = {"run": ["echo", "hello"], "cores": 2, "memory": "1GiB", "time": "10m", "name": "hi", "platform": "here"}
@@ -25,6 +26,18 @@ def test_what_is_named_is_changed_and_the_rest_stays() -> None:
     assert request.platform == "there"
     assert request.executable == old.executable
     assert told == ("cores: 2 → 4-8", "memory: 1GiB → 1500MiB", "time: 10m → 1h", "platform: here → there")
+
+
+def test_an_apps_amounts_are_changed_by_the_names_of_its_manifest() -> None:
+    old = full_document({"app": "hello"})
+    old["executable"]["resources"] = {"tasks": 2, "time": "20m"}
+    new, told = with_changes(old, {"cores": 1, "time": "40m"}, {}, {})
+    assert new["executable"]["resources"] == {"tasks": 2, "cores": 1, "time": "40m"}
+    assert told == ("cores: (not said) → 1", "time: 20m → 40m")
+    again, told = with_changes(new, {"time": "1h", "memory": "2GiB"}, {}, {})
+    assert again["executable"]["resources"] == {"tasks": 2, "cores": 1, "time": "1h", "memory": "2GiB"}
+    assert told == ("memory: (not said) → 2GiB", "time: 40m → 1h")
+    assert with_changes({"app": "hello"}, {"time": "1h"}, {}, {})[1] == ("time: (not said) → 1h",)
 
 
 def test_nothing_named_is_the_same_request() -> None:

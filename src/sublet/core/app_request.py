@@ -20,7 +20,7 @@ USUAL = Request(None).duration
 def fitted(request: Request, manifest: Manifest) -> Request | Reason:
     """The request with the app's own resources, and those that were asked for where the app can use them."""
     try:
-        wanted = _wanted(request, manifest) | _named(request)
+        wanted = _wanted(request, manifest) | _named(request, manifest)
     except BadAmount as error:
         return Reason("urn:invalid-value", "resources", error.message, nearest=error.advice)
     if reasons := wrong(manifest, wanted):
@@ -43,10 +43,9 @@ def _wanted(request: Request, manifest: Manifest) -> dict[str, int]:
     """What was asked for, by the manifest's names, as far as it isn't what any request has by itself."""
     executable = request.executable
     tasks = executable.fields.get("tasks") if executable else None
-    cores = "tasks" if "tasks" in manifest.resources and "cores" not in manifest.resources else "cores"
     asked = {
         "nodes": (request.compute.nodes.min, FREE.nodes.min),
-        cores: (request.compute.cores.min, FREE.cores.min),
+        _cores(manifest): (request.compute.cores.min, FREE.cores.min),
         "memory": (request.compute.memory.min, FREE.memory.min),
         "gpus": (request.compute.gpus.min, FREE.gpus.min),
         "time": (_seconds(request.duration), _seconds(USUAL)),
@@ -55,11 +54,20 @@ def _wanted(request: Request, manifest: Manifest) -> dict[str, int]:
     return found | ({"tasks": tasks} if type(tasks) is int else {})
 
 
-def _named(request: Request) -> dict[str, int]:
+def _named(request: Request, manifest: Manifest) -> dict[str, int]:
     """What was asked for by the manifest's own names."""
     said: Any = request.executable.fields.get("resources") if request.executable else None
     given = said if isinstance(said, Mapping) else {}
-    return {str(name): parse(str(name), value) if name in NAMES else 0 for name, value in given.items()}
+    known = {"cores": _cores(manifest)}
+    return {
+        known.get(str(name), str(name)): parse(str(name), value) if name in NAMES else 0
+        for name, value in given.items()
+    }
+
+
+def _cores(manifest: Manifest) -> str:
+    """What a manifest calls cores: one that knows tasks alone has one for each."""
+    return "tasks" if "tasks" in manifest.resources and "cores" not in manifest.resources else "cores"
 
 
 def _seconds(duration: timedelta) -> int:

@@ -11,9 +11,8 @@ from sublet.core.amounts import duration_text, parse_duration
 from sublet.wire.fields import refuse
 from sublet.wire.kinds import NODE_COMPUTE, short_name
 from sublet.wire.shapes import AFTER, WHERE, Document
-from sublet.wire.short import full_document
+from sublet.wire.short import SIZES, full_document, plain_amounts
 
-SIZES = ("nodes", "cores", "memory", "gpus")
 SOON = "as soon as possible"
 WITH_PARAMETERS = frozenset({"app", "jupyter-notebook"})
 
@@ -29,14 +28,16 @@ def with_changes(
     new, told = deepcopy(old), list[str]()
     given = {name: value for name, value in changes.items() if value not in (None, "")}
     said = full_document({"run": ["true"], **{n: v for n, v in given.items() if n in (*SIZES, "time", "start")}})
+    named = _resources(new, given, said["compute"])
     for name in SIZES:
         if name in given:
             new["compute"][name] = said["compute"][name]
             unit = "GiB" if name == "memory" else ""
-            told += _told(name, _amount(old["compute"].get(name), unit), _amount(new["compute"][name], unit))
+            before = named.get(name, _amount(old["compute"].get(name), unit))
+            told += _told(name, before, _amount(new["compute"][name], unit))
     if said["compute"]["kind"] == NODE_COMPUTE:
         new["compute"]["kind"] = NODE_COMPUTE
-    told += _when(old, new, said, given)
+    told += _when(old, new, said, given, named)
     for name in WHERE:
         if name in given:
             new[name] = given[name]
@@ -49,13 +50,27 @@ def with_changes(
     return new, (*told, *_parameters(new, set, words))
 
 
-def _when(old: Document, new: Document, said: Document, given: Mapping[str, Any]) -> list[str]:
+def _resources(new: Document, given: Mapping[str, Any], said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Put the new amounts in place of those by the names of an app's manifest, which count more; what those were."""
+    executable = new.get("executable", {})
+    if short_name(str(executable.get("kind", ""))) != "app":
+        return {}
+    named = executable.pop("resources", None) or {}
+    kept = {name: value for name, value in named.items() if name not in given}
+    if changed := kept | plain_amounts(given, said):
+        executable["resources"] = changed
+    return dict.fromkeys((*SIZES, "time")) | named  # what was not said is as the manifest has it
+
+
+def _when(
+    old: Document, new: Document, said: Document, given: Mapping[str, Any], named: Mapping[str, Any]
+) -> list[str]:
     """How long, and from when on."""
     told: list[str] = []
     before, after = old["schedule"]["requested"], new["schedule"]["requested"]
     if "time" in given:
         after["duration"] = said["schedule"]["requested"]["duration"]
-        told += _told("time", _length(before["duration"]), _length(after["duration"]))
+        told += _told("time", named.get("time", _length(before["duration"])), _length(after["duration"]))
     was = before.get("start") or old["compute"].get("starts")
     after.pop("start", None)
     new["compute"].pop("starts", None)

@@ -45,6 +45,7 @@ _EXTRAS = {
     "interactive": {"env": "environment", "requirements": "requirements"},
     "app": {"parameters": "parameters", "version": "version", "tasks": "tasks"},
 }
+SIZES = ("nodes", "cores", "memory", "gpus")
 _BAG = ("tasks", "template", "grid", "file", "retries", "parallel", "parts")
 _ONLY_SHORT = frozenset(
     {*EXECUTABLES, "env", "cores", "memory", "nodes", "gpus", "time", "start", "max_cost"}
@@ -90,6 +91,8 @@ def _expanded(short: Document) -> Document:
     storage = _storage(short.get("storage", []), f"{inside}data/" if kind == "app" else inside, volumes)
     volumes += _volumes(short.get("volumes", []))
     full["compute"] = _compute(short, volumes)
+    if kind == "app" and executable is not None and (amounts := plain_amounts(short, full["compute"])):
+        executable["resources"] = amounts
     if data:
         full["data"] = data
     if storage:
@@ -201,6 +204,12 @@ def _compute(short: Document, volumes: list[Document]) -> Document:
     if volumes:
         found["volumes"] = volumes
     return found
+
+
+def plain_amounts(short: Mapping[str, Any], compute: Mapping[str, Any]) -> Document:
+    """The single amounts that were said, by the names that an app's manifest has: there the least counts too."""
+    found = {name: short[name] for name in SIZES if name in short and compute[name]["min"] == compute[name]["max"]}
+    return found | ({"time": short["time"]} if "time" in short else {})
 
 
 def _sizes(value: Any) -> Range:
