@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from sublet.service.desk import Person
 from sublet.service.service import Service
@@ -42,10 +43,10 @@ def begun(git: GitServer) -> Repository:
 
 
 @asynccontextmanager
-async def trusting(git: GitServer, home: Path) -> AsyncIterator[Service]:
+async def trusting(git: GitServer, home: Path, **settings: Any) -> AsyncIterator[Service]:
     """A gateway that trusts a git server."""
     apps = {"private": [f"{git.url}/*"]}
     generic = {"image": "docker://ghcr.io/sublet/python", "digest": DIGEST, "hpc": ["trial"]}
     maintainers = {"python": generic, "cybergisx": {**generic, "kind": "jupyter"}}
-    async with serving(home, mode="gateway", apps=apps, maintainers=maintainers) as running:
+    async with serving(home, mode="gateway", apps=apps, maintainers=maintainers, **settings) as running:
         yield running

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sublet.core.app import VersionState
+from sublet.core.hooks import Hook
 from sublet.core.session import EndKind, OfferSet, Phase
 from sublet.errors import (
     AppRefused,
@@ -117,6 +118,11 @@ async def test_an_app_gets_no_more_than_its_rules_whatever_its_manifest_says(ser
     for asked in ({}, {"cores": 4}, {"cores": "4-512"}):
         no = await ask(service, app="greedy", **asked)
         assert (no.result, no.reasons[0].limit) == ("NO", "2 cores"), no.reasons
+    greedy.commit({"sublet.yaml": f"{MANIFEST}systems: [elsewhere]\n", "hello.sh": program("echo hello\n")}, "Move")
+    await approved(service, greedy, "greedy")
+    for there in ({}, {"platform": "trial"}):
+        [reason] = (await ask(service, app="greedy", cores=2, **there)).reasons
+        assert (reason.kind, reason.message) == ("urn:not-supported", "greedy runs on elsewhere, not on trial.")
     raw = git.repository("ann/raw")
     raw.commit({"manifest.json": json.dumps({"name": "raw", "execution_stage_in_raw_sbatch": ["touch /tmp/x"]})})
     with pytest.raises(BadManifest, match="outside the container"):
@@ -163,9 +169,32 @@ async def test_running_sessions_are_told_and_waiting_ones_end(service: Service, 
     assert told.condition == "its app hello@1 was revoked: It leaks."
     assert told.phase is Phase.RUNNING
     events = await service.store.read(lambda tx: tx.events.after(0, session=running.id))
-    assert "session.app-revoked" in [event.kind for event in events]
+    [event] = [event for event in events if event.kind == "session.app-revoked"]
+    assert event.kind in Hook("", "", "", "", "", (), event.time, event.time).kinds, "hooks hear of it"
     stored = await service.offerset_of(waiting)
     assert "revoked: It leaks." in await service.unapproved(waiting, stored.request)
+    ended = await over(service, waiting.id, BOB)
+    assert ended.end is not None
+    assert (ended.phase, ended.end.kind, ended.end.detail) == (Phase.FAILED, EndKind.NOT_APPROVED, told.condition)
+    assert ended.start is not None
+    assert ended.start - service.now() > timedelta(hours=2), "nothing is booked until then"
+
+
+async def test_what_is_in_a_sites_queue_when_its_app_is_revoked_never_starts(
+    git: GitServer, repository: Repository, tmp_path: Path
+) -> None:
+    queue = {"kind": "memory", "terms": "predicted", "waits": ["1h", "1h", "1h"]}
+    async with trusting(git, tmp_path / "queue", platforms={"trial": queue}) as service:
+        await approved(service, repository)
+        await may_run(service)
+        queued = await service.accept((await ask(service, app="hello")).offers[0].id, BOB)
+        await reach(service, queued.id, lambda one: "queue" in one.condition, BOB)
+        assert (await service.revoke("hello@1", REVIEWER, "It leaks.")).sessions == (queued.id,)
+        ended = await over(service, queued.id, BOB)
+        assert (ended.phase, ended.end and ended.end.by) == (Phase.CANCELLED, REVIEWER.name)
+        events = await service.store.read(lambda tx: tx.events.after(0, session=queued.id))
+        assert "session.app-revoked" in [event.kind for event in events]
+        assert "session.running" not in [event.kind for event in events]
 
 
 async def test_a_revocation_can_end_what_runs(service: Service, repository: Repository) -> None:

@@ -23,6 +23,7 @@ def test_a_word_means_kinds_of_events_and_no_word_means_each_change_of_state() -
     assert hook("ended").kinds == {"session.completed", "session.failed", "session.cancelled"}
     assert hook().kinds == {kind for word in STATES for kind in WORDS[word]}
     assert "session.rejected" not in hook().kinds
+    assert "session.app-revoked" in hook().kinds
 
 
 def test_words_are_known_and_come_once() -> None:
@@ -75,3 +76,10 @@ def test_a_name_can_not_add_lines_to_a_letter() -> None:
     event = Event(1, NOW, "0123456789", "ann", "session.failed\nBcc: all@example.org", "", "FAILED")
     subject, _ = letter(hook(), event, None)
     assert "\n" not in subject
+
+
+def test_a_letter_says_why_an_app_was_revoked() -> None:
+    event = Event(1, NOW, "0123456789", "ann", "session.app-revoked", "its app a@1 was revoked:\nit leaks", "RUNNING")
+    subject, text = letter(hook(), event, None)
+    assert subject == "[sublet] 01234567: told that its app was revoked"
+    assert "its app a@1 was revoked: it leaks\n" in text

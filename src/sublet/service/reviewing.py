@@ -17,6 +17,7 @@ from sublet.store.tx import Tx
 LONGEST_WHY = 2000
 ENOUGH = 16  # digits of a tree that name it
 P = VersionState
+WAIT = (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class Reviewing(Proposing, Sessions):
         """What happens to a session whose code may be run no longer."""
         now, words = self.now(), revoked_words(version.name, why)
         tx.events.add(now, session.id, session.person, "session.app-revoked", words, session.phase)
-        if cancel and session.phase is not Phase.RELEASING:
+        if session.phase in WAIT or (cancel and session.phase is not Phase.RELEASING):
             self._cancel(tx, session.id, person)
         else:
             tx.sessions.change(session.id, now=now, condition=words, due=now)

@@ -26,17 +26,15 @@ P = Phase
 
 async def accepted(desk: Desk, session: Session) -> Step:
     """Recorded: now it waits until it must be prepared."""
-    if session.cancel_by:
-        return _stopped(desk, session)
+    if step := await _taken_back(desk, session):
+        return step
     at = desk.now() if session.offer.after else _prepare_at(session)
     return Step(P.WAITING, at, "session.waiting", changes={"condition": ""})
 
 
 async def waiting(desk: Desk, session: Session) -> Step:
     """For the time to prepare it."""
-    if session.cancel_by:
-        return _stopped(desk, session)
-    if step := await must_wait(desk, session, desk.platform_of(session)):
+    if step := await _taken_back(desk, session) or await must_wait(desk, session, desk.platform_of(session)):
         return step
     at = _prepare_at(session)
     if desk.now() < at:
@@ -51,7 +49,7 @@ async def preparing(desk: Desk, session: Session) -> Step:
     platform = desk.platform_of(session)
     if session.job:
         return await _queued(desk, session, platform)
-    if step := _stopped(desk, session) if session.cancel_by else await doomed(desk, session):
+    if step := await _taken_back(desk, session) or await doomed(desk, session):
         return step
     fresh = session.id in desk.fresh
     found = None if fresh else await platform.find(session.id)  # an earlier try may have been cut off as it submitted
@@ -334,6 +332,13 @@ async def _being_cancelled(desk: Desk, session: Session, platform: Platform, sta
         return Step(None, now + RETRY, "session.lost", words, changes={"condition": words})
     end = End(EndKind.CANCELLED, by=session.cancel_by, detail=f"{session.offer.platform} had no record of it any more")
     return Step(P.RELEASING, now, "session.ended", end.kind.value, changes={"end": end, "ended": now})
+
+
+async def _taken_back(desk: Desk, session: Session) -> Step | None:
+    """The end of what waits and may not be run, or is not wanted any more."""
+    if revoked := await desk.word_on(session):
+        return failed(desk, EndKind.NOT_APPROVED, revoked)
+    return _stopped(desk, session) if session.cancel_by else None
 
 
 def _stopped(desk: Desk, session: Session) -> Step:

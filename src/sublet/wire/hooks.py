@@ -17,6 +17,7 @@ SIGNATURE = "Sublet-Signature"
 DELIVERY = "Sublet-Delivery"
 TOLERANCE = timedelta(minutes=5)
 LONGEST_LINE = 200
+STATES = {"session.app-revoked": "told that its app was revoked"}  # what a letter says where the kind is no state
 
 
 def message(hook: Hook, delivery: str, event: Event, session: Session | None) -> dict[str, Any]:
@@ -68,8 +69,10 @@ def verified(secret: str, header: str, body: bytes, now: datetime, tolerance: ti
 def letter(hook: Hook, event: Event, session: Session | None) -> tuple[str, str]:
     """The subject and the text of the same, for a person."""
     name = _line(session.name if session else event.session[:8])
-    state = event.kind.partition(".")[2].replace("-", " ")
+    state = STATES.get(event.kind) or event.kind.partition(".")[2].replace("-", " ")
     lines = [f"The session {event.session[:8]} ({name}) was {state} at {event.time:%Y-%m-%d %H:%M:%S} UTC."]
+    if event.kind in STATES:
+        lines += [_line(event.detail)]
     if session:
         lines += [_line(end_sentence(session.end)) if session.end else f"It is on {session.offer.platform}."]
     lines += ["", f"All there is to know: sublet status {event.session[:8]}"]
