@@ -58,6 +58,15 @@ class Person:
         assert done.returncode == 0, f"{' '.join(argv)}: {done.returncode}: {done.stdout}{done.stderr}"
         return done.stdout
 
+    @property
+    def owned(self) -> str:
+        """The configuration of the tools of their access point."""
+        return f"/home/{self.user}/{self.home}/ap/tools.conf"
+
+    def condor(self, *words: str) -> str:
+        """What one of HTCondor's own tools says, as they use it."""
+        return self.did(*words, CONDOR_CONFIG=self.owned)
+
     def types(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
         """What a command line of Sublet says."""
         return self.does("sublet", *words, **more)

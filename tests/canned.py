@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socketserver
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 
 from sublet.wire.reader import plain
 from sublet.wire.views import EndView, OfferSetView, OfferView, QuoteView, SessionView, TermsView, UsageView
+from tests.threads import serving
 
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 ID = "3f2a91c0-0000-4000-8000-000000000001"
@@ -62,14 +62,8 @@ class Canned:
         """Listen; gives the URL."""
         path = os.path.join(directory, "canned.sock")
         server = _Server(path, _handler(self))
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
+        with serving(server):
             yield f"unix://{path}"
-        finally:
-            server.shutdown()
-            thread.join()
-            server.server_close()
 
 
 class _Server(socketserver.ThreadingUnixStreamServer):

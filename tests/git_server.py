@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+
+from tests.threads import serving
 
 FILE, PROGRAM, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
 PERSON = {"NAME": "Ann Author", "EMAIL": "ann@example.org", "DATE": "2026-01-02T03:04:05Z"}
@@ -203,14 +204,8 @@ def git_server(root: Path) -> Iterator[GitServer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     handler.git = GitServer(root, server.server_port)  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(server):
         yield handler.git  # type: ignore[attr-defined]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import tarfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from tests.real.images import digest
+from tests.threads import serving
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
@@ -118,11 +118,5 @@ class Handler(BaseHTTPRequestHandler):
 def registry(host: str = "127.0.0.1", *, token: str = "", login: str = "") -> Iterator[Registry]:
     """A registry that lasts as long as the block."""
     server = Registry(host, token=token, login=login)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -9,10 +9,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
-from sublet.core.annex import Details, Lease
+from sublet.core.annex import Details, Lease, Pilot
 from sublet.core.job import Program
 from sublet.core.offer import Reason
 from sublet.core.request import Executable, Request
+from sublet.core.session import Phase
 from sublet.kinds.port import Kind, Way
 from sublet.pilots.access_point import AccessPoint
 from sublet.pilots.own import Contact
@@ -23,7 +24,7 @@ from sublet.service.lease_plans import Wanted
 from sublet.service.service import Service
 from sublet.settings import Settings
 from sublet.store.tx import Tx
-from tests.contract.services import ME
+from tests.contract.services import ME, in_phase, reach
 from tests.databases import put_database
 
 CLUSTER = {"cluster": {"kind": "memory", "terms": "predicted", "nodes": 8, "waits": ["0s", "0s", "1s"], "takes": "1h"}}
@@ -102,6 +103,17 @@ async def made(service: Service, name: str = "example", details: Details = TWO, 
     """Make an annex."""
     _, lease, _ = await service.lease(name, Wanted(details, **more), ME, more=False)
     return lease
+
+
+async def running(service: Service, nodes: int = 0) -> tuple[Lease, str]:
+    """Make an annex whose lease runs, with pilots on so many of its nodes; the lease, and its session."""
+    lease, now = await made(service), service.now()
+    session = (await lease_when(service, lease.id, lambda one: bool(one.session))).session
+    await reach(service, session, in_phase(Phase.RUNNING))
+    await service.store.write(
+        lambda tx: [tx.pilots.claim(Pilot(lease.id, number, now, f"c{number}")) for number in range(nodes)]
+    )
+    return lease, session
 
 
 async def lease_when(service: Service, id: str, true: Callable[[Lease], bool]) -> Lease:

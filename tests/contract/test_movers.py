@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -19,6 +18,7 @@ from sublet.movers.file import FileMover
 from sublet.movers.http import HttpMover
 from sublet.movers.port import Mover
 from sublet.movers.registry import survey_movers
+from tests import threads
 
 pytestmark = pytest.mark.anyio
 BODY = bytes(range(256)) * 20_000  # 5 MB
@@ -55,14 +55,8 @@ class Server(ThreadingHTTPServer):
 @contextmanager
 def serving(answer: Callable[[BaseHTTPRequestHandler, int], None]) -> Iterator[Server]:
     server = Server(answer)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with threads.serving(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def send(

@@ -20,7 +20,7 @@ from sublet.service.lease_plans import Wanted
 from sublet.service.lease_watch import LeaseWatch, all_gone
 from sublet.service.leases import NOTHING_SENT
 from sublet.service.shrinking import GIVEN_BACK
-from tests.contract.leases import CLUSTER, TWO, ended, later, lease_when, leasing, made
+from tests.contract.leases import CLUSTER, TWO, ended, later, leasing, made, running
 from tests.contract.services import ME, OTHER, in_phase, reach
 
 pytestmark = pytest.mark.anyio
@@ -194,13 +194,8 @@ async def test_a_lease_that_was_never_sent_ends_when_the_service_starts_again(tm
 
 async def test_nodes_whose_pilots_are_all_gone_are_given_back(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
-        lease = await made(service)
-        session = (await lease_when(service, lease.id, lambda one: bool(one.session))).session
-        await reach(service, session, in_phase(Phase.RUNNING))
+        lease, session = await running(service, nodes=2)
         now = service.now()
-        await service.store.write(
-            lambda tx: [tx.pilots.claim(Pilot(lease.id, number, now, f"c{number}")) for number in (0, 1)]
-        )
         await service.store.write(lambda tx: tx.pilots.end(lease.id, 0, now, "idle"))
         later(service, timedelta(minutes=30))
         await asyncio.sleep(0)
@@ -212,18 +207,14 @@ async def test_nodes_whose_pilots_are_all_gone_are_given_back(tmp_path: Path) ->
 
 async def test_nodes_on_which_no_pilot_reports_are_given_back(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
-        lease = await made(service)
-        session = (await lease_when(service, lease.id, lambda one: bool(one.session))).session
-        await reach(service, session, in_phase(Phase.RUNNING))
+        lease, _ = await running(service)
         later(service, timedelta(minutes=6))
         assert (await ended(service, lease.id)).why == "It was cancelled by sublet, because no pilot reported."
 
 
 async def test_nodes_of_which_nothing_is_heard_any_more_are_given_back(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
-        lease = await made(service)
-        session = (await lease_when(service, lease.id, lambda one: bool(one.session))).session
-        await reach(service, session, in_phase(Phase.RUNNING))
+        lease, session = await running(service)
         now = service.now()
         await service.store.write(lambda tx: tx.pilots.claim(Pilot(lease.id, 0, now, "c0")))
         still = Slots(lease.id, 0, "c0", 4, 0, 0, 0, 0, now + timedelta(minutes=9), timedelta(seconds=5))
@@ -257,13 +248,8 @@ async def test_how_long_jobs_stay_with_a_lost_node_is_shown(tmp_path: Path) -> N
 
 async def test_a_lease_shrinks_by_the_nodes_that_are_given_back(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
-        lease = await made(service)
-        session = (await lease_when(service, lease.id, lambda one: bool(one.session))).session
-        await reach(service, session, in_phase(Phase.RUNNING))
+        lease, _ = await running(service, nodes=2)
         now = service.now()
-        await service.store.write(
-            lambda tx: [tx.pilots.claim(Pilot(lease.id, number, now, f"c{number}")) for number in (0, 1)]
-        )
         _, shrunk = await service.give_back("example", [1], ME)
         assert (shrunk.id, shrunk.ended) == (lease.id, None)
         states = await service.annex_state("example", ME)

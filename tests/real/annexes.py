@@ -101,7 +101,7 @@ class Leaser:
 
     def condor(self, *words: str) -> str:
         """What one of HTCondor's own tools says."""
-        return self.person.did(*words, CONDOR_CONFIG=f"/home/{self.person.user}/{self.person.home}/ap/tools.conf")
+        return self.person.condor(*words)
 
     def jobs(self) -> dict[str, Any]:
         """The Slurm jobs that there are: name → state."""

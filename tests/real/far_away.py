@@ -55,8 +55,7 @@ class FarAway:
 
     def condor(self, *words: str) -> str:
         """What one of its tools says."""
-        tools = f"/home/{self.person.user}/{self.person.home}/ap/tools.conf"
-        return self.person.did(*words, CONDOR_CONFIG=tools)
+        return self.person.condor(*words)
 
     def submits(self, script: str, count: int = 1, **more: str) -> str:
         """Jobs of HTCondor's own for the annex, which may run again elsewhere; their cluster."""

@@ -63,11 +63,6 @@ LEFT = "find /tmp /var/tmp /dev/shm -mindepth 1 -user researcher; pgrep -u resea
 class Lessee(Person):
     """Someone who leases."""
 
-    @property
-    def owned(self) -> str:
-        """The configuration of the tools of their access point."""
-        return f"/home/{self.user}/{self.home}/ap/tools.conf"
-
     def settles(self, *lines: str) -> None:
         """Write their settings; those of the section [annex] are given."""
         text = SETTINGS.format(host=self.site.facts["host_from_ap"], name=self.site.name)

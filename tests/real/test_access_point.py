@@ -34,14 +34,9 @@ def ready(person: Person) -> Iterator[AccessPointView]:
     person.client().do(stop())
 
 
-def condor(person: Person, *words: str) -> str:
-    """What one of HTCondor's own tools says, as the person uses it."""
-    return person.did(*words, CONDOR_CONFIG=f"/home/{person.user}/{person.home}/ap/tools.conf")
-
-
 def submit(person: Person, count: int = 1) -> str:
     person.file("job.sub").write_text(DESCRIPTION.format(count=count))
-    return condor(person, "condor_submit", "-terse", "job.sub").partition(".")[0]
+    return person.condor("condor_submit", "-terse", "job.sub").partition(".")[0]
 
 
 def signer(person: Person, name: str) -> Signer:
@@ -89,10 +84,10 @@ def test_its_secrets_are_its_owners_and_nobody_elses(person: Person, ready: Acce
 
 def test_jobs_are_queued_changed_and_removed(person: Person, ready: AccessPointView) -> None:
     cluster = submit(person, 3)
-    asked = json.loads(condor(person, "condor_q", "-json", cluster, "-attributes", "Owner,User,JobLeaseDuration"))
+    asked = json.loads(person.condor("condor_q", "-json", cluster, "-attributes", "Owner,User,JobLeaseDuration"))
     assert [(job["User"], job["JobLeaseDuration"]) for job in asked] == [(ready.owner, 120)] * 3
-    condor(person, "condor_rm", "-reason", "a test", cluster)
-    gone = json.loads(condor(person, "condor_history", "-json", cluster, "-limit", "1"))
+    person.condor("condor_rm", "-reason", "a test", cluster)
+    gone = json.loads(person.condor("condor_history", "-json", cluster, "-limit", "1"))
     assert gone[0]["RemoveReason"].startswith("a test")
 
 
@@ -144,18 +139,18 @@ def test_a_node_behind_nat_attaches_runs_a_job_and_is_stopped_by_its_owner_alone
     site, cluster = person.site, submit(person, 2)
     mine = f"ClusterId=={cluster}"
     with attached(site, "c1", "one", ready, {"pilot": pilot_token(person)}) as point:
-        site.wait(lambda: not condor(person, "condor_q", "-af", "ClusterId", "-constraint", mine), 60)
+        site.wait(lambda: not person.condor("condor_q", "-af", "ClusterId", "-constraint", mine), 60)
         assert person.file(f"{cluster}.out").read_text() == "c1\n"
-        slots = condor(person, "condor_status", "-af", "MyAddress", "AuthenticatedIdentity")
+        slots = person.condor("condor_status", "-af", "MyAddress", "AuthenticatedIdentity")
         assert "CCBID=" in slots
         assert ready.owner in slots
-        site.wait(lambda: point.master in condor(person, "condor_status", "-master", "-af", "Name"), 30)
+        site.wait(lambda: point.master in person.condor("condor_status", "-master", "-af", "Name"), 30)
         off = ("/usr/sbin/condor_off", "-fast", "-master", "-name", point.master)
         assert person.does(*off, CONDOR_CONFIG=ready.configuration).returncode != 0
         keep_token(person, point.owner_token)
-        condor(person, *off)
+        person.condor(*off)
         site.wait(lambda: not point.runs(), 30)
-        site.wait(lambda: not condor(person, "condor_status", "-af", "Name"), 30)
+        site.wait(lambda: not person.condor("condor_status", "-af", "Name"), 30)
 
 
 def keep_token(person: Person, token: str) -> None:
@@ -170,18 +165,18 @@ def test_a_token_that_another_key_signed_lets_nobody_attach(person: Person, read
     with attached(person.site, "c2", "two", ready, {"pilot": pilot_token(person, new_key())}) as point:
         said = lambda: point.log("MasterLog") + point.log("StartLog")  # noqa: E731
         person.site.wait(lambda: re.search(r"(?i)fail|denied", said()) is not None)
-        assert not condor(person, "condor_status", "-af", "Name")
+        assert not person.condor("condor_status", "-af", "Name")
 
 
 def test_it_outlives_the_service_and_is_found_again(person: Person, ready: AccessPointView) -> None:
     before = person.did("pgrep", "-u", person.user, "-x", "condor_master")
     cluster = submit(person)
     person.kills_service()
-    assert cluster in condor(person, "condor_q", "-af", "ClusterId")
+    assert cluster in person.condor("condor_q", "-af", "ClusterId")
     client = person.starts_service()
     assert client.do(access_point()).stage == "ready"
     assert person.did("pgrep", "-u", person.user, "-x", "condor_master") == before
-    condor(person, "condor_rm", cluster)
+    person.condor("condor_rm", cluster)
 
 
 def test_one_that_was_killed_is_started_again_with_its_queue(person: Person, ready: AccessPointView) -> None:
@@ -190,8 +185,8 @@ def test_one_that_was_killed_is_started_again_with_its_queue(person: Person, rea
         person.does("kill", "-9", pid)
     view = person.client().do(set_up())
     assert (view.stage, view.collector) == ("ready", ready.collector)
-    assert cluster in condor(person, "condor_q", "-af", "ClusterId")
-    condor(person, "condor_rm", cluster)
+    assert cluster in person.condor("condor_q", "-af", "ClusterId")
+    person.condor("condor_rm", cluster)
 
 
 def test_one_that_was_stopped_stays_so_until_it_is_wanted(person: Person, ready: AccessPointView) -> None:

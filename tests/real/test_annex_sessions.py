@@ -67,11 +67,6 @@ def run(person: Person, **wishes: Any) -> Session:
     return offers[0].accept()
 
 
-def condor(person: Person, *words: str) -> str:
-    """What one of HTCondor's own tools says, as the person uses it."""
-    return person.did(*words, CONDOR_CONFIG=f"/home/{person.user}/{person.home}/ap/tools.conf")
-
-
 def runs(person: Person, session: Session) -> None:
     """Wait until it runs."""
     person.site.wait(lambda: session.refresh().phase == "RUNNING", 60)
@@ -146,8 +141,8 @@ def test_a_service_that_dies_after_it_submitted_finds_the_job_again(person: Pers
     again = person.client().session(session.id).wait(120)
     assert (again.phase, "".join(again.logs())) == ("COMPLETED", "once\n")
     constraint = f'SubletSession == "{session.id}"'
-    assert condor(person, "condor_history", "-constraint", constraint, "-af", "NumJobStarts").split() == ["1"]
-    assert condor(person, "condor_q", "-constraint", constraint, "-af", "ClusterId").split() == []
+    assert person.condor("condor_history", "-constraint", constraint, "-af", "NumJobStarts").split() == ["1"]
+    assert person.condor("condor_q", "-constraint", constraint, "-af", "ClusterId").split() == []
 
 
 # An HTCondor whose condor_submit submits, and then can't say so.
@@ -196,8 +191,8 @@ def test_an_answer_that_was_lost_is_found_and_the_job_is_one_job(person: Person,
     assert person.did(*words).split() == [key, key], "found before it is submitted again"
     constraint = f'SubletSession == "{key}"'
     person.site.wait(lambda: person.file("cut", "sessions", key, "stdout").read_text() == "once\n", 60)
-    person.site.wait(lambda: not condor(person, "condor_q", "-constraint", constraint, "-af", "ClusterId").split(), 60)
-    assert len(condor(person, "condor_history", "-constraint", constraint, "-af", "ClusterId").split()) == 1
+    person.site.wait(lambda: not person.condor("condor_q", "-constraint", constraint, "-af", "ClusterId").split(), 60)
+    assert len(person.condor("condor_history", "-constraint", constraint, "-af", "ClusterId").split()) == 1
 
 
 def test_what_is_stopped_brings_back_what_it_had(person: Person, annex: str) -> None:

@@ -63,7 +63,6 @@ class Worker:
     def __init__(self, person: Person) -> None:
         self.person, self.place = person, person.file("work")
         person.did("mkdir", "-p", "work")
-        self.configuration = f"/home/{person.user}/{person.home}/ap/tools.conf"
 
     def has(self, name: str, text: str) -> str:
         """Write a file there."""
@@ -85,7 +84,7 @@ class Worker:
 
     def condor(self, *words: str) -> str:
         """What one of HTCondor's own tools prints there."""
-        return self.runs(*words, CONDOR_CONFIG=self.configuration)
+        return self.runs(*words, CONDOR_CONFIG=self.person.owned)
 
     def explained(self, job: str) -> str:
         """Why a job is where it is."""

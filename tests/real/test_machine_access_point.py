@@ -15,19 +15,10 @@ from sublet.pilots.tokens import PILOT_MAY, PILOTS, Signer
 from sublet.wire.v1.access_point import AccessPointView
 from tests.access_points import Person, at_ap
 from tests.execution_points import attached
+from tests.real.leased import PACK, SERVE
 from tests.sites import Site, running
 
 MASTER, AWAY = "/usr/sbin/condor_master", "/usr/sbin/condor_master.away"
-PACK = """\
-mkdir -p /srv/condor-25/bin /srv/condor-25/sbin /srv/condor-25/lib /srv/condor-25/libexec
-cp /usr/bin/condor_* /srv/condor-25/bin
-cp /usr/sbin/condor_* /srv/condor-25/sbin
-cp -r /usr/lib/condor /srv/condor-25/lib
-cp -r /usr/libexec/condor /srv/condor-25/libexec
-tar -cf /home/release.tar -C /srv condor-25
-rm -r /srv/condor-25
-"""
-SERVE = "cd /home && exec setsid python3 -m http.server -b 127.0.0.1 8000 >/dev/null 2>&1 </dev/null &"
 # As a department's administrator sets it up: root's daemons, stock security, nothing about annexes.
 DEPARTMENT = """\
 CONDOR_HOST = {address}
@@ -71,7 +62,7 @@ def bare_site(swept: None) -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def served(bare_site: Site) -> str:
     """A release of HTCondor, made of the machine's own, and served by HTTP there; its checksum."""
-    bare_site.on("ap", "sh", "-ec", PACK)
+    bare_site.on("ap", "sh", "-ec", f"{PACK}rm -r /srv/condor-25\n")
     bare_site.on("researcher@ap", "sh", "-c", SERVE)
     with (Path(bare_site.facts["ap_home"]) / "release.tar").open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
