@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -14,7 +13,7 @@ from sublet.errors import SubletError
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.web.drawing import page
-from sublet.web.reading import posted, visitor
+from sublet.web.reading import change_of, posted, visitor
 
 TONES: dict[LeaseWord | NodeWord, str] = {
     "asked": "open",
@@ -61,9 +60,7 @@ async def _page(request: Request, wrong: SubletError | None = None) -> Response:
 
 async def change(request: Request) -> Response:
     """Open, close, take back a lease that waits, end one or all."""
-    act = CHANGES.get(request.path_params["change"])
-    if act is None:
-        raise HTTPException(404)
+    act = change_of(request, CHANGES)
     who, form = await posted(request)
     name = request.path_params["name"]
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -16,7 +15,7 @@ from sublet.service.proposing import decides
 from sublet.service.service import Service
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
-from sublet.web.reading import posted, visitor
+from sublet.web.reading import change_of, posted, visitor
 from sublet.wire.apps import file_view
 
 HERE = "/web/apps"
@@ -83,9 +82,7 @@ async def _version(request: Request, who: Visitor, wrong: SubletError | None = N
 
 async def decide(request: Request) -> Response:
     """Approve exactly what was on the page, refuse it, or take an approval back."""
-    change = CHANGES.get(request.path_params["change"])
-    if change is None:
-        raise HTTPException(404)
+    change = change_of(request, CHANGES)
     who, form = await posted(request)
     try:
         await change(service_of(request), _ref(request), who.person, form, host_of(request))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,7 +16,7 @@ from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
-from sublet.web.reading import posted, visitor
+from sublet.web.reading import change_of, posted, visitor
 
 ON = "on."  # before the word of each box
 
@@ -78,9 +77,7 @@ async def add(request: Request) -> Response:
 
 async def change(request: Request) -> Response:
     """Remove a hook, or tell it something now."""
-    act = CHANGES.get(request.path_params["change"])
-    if act is None:
-        raise HTTPException(404)
+    act = change_of(request, CHANGES)
     who, _ = await posted(request)
     acting = act(service_of(request), who.person, request.path_params["id"], host_of(request))
     return await _done(request, who, {}, acting)

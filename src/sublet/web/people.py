@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -16,7 +15,7 @@ from sublet.service.people import Profile
 from sublet.service.service import Service
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
-from sublet.web.reading import posted, visitor
+from sublet.web.reading import change_of, posted, visitor
 
 HERE = "/web/people"
 MOST = 200  # on one page
@@ -65,9 +64,7 @@ async def _found(service: Service, person: Person, name: str, only: str, after: 
 
 async def change(request: Request) -> Response:
     """Add someone, give them another part, or let them in no more, or again."""
-    act = CHANGES.get(request.path_params["change"])
-    if act is None:
-        raise HTTPException(404)
+    act = change_of(request, CHANGES)
     who, form = await posted(request)
     try:
         await act(service_of(request), who.person, form, host_of(request))

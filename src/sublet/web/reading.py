@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeVar
 from urllib.parse import parse_qsl
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from sublet.api.bodies import read_body
 from sublet.errors import BadRequest, WrongType
 from sublet.web.entry import Visitor, check_host, check_post, visitor_of
 
+T = TypeVar("T")
 MOST_FIELDS = 100
 MOST_BYTES = 4 * 1024 * 1024  # a document of 1 MiB, each of whose characters may take three
 
@@ -38,3 +42,11 @@ async def posted(request: Request, most: int = MOST_FIELDS) -> tuple[Visitor, di
     form = await fields(request, most)
     check_post(request, who.cookie, form.get("token", ""))
     return who, form
+
+
+def change_of(request: Request, changes: Mapping[str, T]) -> T:
+    """The change that an address names; there is no such page if it names none of these."""
+    found = changes.get(request.path_params["change"])
+    if found is None:
+        raise HTTPException(404)
+    return found

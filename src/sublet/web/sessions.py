@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlencode
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -21,7 +20,7 @@ from sublet.service.output import PIECE, Chunk
 from sublet.service.pausing import PAUSABLE
 from sublet.service.service import Service
 from sublet.web.drawing import page
-from sublet.web.reading import posted, visitor
+from sublet.web.reading import change_of, posted, visitor
 from sublet.web.words import KINDS
 
 PAGE = 25
@@ -140,9 +139,7 @@ async def log(request: Request) -> Response:
 
 async def change(request: Request) -> Response:
     """Accept, decline, cancel, pause, resume, extend or delete."""
-    act = CHANGES.get(request.path_params["change"])
-    if act is None:
-        raise HTTPException(404)
+    act = change_of(request, CHANGES)
     who, form = await posted(request)
     id = request.path_params["id"]
     try:

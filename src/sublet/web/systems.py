@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
@@ -14,7 +13,7 @@ from sublet.errors import SubletError
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.web.drawing import page
-from sublet.web.reading import posted, visitor
+from sublet.web.reading import change_of, posted, visitor
 
 LONGEST = 4096  # characters of an answer
 
@@ -43,9 +42,7 @@ async def state(request: Request) -> Response:
 
 async def change(request: Request) -> Response:
     """Sign in, answer, give up, sign out."""
-    act = CHANGES.get(request.path_params["change"])
-    if act is None:
-        raise HTTPException(404)
+    act = change_of(request, CHANGES)
     check_private(request)
     who, form = await posted(request)
     name = request.path_params["name"]
