@@ -13,7 +13,9 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from sublet.wire.reader import plain
-from sublet.wire.views import EndView, OfferSetView, OfferView, QuoteView, SessionView, TermsView, UsageView
+from sublet.wire.v1.offers import OfferSetView, OfferView
+from sublet.wire.v1.quotes import QuoteView, TermsView
+from sublet.wire.v1.sessions import EndView, SessionView, UsageView
 from tests.threads import serving
 
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)

@@ -10,7 +10,7 @@ import pytest
 
 from sublet.service.service import Service
 from sublet.wire.reader import read
-from sublet.wire.views import AnnexHistory, AnnexView, LeaseView, PlanView, TemplateView
+from sublet.wire.v1.annexes import AnnexHistory, AnnexView, LeaseView, PlanView, TemplateView
 from tests.contract.leases import leasing
 
 pytestmark = pytest.mark.anyio

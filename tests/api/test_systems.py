@@ -16,7 +16,7 @@ from sublet.reach.local import LocalReach
 from sublet.reach.port import Command, Outcome
 from sublet.service.service import Service
 from sublet.wire.reader import read
-from sublet.wire.views import ProbeView, RecordView
+from sublet.wire.v1.systems import ProbeView, RecordView
 from tests.api.conftest import Callers
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,9 @@ import httpx2
 import pytest
 
 from sublet.wire.reader import read
-from sublet.wire.views import OfferSetView, PauseView, SessionPage, SessionView
+from sublet.wire.v1.moves import PauseView
+from sublet.wire.v1.offers import OfferSetView
+from sublet.wire.v1.sessions import SessionPage, SessionView
 from tests.api.conftest import HOST, Callers
 
 pytestmark = pytest.mark.anyio

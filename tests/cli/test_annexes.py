@@ -12,13 +12,12 @@ from inline_snapshot import snapshot
 
 from sublet.cli import annex_status
 from sublet.cli.annex_texts import costs, described, overview, planned, remembered
-from sublet.wire.views import (
+from sublet.wire.v1.annexes import (
     AnnexHistory,
     AnnexList,
     AnnexView,
     CostView,
     DetailsView,
-    EventView,
     JobsView,
     LeaseView,
     NodeStateView,
@@ -27,6 +26,7 @@ from sublet.wire.views import (
     TemplateList,
     TemplateView,
 )
+from sublet.wire.v1.events import EventView
 from tests.canned import NOW, Canned, Heard, Said
 from tests.cli.conftest import Serve, Type
 

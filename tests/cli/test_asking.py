@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from sublet.wire.views import (
-    QuoteView,
-    ReasonView,
-)
+from sublet.wire.v1.offers import ReasonView
+from sublet.wire.v1.quotes import QuoteView
 from tests.canned import ID, Said, a_no, a_session, a_yes, an_end, an_offer
 from tests.cli.conftest import Serve, Type
 

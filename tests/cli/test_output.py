@@ -12,25 +12,14 @@ from inline_snapshot import snapshot
 from sublet.cli import asking, sessions
 from sublet.cli.output import pairs, table
 from sublet.cli.texts import away, length, moment, quoted, size
-from sublet.wire.views import (
-    CheckList,
-    CheckView,
-    ConnectorView,
-    EventPage,
-    EventView,
-    Explanation,
-    NodeView,
-    PauseView,
-    PlatformList,
-    PlatformView,
-    QuoteView,
-    ReasonView,
-    ResultFileView,
-    ResultList,
-    SessionPage,
-    TermsView,
-    TokenView,
-)
+from sublet.wire.v1.events import EventPage, EventView
+from sublet.wire.v1.moves import Explanation, PauseView
+from sublet.wire.v1.offers import ReasonView
+from sublet.wire.v1.people import TokenView
+from sublet.wire.v1.platforms import CheckList, CheckView, NodeView, PlatformList, PlatformView
+from sublet.wire.v1.quotes import QuoteView, TermsView
+from sublet.wire.v1.results import ResultFileView, ResultList
+from sublet.wire.v1.sessions import ConnectorView, SessionPage
 from tests.canned import ID, NOW, Said, a_session, an_end, an_offer
 from tests.cli.conftest import Serve, Type
 

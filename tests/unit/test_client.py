@@ -25,21 +25,14 @@ from sublet.errors import (
     ServiceUnreachable,
     SubletError,
 )
+from sublet.wire.v1.access import AccessList, AccessView, LimitsView
+from sublet.wire.v1.accounts import AccountList, AccountView
 from sublet.wire.v1.apps import ProposeAsk
-from sublet.wire.views import (
-    AccessList,
-    AccessView,
-    AccountList,
-    AccountView,
-    LimitsView,
-    PauseView,
-    ReasonView,
-    ResultFileView,
-    ResultList,
-    SessionPage,
-    UsageReport,
-    UsedView,
-)
+from sublet.wire.v1.moves import PauseView
+from sublet.wire.v1.offers import ReasonView
+from sublet.wire.v1.results import ResultFileView, ResultList
+from sublet.wire.v1.sessions import SessionPage
+from sublet.wire.v1.usage import UsageReport, UsedView
 from tests.canned import ID, NOW, Canned, Said, a_no, a_session, a_yes, an_end, an_offer
 
 Serve = Callable[..., tuple[Client, Canned]]

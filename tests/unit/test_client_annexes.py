@@ -12,7 +12,7 @@ import pytest
 
 from sublet.client import AsyncClient, Client
 from sublet.errors import LeaseRefused, NotUpYet
-from sublet.wire.views import (
+from sublet.wire.v1.annexes import (
     AnnexHistory,
     AnnexList,
     AnnexView,

@@ -8,7 +8,9 @@ import pytest
 
 from sublet.client import AsyncClient
 from sublet.errors import NoOffers, NotFound, NotOverYet, ServiceUnreachable
-from sublet.wire.views import PauseView, ReasonView, SessionPage
+from sublet.wire.v1.moves import PauseView
+from sublet.wire.v1.offers import ReasonView
+from sublet.wire.v1.sessions import SessionPage
 from tests.canned import ID, Canned, Said, a_no, a_session, a_yes, an_end, an_offer
 
 pytestmark = pytest.mark.anyio

@@ -13,14 +13,7 @@ from sublet.api.people import host_of, person_of, service_of
 from sublet.api.rules import zoned
 from sublet.service.access import Asked
 from sublet.wire.access import access_view, limits_of, request_view
-from sublet.wire.views import (
-    AccessAnswer,
-    AccessAsk,
-    AccessAsked,
-    AccessList,
-    AccessRequestList,
-    AccessRequestView,
-)
+from sublet.wire.v1.access import AccessAnswer, AccessAsk, AccessAsked, AccessList, AccessRequestList, AccessRequestView
 
 router = APIRouter(prefix="/v1/access", tags=["Access"])
 DECIDE = described.problems(400, 401, 403, 404, 409)

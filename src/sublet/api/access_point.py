@@ -9,7 +9,7 @@ from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import operated
 from sublet.service.access_point import AccessPointState
-from sublet.wire.views import AccessPointView, SetUpAsk
+from sublet.wire.v1.access_point import AccessPointView, SetUpAsk
 
 router = APIRouter(prefix="/v1/access-point", tags=["Annexes"])
 

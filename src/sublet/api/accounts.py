@@ -15,7 +15,7 @@ from sublet.api.private import check_private
 from sublet.core.account import fingerprint, host_key
 from sublet.service.accounts import Account, AccountState, Plan
 from sublet.service.desk import Person
-from sublet.wire.views import (
+from sublet.wire.v1.accounts import (
     AccountAsk,
     AccountChange,
     AccountList,

@@ -15,7 +15,7 @@ from sublet.service.desk import Person
 from sublet.service.lease_plans import Wanted
 from sublet.wire.annexes import annex_view, details_of, lease_view, plan_view
 from sublet.wire.shown import event_view
-from sublet.wire.views import (
+from sublet.wire.v1.annexes import (
     AnnexHistory,
     AnnexList,
     AnnexView,

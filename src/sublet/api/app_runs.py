@@ -12,7 +12,8 @@ from sublet.api.bodies import json_response
 from sublet.api.people import base_of, host_of, person_of, service_of
 from sublet.wire.app_runs import AppWish, read_seed
 from sublet.wire.shown import offerset_view, session_view
-from sublet.wire.views import AppAsk, OfferSetView, StartedView
+from sublet.wire.v1.app_runs import AppAsk, StartedView
+from sublet.wire.v1.offers import OfferSetView
 
 router = APIRouter(prefix="/v1", tags=["Apps"])
 ANSWERS = described.problems(400, 401, 403, 404, 409, 503)

@@ -11,7 +11,7 @@ from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import host_of, person_of, service_of
 from sublet.wire.apps import app_view, change_view, file_view, version_view
-from sublet.wire.views import (
+from sublet.wire.v1.apps import (
     AppList,
     ApproveAsk,
     AppView,

@@ -14,7 +14,7 @@ from sublet.api.people import person_of, service_of
 from sublet.errors import BadRequest
 from sublet.service.audit import Entry, Sought
 from sublet.wire.reader import read_instant
-from sublet.wire.views import AuditPage, AuditView
+from sublet.wire.v1.audit import AuditPage, AuditView
 
 router = APIRouter(prefix="/v1/audit", tags=["Access"])
 TYPES = {"jsonl": "application/jsonl", "csv": "text/csv"}

@@ -14,7 +14,7 @@ from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
 from sublet.errors import BadRequest, NotFound
 from sublet.wire.shown import calendar_view
-from sublet.wire.views import CalendarView
+from sublet.wire.v1.platforms import CalendarView
 
 router = APIRouter(prefix="/v1/calendar", tags=["Platforms"])
 

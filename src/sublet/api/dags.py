@@ -11,7 +11,7 @@ from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
 from sublet.wire.jobs import dag_view
-from sublet.wire.views import DagList, DagView
+from sublet.wire.v1.jobs import DagList, DagView
 
 router = APIRouter(prefix="/v1/dags", tags=["Annexes"])
 

@@ -16,7 +16,7 @@ from sublet.api.streams import while_welcome
 from sublet.core.session import Event
 from sublet.wire.reader import plain
 from sublet.wire.shown import event_view
-from sublet.wire.views import EventPage
+from sublet.wire.v1.events import EventPage
 
 router = APIRouter(prefix="/v1/events", tags=["Events"])
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import host_of, person_of, service_of
-from sublet.wire.views import EnrolmentView, FactorCodeAsk, FactorView, RecoveryView
+from sublet.wire.v1.factors import EnrolmentView, FactorCodeAsk, FactorView, RecoveryView
 
 router = APIRouter(prefix="/v1", tags=["People"])
 CHANGE = described.problems(400, 401, 403, 404, 409)

@@ -9,7 +9,7 @@ from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import host_of, person_of, service_of
 from sublet.core.people import Group
-from sublet.wire.views import GroupAsk, GroupList, GroupView
+from sublet.wire.v1.people import GroupAsk, GroupList, GroupView
 
 router = APIRouter(prefix="/v1/groups", tags=["People"])
 CHANGE = described.problems(400, 401, 403, 404, 409)

@@ -11,7 +11,7 @@ from sublet.api.people import person_of, service_of
 from sublet.errors import SubletError
 from sublet.service.desk import Person
 from sublet.service.service import Service
-from sublet.wire.views import HealthView
+from sublet.wire.v1.health import HealthView
 
 router = APIRouter(tags=["Operation"])
 

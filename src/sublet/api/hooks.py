@@ -12,7 +12,7 @@ from sublet.api.bodies import json_response
 from sublet.api.people import host_of, person_of, service_of
 from sublet.core.amounts import parse_duration
 from sublet.core.hooks import STATES, Delivery, Hook
-from sublet.wire.views import HookAsk, HookList, HookTestView, HookView, ToldView
+from sublet.wire.v1.hooks import HookAsk, HookList, HookTestView, HookView, ToldView
 
 router = APIRouter(prefix="/v1/hooks", tags=["Hooks"])
 

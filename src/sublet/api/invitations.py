@@ -8,7 +8,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import operated
-from sublet.wire.views import InvitationView, InviteAsk
+from sublet.wire.v1.invitations import InvitationView, InviteAsk
 
 router = APIRouter(prefix="/v1/invitations", tags=["Annexes"])
 

@@ -12,7 +12,7 @@ from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
 from sublet.service.jobs import Listed
 from sublet.wire.jobs import job_view
-from sublet.wire.views import JobExplanation, JobList, MarkAsk, SubmittingView
+from sublet.wire.v1.jobs import JobExplanation, JobList, MarkAsk, SubmittingView
 
 router = APIRouter(prefix="/v1", tags=["Annexes"])
 

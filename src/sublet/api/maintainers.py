@@ -8,7 +8,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
-from sublet.wire.views import MaintainerList, MaintainerView
+from sublet.wire.v1.apps import MaintainerList, MaintainerView
 
 router = APIRouter(prefix="/v1/maintainers", tags=["Apps"])
 

@@ -9,7 +9,7 @@ from sublet.api import described
 from sublet.api.bodies import json_response, read_body
 from sublet.api.people import base_of, person_of, service_of
 from sublet.wire.shown import offerset_view
-from sublet.wire.views import OfferSetView
+from sublet.wire.v1.offers import OfferSetView
 
 router = APIRouter(prefix="/v1/offersets", tags=["Offers"])
 

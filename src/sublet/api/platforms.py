@@ -14,7 +14,7 @@ from sublet.api.people import person_of, service_of
 from sublet.errors import OperatorsOnly
 from sublet.service.platforms import PlatformState
 from sublet.wire.shown import node_views, quote_views
-from sublet.wire.views import CheckList, CheckView, PlatformList, PlatformView, SweptView
+from sublet.wire.v1.platforms import CheckList, CheckView, PlatformList, PlatformView, SweptView
 
 router = APIRouter(prefix="/v1/platforms", tags=["Platforms"])
 

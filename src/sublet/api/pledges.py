@@ -11,7 +11,7 @@ from sublet.api.people import person_of, service_of
 from sublet.core.access import Use
 from sublet.service.pledges import PledgeState
 from sublet.wire.access import access_view, rule_view
-from sublet.wire.views import PledgeList, PledgeView
+from sublet.wire.v1.pledges import PledgeList, PledgeView
 
 router = APIRouter(prefix="/v1/pledges", tags=["Platforms"])
 

@@ -11,7 +11,7 @@ from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import host_of, person_of, service_of
 from sublet.service.people import Profile
-from sublet.wire.views import BlockAsk, IdentityAsk, IdentityView, PersonAsk, PersonList, PersonView, RoleAsk
+from sublet.wire.v1.people import BlockAsk, IdentityAsk, IdentityView, PersonAsk, PersonList, PersonView, RoleAsk
 
 router = APIRouter(prefix="/v1/people", tags=["People"])
 CHANGE = described.problems(400, 401, 403, 404, 409)

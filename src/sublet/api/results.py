@@ -19,7 +19,7 @@ from sublet.errors import Changed
 from sublet.service.desk import Person
 from sublet.service.output import ResultFile
 from sublet.service.service import Service
-from sublet.wire.views import ResultFileView, ResultList
+from sublet.wire.v1.results import ResultFileView, ResultList
 
 allow_any_path()
 router = APIRouter(prefix="/v1/sessions", tags=["Logs and results"])

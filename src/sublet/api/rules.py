@@ -13,7 +13,7 @@ from sublet.api.people import host_of, person_of, service_of
 from sublet.errors import BadRequest
 from sublet.service.rules import Changed
 from sublet.wire.access import limits_of, rule_view
-from sublet.wire.views import RuleAsk, RuleChange, RuleList, RuleView, RunningView
+from sublet.wire.v1.access import RuleAsk, RuleChange, RuleList, RuleView, RunningView
 
 router = APIRouter(prefix="/v1/rules", tags=["Access"])
 

@@ -28,7 +28,7 @@ from sublet.service.people import add_offline
 from sublet.service.service import Service
 from sublet.serving import ServeOptions, heed_signals, record_serving
 from sublet.settings import Settings
-from sublet.wire.views import PersonView
+from sublet.wire.v1.people import PersonView
 
 log = structlog.get_logger()
 

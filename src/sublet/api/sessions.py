@@ -15,7 +15,9 @@ from sublet.api.people import base_of, host_of, person_of, service_of
 from sublet.core.session import Phase, Session
 from sublet.errors import BadRequest
 from sublet.wire.shown import offerset_view, session_view
-from sublet.wire.views import AgainAsk, Explanation, ExtendAsk, OfferSetView, PauseView, SessionPage, SessionView
+from sublet.wire.v1.moves import AgainAsk, Explanation, ExtendAsk, PauseView
+from sublet.wire.v1.offers import OfferSetView
+from sublet.wire.v1.sessions import SessionPage, SessionView
 
 router = APIRouter(prefix="/v1/sessions", tags=["Sessions"])
 

@@ -11,7 +11,8 @@ from sublet.api.people import base_of, host_of, secret_of, service_of
 from sublet.api.tokens import token_view
 from sublet.errors import NotSignedIn
 from sublet.service.desk import Person
-from sublet.wire.views import CodeAsk, OnceAsk, SecondAsk, SignInAsk, SignInView, TokenView, WayList, WayView
+from sublet.wire.v1.factors import OnceAsk, SecondAsk, WayList, WayView
+from sublet.wire.v1.people import CodeAsk, SignInAsk, SignInView, TokenView
 
 router = APIRouter(prefix="/v1", tags=["People"])
 SENT = "If this address may sign in, a code is on its way to it. It counts for ten minutes."

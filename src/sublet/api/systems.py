@@ -12,7 +12,7 @@ from sublet.core.estimate import ENOUGH, RECENT
 from sublet.core.probe import Probe
 from sublet.core.system import Queue
 from sublet.errors import OperatorsOnly
-from sublet.wire.views import DifferenceView, LiveNodeView, LiveQueueView, ProbeView, RecordView, TrackView
+from sublet.wire.v1.systems import DifferenceView, LiveNodeView, LiveQueueView, ProbeView, RecordView, TrackView
 
 router = APIRouter(prefix="/v1/systems", tags=["Systems"])
 

@@ -9,7 +9,7 @@ from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
 from sublet.wire.annexes import details_of, template_view
-from sublet.wire.views import DetailsView, TemplateList, TemplateView
+from sublet.wire.v1.annexes import DetailsView, TemplateList, TemplateView
 
 router = APIRouter(prefix="/v1/templates", tags=["Annexes"])
 

@@ -11,7 +11,7 @@ from sublet.api.people import host_of, person_of, service_of
 from sublet.core.amounts import parse_duration
 from sublet.errors import BadRequest
 from sublet.service.tokens import Token
-from sublet.wire.views import TokenAsk, TokenList, TokenView, WhoView
+from sublet.wire.v1.people import TokenAsk, TokenList, TokenView, WhoView
 
 router = APIRouter(prefix="/v1", tags=["People"])
 

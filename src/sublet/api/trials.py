@@ -11,7 +11,7 @@ from sublet.api.people import person_of, service_of
 from sublet.core.manifest import to_json
 from sublet.core.tree import MOST_BYTES
 from sublet.errors import OwnAppsOnly
-from sublet.wire.views import TrialView
+from sublet.wire.v1.trials import TrialView
 
 router = APIRouter(prefix="/v1/trials", tags=["Apps"])
 

@@ -16,7 +16,7 @@ from sublet.api.calendar import Instant
 from sublet.api.people import person_of, service_of
 from sublet.errors import BadRequest
 from sublet.wire.usage import usage_report
-from sublet.wire.views import UsageReport
+from sublet.wire.v1.usage import UsageReport
 
 router = APIRouter(prefix="/v1/usage", tags=["Accounts"])
 CSV = "text/csv"

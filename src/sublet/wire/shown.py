@@ -10,22 +10,11 @@ from sublet.core.pledge import pledge_text
 from sublet.core.session import CLIENT_MOVES, End, Event, OfferSet, Phase, Session
 from sublet.wire.ends import end_sentence
 from sublet.wire.sessions import absolute
-from sublet.wire.views import (
-    BusyView,
-    CalendarView,
-    ConnectorView,
-    EndView,
-    EventView,
-    LaneView,
-    NodeView,
-    OfferSetView,
-    OfferView,
-    QuoteView,
-    ReasonView,
-    SessionView,
-    TermsView,
-    UsageView,
-)
+from sublet.wire.v1.events import EventView
+from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
+from sublet.wire.v1.platforms import BusyView, CalendarView, LaneView, NodeView
+from sublet.wire.v1.quotes import QuoteView, TermsView
+from sublet.wire.v1.sessions import ConnectorView, EndView, SessionView, UsageView
 
 SHORT = 8  # characters of an id that a person needs to type
 
