@@ -74,3 +74,7 @@ async def test_an_operator_cancels_for_others_and_another_person_does_not(
     assert (await bob.post(f"{where}/cancel")).status_code == 403
     assert (await ann.get(where)).json()["phase"] != "CANCELLED"
     assert (await operator.post(f"{where}/cancel")).json()["phase"] == "CANCELLED"
+    assert (await operator.delete(where)).status_code == 204
+    done = (await operator.get("/v1/audit?noun=session")).json()["items"]
+    assert [one["action"] for one in done] == ["session.cancel", "session.delete"]
+    assert {(one["person"][:2], one["detail"]["person"][:3]) for one in done} == {("op", "ann")}

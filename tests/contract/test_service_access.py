@@ -28,6 +28,7 @@ from sublet.errors import (
 from sublet.service.audit import Sought
 from sublet.service.desk import Person
 from sublet.service.service import Service
+from sublet.service.throttle import LIMITS
 from sublet.settings import Settings
 from tests.contract.services import ME, OPERATOR, allow, ask, in_phase, reach, serving
 
@@ -95,9 +96,15 @@ async def test_access_that_is_withdrawn_counts_at_once_and_in_all_processes(tmp_
             await one.extend(running.id, ANNA, by="10m")
         assert (await one.session(running.id, ANNA)).phase in (Phase.RUNNING, Phase.AVAILABLE)
         entries = await one.audit(OPERATOR, Sought())
-        assert [entry.action for entry in entries] == ["rule.add", "rule.remove", "accept.refused"]
-        assert entries[1].detail["running"] == [running.id]
-        assert (entries[2].person, entries[2].name) == (ANNA.name, "trial")
+        kinds = ["rule.add", "accept", "rule.remove", "accept.refused", "ask.refused", "extend.refused"]
+        assert [entry.action for entry in entries] == kinds
+        assert entries[1].detail == {"session": running.id, "rules": [rule.id]}
+        assert entries[2].detail["running"] == [running.id]
+        assert {(entry.person, entry.noun, entry.name) for entry in entries[3:]} == {(ANNA.name, "system", "trial")}
+        for _ in range(2 * LIMITS["refusal"].most):
+            await wish(one)
+        refused = len(await one.audit(OPERATOR, Sought(action="ask.")))
+        assert LIMITS["refusal"].most <= refused < 2 * LIMITS["refusal"].most, "nobody fills the log"
         denied = await allow(one)
         deny = await allow(one, "anna@illinois.edu", effect="deny", note="left in May")
         assert [session.id for session in deny.running] == [running.id]
@@ -201,7 +208,7 @@ async def test_someone_asks_to_be_let_in_and_an_operator_decides(tmp_path: Path)
         assert (rule.who, rule.name, rule.expires) == (ANNA.name, "trial", until)
         theirs = await service.ask_access(EVE, "", "trial", "curious")
         await service.refuse_access(theirs.request.id, OPERATOR, "sorry")
-        assert [entry.action for entry in await service.audit(OPERATOR, Sought())] == [
+        assert [entry.action for entry in await service.audit(OPERATOR, Sought(action="access."))] == [
             "access.ask",
             "access.grant",
             "access.ask",

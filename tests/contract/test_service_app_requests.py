@@ -21,11 +21,12 @@ from sublet.errors import (
     ReviewersOnly,
     SubletError,
 )
+from sublet.service.audit import Sought
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.wire.app_runs import AppWish
 from tests.contract.proposals import ANN, BOB, MANIFEST, REVIEWER, approved, begun, trusting
-from tests.contract.services import allow, in_phase, over, reach
+from tests.contract.services import OPERATOR, allow, in_phase, over, reach
 from tests.git_server import GitServer, Repository, program
 
 pytestmark = pytest.mark.anyio
@@ -60,6 +61,8 @@ async def test_a_request_is_pinned_to_the_approved_version(service: Service, rep
     tree = await approved(service, repository)
     refused = await ask(service, app="hello")
     assert (refused.result, refused.reasons[0].kind) == ("NO", "urn:not-allowed")
+    [entry] = await service.audit(OPERATOR, Sought(action="ask."))
+    assert (entry.person, entry.action, entry.noun, entry.name) == (BOB.name, "ask.refused", "app", "hello")
     await may_run(service)
     found = await ask(service, app="hello")
     assert found.result == "YES", found.reasons
@@ -139,6 +142,8 @@ async def test_an_offer_of_a_revoked_version_is_not_accepted(service: Service, r
     assert (done.version.state, done.sessions) == (VersionState.REVOKED, ())
     with pytest.raises(AppRefused, match="It reads too much"):
         await service.accept(found.offers[0].id, BOB)
+    [entry] = await service.audit(OPERATOR, Sought(action="accept."))
+    assert (entry.person, entry.action, entry.name) == (BOB.name, "accept.refused", "hello@1")
     assert (await service.apps(BOB)) == []
     told = f"hello@1 was revoked on {done.version.when}, so that nobody can run it any more: It reads too much."
     assert [reason.message for reason in (await ask(service, app="hello")).reasons] == [told]

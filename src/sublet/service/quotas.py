@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 
 from sublet.core.access import (
@@ -20,13 +21,14 @@ from sublet.core.access import (
     lowest,
     month_of,
 )
-from sublet.core.access_words import excesses, refusal
+from sublet.core.access_words import NOT_ALLOWED, excesses, refusal
 from sublet.core.bounds import Bounds, names_of, portion
 from sublet.core.offer import Offer, Reason
 from sublet.core.pledge import OPEN, shares
 from sublet.core.request import Request
-from sublet.core.session import Session
-from sublet.errors import NotAllowed
+from sublet.core.session import OfferSet, Session
+from sublet.errors import AppRefused, NotAllowed, TooMany
+from sublet.service.candidates import Asked
 from sublet.service.desk import Person
 from sublet.service.people import names_in
 from sublet.service.platforms import Thing as Thing  # also for those who decide on one
@@ -107,27 +109,55 @@ class Quotas(Sessions):
         thing, pledges = (self.noun_of(platform), platform), tuple(self.pledged(platform))
         return await self.store.read(lambda tx: _bounds(tx, person.name, thing, pledges, request, self.now()))
 
+    async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
+        """Offers; that the rules let someone have none is written down, though not as often as they ask."""
+        found = await super().ask(person, asked, key=key)
+        why = next((reason for reason in found.reasons if reason.kind == NOT_ALLOWED), None)
+        if why and not found.offers and self.settings.mode == "gateway":
+            place = (self.noun_of(why.platform), why.platform) if why.platform else ("", "")
+            thing = place if why.platform else next(iter(_app_of(asked.request)), place)
+            with suppress(TooMany):
+                self.throttle.spend("refusal", person.name)
+                await self._write_refused("ask", person, thing, why.message)
+        return found
+
     async def accept(self, name: str, person: Person) -> Session:
         """Take an offer, if the rules still let its asker; what they refuse is written down."""
         try:
             return await super().accept(name, person)
-        except NotAllowed as error:
-            noun, about = (str(error.values.get(field, "")) for field in ("noun", "name"))
-            detail = {"offer": name, "why": error.message}
-            refused = Entry(self.now(), person.name, "accept.refused", noun, about, detail)
-            await self.store.write(lambda tx: tx.audit.add(refused))
+        except (NotAllowed, AppRefused) as error:
+            await self._write_refused("accept", person, _about(error), error.message, offer=name)
             raise
+
+    async def extend(
+        self, name: str, person: Person, *, until: datetime | None = None, by: str | timedelta | None = None
+    ) -> Session:
+        """Move the end of a session's time, by the same rules."""
+        try:
+            return await super().extend(name, person, until=until, by=by)
+        except NotAllowed as error:
+            await self._write_refused("extend", person, _about(error), error.message, session=name)
+            raise
+
+    async def _write_refused(self, act: str, person: Person, thing: Thing, why: str, **more: str) -> None:
+        entry = Entry(self.now(), person.name, f"{act}.refused", *thing, {**more, "why": why})
+        await self.store.write(lambda tx: tx.audit.add(entry))
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
         """Let a session be accepted: checked and counted in the transaction that accepts it, so that no two exceed."""
         if self.settings.mode == "personal":
             return
         app = tx.uses.app_of(session.app) or session.app
+        rules: dict[str, None] = {}
         for claim in self.claims(session.offer, app):
             decision, use = _stands(tx, session.person, claim, now)
             wanted = portion(amounts_of(session.offer), claim.part)
             insist(refusal(decision) or next(excesses(decision, wanted, use), None), claim.thing)
+            rules |= dict.fromkeys(rule.id for rule in decision.rules)
         tx.uses.add(session, amounts_of(session.offer), app, now)
+        detail = {"session": session.id, "rules": list(rules)} | ({"app": app} if app else {})
+        thing = self.noun_of(session.offer.platform), session.offer.platform
+        tx.audit.add(Entry(now, session.person, "accept", *thing, detail))
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
         """Let a session last as long as this offer says, by the same rules."""
@@ -149,6 +179,13 @@ class Quotas(Sessions):
         if app:
             yield Claim(("app", app))
         yield from (Claim(("pledge", name), part) for name, part in shares(offer.pledge).items() if name != OPEN)
+
+
+def _about(error: NotAllowed | AppRefused) -> Thing:
+    """What a refusal is about."""
+    if isinstance(error, AppRefused):
+        return "app", str(error.values.get("version", ""))
+    return str(error.values.get("noun", "")), str(error.values.get("name", ""))
 
 
 def _stands(tx: Tx, person: str, claim: Claim, now: datetime) -> tuple[Decision, Use]:

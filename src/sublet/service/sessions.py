@@ -18,6 +18,7 @@ from sublet.service.candidates import Asked
 from sublet.service.dependencies import begin
 from sublet.service.desk import Person, log
 from sublet.service.faults import point
+from sublet.store.audit import Entry
 from sublet.store.sessions import Page
 from sublet.store.tx import Tx
 
@@ -157,6 +158,7 @@ class Sessions(Asking):
         if session.phase is Phase.RELEASING or session.cancel_by:
             return session
         tx.events.add(now, id, session.person, "session.cancel-asked", f"by {person.name}", session.phase)
+        _write_down(tx, now, person, "cancel", session)
         words = "being cancelled"
         return _moved(tx.sessions.change(id, now=now, cancel_by=person.name, condition=words, due=now), id)
 
@@ -207,13 +209,24 @@ class Sessions(Asking):
         platform = self.platforms_by_name.get(session.offer.platform)
         if platform:
             await platform.clean(session.id)
-        await self.store.write(lambda tx: tx.sessions.delete(session.id))
+
+        def work(tx: Tx) -> None:
+            tx.sessions.delete(session.id)
+            _write_down(tx, self.now(), person, "delete", session)
+
+        await self.store.write(work)
 
 
 def start_of(offer: Offer, now: datetime) -> datetime:
     """When an offer that is accepted now will start: as offered, or as soon after as it can still be prepared."""
     soonest = now.replace(microsecond=0) + timedelta(seconds=1 if now.microsecond else 0) + offer.prepare
     return min(max(offer.start, soonest), max(offer.latest_start, offer.start))
+
+
+def _write_down(tx: Tx, now: datetime, person: Person, act: str, session: Session) -> None:
+    """What someone did with a session of another's, in the audit log."""
+    if person.name != session.person:
+        tx.audit.add(Entry(now, person.name, f"session.{act}", "session", session.id, {"person": session.person}))
 
 
 def _moved(session: Session | None, id: str) -> Session:

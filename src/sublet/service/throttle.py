@@ -37,6 +37,7 @@ LIMITS: Mapping[str, Limit] = {
     "access": Limit(30, timedelta(hours=1)),  # requests for access, each of which is a mail, from one host
     "hook": Limit(30, timedelta(minutes=10)),  # tests of hooks, each of which calls someone, by one person
     "code": Limit(60, timedelta(minutes=10)),  # codes that are typed, from one host
+    "refusal": Limit(30, timedelta(hours=1)),  # asks that the rules refused and that are written down, of one person
     "proposal": Limit(30, timedelta(hours=1)),  # repositories that one person has fetched
 }
 
