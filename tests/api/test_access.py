@@ -103,6 +103,8 @@ async def test_platforms_are_shown_to_who_may_use_them_and_their_names_to_who_ca
     assert {(await zoe.get(address)).status_code for address in (*inside, "/v1/calendar")} == {200}
     assert (await eve.get("/v1/platforms")).json()["items"] == [], "asking would not help"
     assert "left" in (await eve.get(inside[0])).json()["detail"]
+    unknown = [await eve.get(address.replace("memory", "none")) for address in inside]
+    assert [(one.status_code, "memory" in one.text) for one in unknown] == [(404, False)] * 3, "nor by guessing"
     anyone = await callers.with_headers()
     seen = [(await who.get("/health")).json()["platforms"] for who in (anyone, eve, zoe, op)]
     assert seen == [[], [], ["memory"], ["memory"]]

@@ -12,8 +12,9 @@ from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import host_of, person_of, service_of
 from sublet.api.private import check_private
-from sublet.core.account import fingerprint, host_key
-from sublet.service.accounts import Account, AccountState, Plan
+from sublet.core.account import Account, fingerprint, host_key
+from sublet.core.hpc_json import Plan
+from sublet.service.accounts import AccountState
 from sublet.service.desk import Person
 from sublet.wire.v1.accounts import (
     AccountAsk,

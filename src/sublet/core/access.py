@@ -18,6 +18,7 @@ from sublet.errors import BadAmount, BadRequest
 Effect = Literal["allow", "deny"]
 EFFECTS = ("allow", "deny")
 NOUNS = ("system", "account", "pledge", "app")
+Thing = tuple[str, str]  # a noun, and a name
 GROUP = "group:"
 EVERYONE = "*"
 LONGEST_WHO = 254  # characters of an e-mail address

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import uuid4
 
-from sublet.core.access import NO_LIMITS, NOUNS, AccessRequest, AccessRule, Limits
+from sublet.core.access import NO_LIMITS, NOUNS, AccessRequest, AccessRule, Limits, Thing
 from sublet.core.access_words import limits_text, why
 from sublet.core.people import Role
 from sublet.errors import (
@@ -20,7 +20,7 @@ from sublet.errors import (
     TooManyOpen,
 )
 from sublet.service.desk import Person
-from sublet.service.quotas import Thing, decided
+from sublet.service.quotas import decided
 from sublet.service.rules import AccessRules, rule_detail
 from sublet.service.throttle import neighbours
 from sublet.store.audit import Entry

@@ -9,11 +9,9 @@ from typing import Any
 from uuid import uuid4
 
 from sublet.core.access import AccessRule, Limits
-from sublet.core.account import Account as Account  # also for those who show it
-from sublet.core.account import host_key
+from sublet.core.account import Account, host_key
 from sublet.core.amounts import parse_duration, parse_memory
-from sublet.core.hpc_json import Plan as Plan
-from sublet.core.hpc_json import read_hpc
+from sublet.core.hpc_json import Plan, read_hpc
 from sublet.core.turns import Turn
 from sublet.errors import AccountInUse, BadAccount, BadSettings, NotFound, OperatorsOnly, UnknownHostKey
 from sublet.platforms.registry import load_platforms

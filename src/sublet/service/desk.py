@@ -84,8 +84,9 @@ class Desk(Others):
         """A platform that is there now; those of annexes, accounts and systems come and go while others wait."""
         platform = self.platforms_by_name.get(name)
         if platform is None:
-            names = ", ".join(self.platforms_by_name)
-            raise NotFound(noun="platform", name=name, hint=f"There are: {names}.")
+            named = f"There are: {', '.join(self.platforms_by_name)}."
+            listed = "`sublet platform list` lists those that you may use."  # a gateway tells nobody of others
+            raise NotFound(noun="platform", name=name, hint=named if self.settings.mode == "personal" else listed)
         return platform
 
     def platform_of(self, session: Session) -> Platform:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sublet.core.access import Thing
 from sublet.core.access_words import how, refusal
 from sublet.core.offer import Node, Reason, Take
 from sublet.errors import NotAllowed, NotInvited, SubletError
@@ -14,7 +15,6 @@ from sublet.platforms.port import Platform, Survey
 from sublet.service.desk import Desk, Person
 from sublet.service.sweeping import Swept, sweep
 
-Thing = tuple[str, str]  # a noun, and a name
 UNOPENED = "You may not use it."
 
 

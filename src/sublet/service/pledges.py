@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sublet.core.access import AccessRule, Decision
+from sublet.core.access import AccessRule, Decision, Thing
 from sublet.core.calendar import Calendar
 from sublet.core.pledge import OPEN, is_pledge, ordered, pool_of, sizes_in, taken_of
 from sublet.errors import NotFound, SubletError
 from sublet.service.desk import Person
 from sublet.service.platforms import Platforms
-from sublet.service.quotas import Thing
 from sublet.service.rules import AccessRules
 from sublet.store.tx import Tx
 

@@ -13,6 +13,7 @@ from sublet.core.access import (
     Amounts,
     Decision,
     Limits,
+    Thing,
     Use,
     Who,
     amounts_of,
@@ -31,7 +32,6 @@ from sublet.errors import AppRefused, NotAllowed, TooMany
 from sublet.service.candidates import Asked
 from sublet.service.desk import Person
 from sublet.service.people import names_in
-from sublet.service.platforms import Thing as Thing  # also for those who decide on one
 from sublet.service.platforms import insist
 from sublet.service.sessions import Sessions
 from sublet.store.audit import Entry

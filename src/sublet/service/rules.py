@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from sublet.core.access import GROUP, NO_LIMITS, AccessRule, Decision, Limits, Use, decide
+from sublet.core.access import GROUP, NO_LIMITS, AccessRule, Decision, Limits, Thing, Use, decide
 from sublet.core.access_words import limits_text
 from sublet.core.session import Session
 from sublet.errors import Ambiguous, BadRequest, NotFound, OperatorsOnly
 from sublet.service.desk import Person
-from sublet.service.quotas import Claim, Quotas, Thing, decided, used, who_is
+from sublet.service.quotas import Claim, Quotas, decided, used, who_is
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 

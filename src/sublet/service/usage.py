@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sublet.core.usage import Used as Used  # also for those who show it
-from sublet.core.usage import parse_quarter, quarter_of, report
+from sublet.core.usage import Used, parse_quarter, quarter_of, report
 from sublet.errors import BadRequest, NotYours
 from sublet.service.desk import Desk, Person
 

@@ -25,11 +25,9 @@ from sublet.core.request import (
 from sublet.core.windows import parse_start
 from sublet.errors import BadAmount
 from sublet.wire.fields import a_list, a_map, a_name, a_number, a_text, at, known_only, refuse
-from sublet.wire.kinds import IVOA, KINDS, NODE_COMPUTE, short_name, uri_of
+from sublet.wire.kinds import short_name
 from sublet.wire.shapes import AFTER, COMMON, WHERE, Document
 from sublet.wire.short import full_document
-
-__all__ = ["IVOA", "KINDS", "NODE_COMPUTE", "read_request", "short_name", "uri_of"]
 
 MOST_WINDOWS = 100
 MOST_LINE = 4096
