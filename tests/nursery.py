@@ -206,7 +206,10 @@ def become(program: str, words: list[str], environment: dict[str, str], director
     sys.argv = [program, *words]
     if program == SUBLET:
         return int(importlib.import_module("sublet.cli.app").run(words))
-    runpy.run_module(program, run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+    except SystemExit as left:
+        return left.code if isinstance(left.code, int) else int(bool(left.code))
     return 0
 
 

@@ -21,6 +21,7 @@ from testbed import people
 from testbed.machines import clean_environment, entering
 from testbed.plan import Plan, SiteError, started
 
+from tests.nursery import typed
 from tests.pace import pause
 
 COMMAND = [sys.executable, str(Path(__file__).resolve().parent.parent / "testbed" / "site")]
@@ -138,7 +139,7 @@ def run(argv: list[str], environment: dict[str, str] | None = None) -> subproces
 
 def control(*words: str) -> subprocess.CompletedProcess[str]:
     """Run `testbed/site`."""
-    return run([*COMMAND, *words])
+    return typed(words, os.environ, program="testbed", timeout=120)
 
 
 def succeed(done: subprocess.CompletedProcess[str]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.nursery import typed
 from tests.real.terminal import Terminal
 from tests.serving import Serving
 from tests.sites import Site, look_often
@@ -30,7 +31,7 @@ class Researcher:
 
     def types(self, *words: str) -> subprocess.CompletedProcess[str]:
         """What a command line says."""
-        return subprocess.run([*SUBLET, *words], env=self.environment, text=True, capture_output=True, timeout=120)
+        return typed(words, self.environment, timeout=120)
 
     def signs_in(self, password: str | None = None, code: str | None = None) -> int:
         """Type what ssh asks for, and keep that in `asked`; the exit code."""

@@ -6,8 +6,6 @@ import getpass
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +17,7 @@ from sublet.client import Client
 from sublet.core.account import fingerprint
 from sublet.master_key import make
 from sublet.service.account_keys import read_key
+from tests.nursery import typed
 from tests.serving import Serving
 from tests.sites import Site
 
@@ -40,14 +39,7 @@ def serving(tmp_path: Path) -> Iterator[Serving]:
 
 def sublet(home: Path, *words: str) -> str:
     """Type a command."""
-    done = subprocess.run(
-        [sys.executable, "-m", "sublet.cli", *words],
-        env={**os.environ, "SUBLET_HOME": str(home)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = typed(words, {**os.environ, "SUBLET_HOME": str(home)})
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 
