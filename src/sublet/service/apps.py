@@ -14,8 +14,8 @@ from sublet.core.request import Executable, Request
 from sublet.core.session import ACTIVE, Session
 from sublet.errors import AppRefused, AppRevoked, BadName
 from sublet.kinds.app import name_of
+from sublet.service.app_catalogue import AppCatalogue, read_archive
 from sublet.service.desk import Person
-from sublet.service.proposing import Proposing, read_archive
 from sublet.service.reviewing import revoked_words
 from sublet.service.sessions import Sessions
 from sublet.service.trials import is_trial
@@ -25,7 +25,7 @@ KIND = "app"
 CHANGED = "its code on this machine is not what was approved"
 
 
-class Apps(Proposing, Sessions):
+class Apps(AppCatalogue, Sessions):
     """Apps, as they are run."""
 
     async def resolved(self, person: Person, request: Request) -> Request | Reason:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sublet.core.app import Version
+from sublet.service.app_catalogue import AppCatalogue
 from sublet.service.person import Person
-from sublet.service.proposing import Proposing
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class MaintainerState:
     apps: Mapping[str, str]  # an app's name → its repository
 
 
-class Maintainers(Proposing):
+class Maintainers(AppCatalogue):
     """See what the operator offers to code without an image of its own."""
 
     async def maintainers(self, person: Person) -> list[MaintainerState]:

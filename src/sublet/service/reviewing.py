@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sublet.core.app import Version, VersionState
+from sublet.core.app import Change, Version, VersionState, changes, manifest_diff
 from sublet.core.session import ACTIVE, Phase, Session
-from sublet.errors import BadRequest, NotAsReviewed, NotDecidable, NotFound, OwnProposal, ReviewersOnly
+from sublet.core.tree import TreeFile, files_of
+from sublet.errors import (
+    BadRequest,
+    NotAsReviewed,
+    NotDecidable,
+    NotFound,
+    NotYours,
+    OwnProposal,
+    ReviewersOnly,
+)
+from sublet.service.app_catalogue import HINT, AppCatalogue, AppState, decides, detail_of, read_archive
 from sublet.service.desk import Person, log
-from sublet.service.proposing import Proposing, decides, detail_of, read_archive
 from sublet.service.sessions import Sessions
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
@@ -28,8 +38,47 @@ class Revoked:
     sessions: tuple[str, ...]
 
 
-class Reviewing(Proposing, Sessions):
+@dataclass(frozen=True, slots=True)
+class Review:
+    """All that someone who decides on a version has to see."""
+
+    version: Version
+    files: Sequence[TreeFile]
+    base: Version | None  # the last one that was approved before
+    changes: Sequence[Change]
+    manifest_diff: str
+
+
+class Reviewing(AppCatalogue, Sessions):
     """Decide on versions."""
+
+    async def review(self, ref: str, person: Person, against: int | None = None) -> Review:
+        """A version's files, and what is new in them since the last one that was approved (or since another)."""
+        version = await self.version_of(ref, person)
+        state = await self.app(version.app, person)
+        self._may_read(version, person, state)
+        base = _base(state, version, against)
+        files = await self._files(version)
+        old = await self._files(base) if base else ()
+        told = manifest_diff(base.manifest, version.manifest) if base else ""
+        return Review(version, files, base, await asyncio.to_thread(changes, old, files) if base else (), told)
+
+    def _may_read(self, version: Version, person: Person, state: AppState) -> None:
+        """Code is shown to those who decide, who brought it, and who may run it."""
+        own = decides(person) or person.name in (version.proposed_by, state.app.person)
+        if not own and version.state is not P.APPROVED:
+            raise NotYours(noun="version")
+
+    async def _files(self, version: Version) -> Sequence[TreeFile]:
+        """The files of a version, out of its archive, if that is still what it was."""
+        return await asyncio.to_thread(self._read, version)
+
+    def _read(self, version: Version) -> Sequence[TreeFile]:
+        archive = read_archive(self.archives, version.tree)
+        if archive is None:
+            why = "its code is no longer kept, or is not what was proposed"
+            raise NotDecidable(version=version.name, state=version.state, wanted="read", why=why)
+        return files_of(archive)
 
     async def approve(self, ref: str, person: Person, tree: str, why: str = "", host: str = "") -> Version:
         """Let a version be run, if it is still what the reviewer saw."""
@@ -135,3 +184,14 @@ VERBS = {P.APPROVED: "approve", P.REFUSED: "refuse", P.REVOKED: "revoke"}
 def revoked_words(name: str, why: str) -> str:
     """The condition of a session whose app was revoked."""
     return f"its app {name} was revoked: {why.strip()}"
+
+
+def _base(state: AppState, version: Version, against: int | None) -> Version | None:
+    """What a version is compared with."""
+    if against is not None:
+        found = [one for one in state.versions if one.number == against]
+        if not found:
+            raise NotFound(noun="version", name=f"{version.app}@{against}", hint=HINT)
+        return found[0]
+    once = [one for one in state.versions if one.number < version.number and one.state in (P.APPROVED, P.REVOKED)]
+    return once[0] if once else None

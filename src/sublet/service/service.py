@@ -23,6 +23,7 @@ from sublet.service.again import Again
 from sublet.service.annex_platforms import AnnexPlatforms
 from sublet.service.annex_status import AnnexStatus
 from sublet.service.annexes import Annexes
+from sublet.service.app_catalogue import AppCatalogue
 from sublet.service.app_runs import AppRuns
 from sublet.service.apps import Apps
 from sublet.service.asking import Asking
@@ -90,6 +91,7 @@ class Service(
     Trials,
     Maintainers,
     Proposing,
+    AppCatalogue,
     # platforms, and which there are
     PlatformChanges,
     Accounts,

@@ -14,8 +14,8 @@ from sublet.core.manifest import Manifest
 from sublet.core.offer import Reason
 from sublet.core.session import OfferSet
 from sublet.errors import BadRequest, NoOffers, SubletError
+from sublet.service.app_catalogue import AppState
 from sublet.service.app_runs import Places
-from sublet.service.proposing import AppState
 from sublet.web import app_form
 from sublet.web.app_form import VERSION, beside, check, form_of, key_of, typed, wish_of
 from sublet.web.apps import TONES

@@ -10,8 +10,8 @@ from starlette.responses import RedirectResponse, Response
 from sublet.api.people import host_of, service_of
 from sublet.core.app import VersionState
 from sublet.errors import SubletError
+from sublet.service.app_catalogue import decides
 from sublet.service.desk import Person
-from sublet.service.proposing import decides
 from sublet.service.service import Service
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
