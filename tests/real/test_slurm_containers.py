@@ -31,6 +31,9 @@ def box(swept: None) -> Iterator[Site]:
     if not images.made_busybox():
         pytest.skip("busybox-static is not installed")
     with site_running("--base", "box", "--nodes", "4") as site:
+        for word in ("APPTAINER_BINDPATH=/home,/scratch", "APPTAINERENV_SITE=yes"):  # as modules of centres say
+            site.on("researcher@login", "sh", "-c", f"echo export {word} >>~/.bashrc")
+        site.on("researcher@login", "sh", "-c", "mkdir -p /scratch/another && echo theirs >/scratch/another/result")
         yield site
 
 
@@ -166,7 +169,7 @@ image: busybox
 parameters: {label: {type: string, default: ""}}
 resources: {nodes: 1-2, tasks: 1-4, memory: 100MiB-400MiB, time: 1m-5m}
 stages:
-  pre: {script: 'echo "$user_id on $hpc" > $HOME/pre; ls /home'}
+  pre: {script: 'echo "$user_id on $hpc" > $HOME/pre; ls /home; cat /scratch/another/result; echo "$SITE" >&2'}
   execution: {script: 'echo "$SUBLET_TASK of $SUBLET_TASKS: $param_label" > $result_folder/$SUBLET_TASK', each: task}
   post: {script: 'cat $HOME/pre $result_folder/*; touch x || echo read-only; exit 3'}
 """
@@ -180,6 +183,8 @@ stages:
     lines = said(session).splitlines()
     assert lines[0].endswith(f" on {box.name}"), lines
     assert lines[1:] == [*(f"{task} of 3: $(id); 'x'" for task in range(3)), "read-only"]
+    assert "No such file" in said(session, "stderr"), "what others left under the same account is not there"
+    assert "yes" not in said(session, "stderr").splitlines()
     assert session.end.detail == "the stage post failed"
     assert session.result("result/1").text() == "1 of 3: $(id); 'x'\n"
 

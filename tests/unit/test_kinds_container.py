@@ -200,6 +200,14 @@ def test_apptainer_sees_nothing_of_the_accounts() -> None:
     assert words(argv, "--bind") == ["/s/k1/work:/work", "/s/k1/data/cube:/input:ro"]
     assert argv[-2:] == ["/s/k1/image.sif", "60"]
     assert tools.apptainer_environment(told)["APPTAINERENV_KEY"] == "hush"
+    site = {"PATH": "/bin", "APPTAINER_TMPDIR": "/tmp/a"}
+    more = {
+        "APPTAINER_BIND": "/",
+        "SINGULARITY_BINDPATH": "/scratch",
+        "APPTAINERENV_X": "1",
+        "SINGULARITY_CONTAINALL": "",
+    }
+    assert tools.apptainer_outside(site | more) == site
     override = plan(docker(entrypoint="/run.sh"), "apptainer")
     argv = tools.apptainer(override, Image("/s/k1/image.sif"), Machine(gpus="0"))
     assert argv[2] == "exec"

@@ -134,7 +134,8 @@ def command(plan: Plan, image: Image) -> tuple[list[str], dict[str, str]]:
         own = {"USER": environment.get("USER") or str(os.getuid()), "PATH": "/usr/local/bin:/usr/bin:/bin"}
         return tools.charliecloud(plan, image), {**own, **told}
     told = tools.apptainer_environment(plan)
-    return tools.apptainer(plan, image, machine), {**environment, **tools.apptainer_home(plan), **told}
+    outside = tools.apptainer_outside(environment)
+    return tools.apptainer(plan, image, machine), {**outside, **tools.apptainer_home(plan), **told}
 
 
 def write_private(path: str, text: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Plan = Mapping[str, Any]
+OF_THE_MACHINE = ("TMPDIR", "CONFIG", "UNSQUASH")  # what a centre may say of Apptainer: where and how it works there
 
 
 @dataclass
@@ -147,6 +148,15 @@ def apptainer(plan: Plan, image: Image, machine: Machine) -> list[str]:
     for source, target, read_only in inner_mounts(plan):
         argv += ["--bind", f"{source}:{target}" + (":ro" if read_only else "")]
     return [*argv, image.reference or image.directory, *(plan["entrypoint"] or ()), *plan["command"]]
+
+
+def apptainer_outside(environment: Mapping[str, str]) -> dict[str, str]:
+    """The machine's environment without what tells Apptainer to show more of it: centres' modules bind file systems."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith(("APPTAINER", "SINGULARITY")) or name.partition("_")[2] in OF_THE_MACHINE
+    }
 
 
 def apptainer_environment(plan: Plan) -> dict[str, str]:
