@@ -105,6 +105,15 @@ async def test_who_lost_the_answer_may_claim_again_and_gets_the_same_key(tmp_pat
             await claim(service, lease.id, 0, token)
 
 
+async def test_what_waited_in_a_queue_for_days_gets_tokens_of_the_day_on_which_it_starts(tmp_path: Path) -> None:
+    async with piloting(tmp_path) as service:
+        lease, token = await sent(service)
+        later = service.now() + timedelta(days=3)
+        service.now = lambda: later
+        given = await claim(service, lease.id, 0, token)
+        assert given["tokens.d/pilot"] == f"token of {later}\n"
+
+
 async def test_a_pilot_is_told_what_changed_and_nobody_else_is(tmp_path: Path) -> None:
     async with piloting(tmp_path) as service:
         lease, token = await sent(service)

@@ -21,7 +21,8 @@ from tests.sites import Site
 from tests.sites import running as site_running
 
 pytestmark = pytest.mark.anyio
-OPTIONS = ("--accounts", "--cgroups", "--slurm", "MinJobAge=2", "--home-size", "60m")
+PREEMPTING = ("--slurm", "PreemptType=preempt/qos", "--slurm", "PreemptMode=CANCEL")
+OPTIONS = ("--accounts", "--cgroups", "--slurm", "MinJobAge=2", "--home-size", "60m", *PREEMPTING)
 SLOW_SBATCH = """#!/bin/sh
 case $* in *--test-only*) ;; *) touch ~/submitting; sleep 2 ;; esac
 exec /usr/bin/sbatch "$@"
@@ -134,6 +135,21 @@ async def the_job_is_forgotten(cluster: Cluster) -> None:
     assert await end(second, jobs[2]) == (EndKind.CANCELLED, None, "uid 0 on the system itself")
     for job in jobs:
         await second.clean(job)
+
+
+async def test_a_job_whose_node_is_given_to_another_is_preempted(cluster: Cluster) -> None:
+    slurm = await cluster.open()
+    job = await slurm.submit(small("sleep", "200", seconds=240), key())
+    await running(slurm, job)
+    cluster.site.on("ctl", "sacctmgr", "-iQ", "modify", "qos", "short", "set", "preempt=normal")
+    node = cluster.site.on("ctl", "squeue", "-h", "-o", "%N", f"--name={job}").strip()
+    words = ("--partition=debug", "--qos=short", "--exclusive", f"--nodelist={node}", "--output=/dev/null")
+    cluster.site.on("researcher@login", "sbatch", *words, "--wrap=true")
+    state = await ended(slurm, job)
+    assert state.end
+    assert (state.end.kind, state.end.by) == (EndKind.PREEMPTED, "")
+    assert state.end.detail == "Slurm gave its nodes to a job of higher priority"
+    await slurm.clean(job)
 
 
 async def test_a_full_disk_refuses_a_job_and_still_has_room_for_an_end(cluster: Cluster) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,25 @@ async def test_a_session_after_one_that_fails_says_so_though_slurm_only_cancels_
     assert ended.end
     assert ended.end.kind is EndKind.DEPENDENCY_FAILED
     assert "exited with code 3" in ended.end.detail
+
+
+async def test_what_waits_in_the_queue_when_its_window_has_passed_is_taken_out_of_it(
+    service: Service, site: Site
+) -> None:
+    made = await ask(service, run=["true"], platform="far", queue="debug", time="1m", start="within 1m")
+    site.on("ctl", "scontrol", "update", "PartitionName=debug", "State=DOWN")
+    try:
+        session = await service.accept(made.offers[0].id, ME)
+        await reach(service, session.id, lambda session: "PartitionDown" in session.condition)
+        service.now = lambda: datetime.now(UTC) + timedelta(minutes=2)
+        ended = await over(service, session.id)
+        left = site.on("researcher@login", "squeue", "--me", "--noheader", "--format=%j")
+    finally:
+        site.on("ctl", "scontrol", "update", "PartitionName=debug", "State=UP")
+    assert ended.end
+    assert (ended.phase, ended.end.kind) == (Phase.FAILED, EndKind.WINDOW_PASSED)
+    assert ended.end.detail == "It was still in the queue when the asked window ended."
+    assert session.id not in left
 
 
 async def test_a_session_is_paused_where_it_is_and_goes_on(service: Service) -> None:

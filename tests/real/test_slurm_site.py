@@ -204,13 +204,30 @@ async def test_a_program_is_warned_before_its_end_and_a_stubborn_one_is_stopped(
     assert b"this session ends at" in await slurm.output(job, "stderr", 0, 1000)
 
 
-async def test_several_nodes_are_one_job(slurm: Slurm) -> None:
-    job = small("sh", "-c", "srun --ntasks-per-node=1 hostname; echo $SUBLET_NODES", queue="compute", count=2)
-    name = await slurm.submit(job, key())
+async def test_several_nodes_are_one_job_and_leave_nothing_on_any_of_them(slurm: Slurm, cluster: Cluster) -> None:
+    step = 'hostname; : >"$TMPDIR/$(hostname)"'
+    script = f'srun --ntasks-per-node=1 sh -c \'{step}\'; echo $SUBLET_NODES; ls "$TMPDIR"; echo "$TMPDIR"'
+    name = await slurm.submit(small("sh", "-c", script, queue="compute", count=2), key())
     await ended(slurm, name)
-    *nodes, count = (await output(slurm, name)).split()
-    assert count == "2"
-    assert len(set(nodes)) == 2
+    first, second, count, *there, place = (await output(slurm, name)).split()
+    nodes = sorted([first, second])
+    assert (len(set(nodes)), count, sorted(there)) == (2, "2", nodes), await slurm.output(name, "stderr", 0, 1000)
+    for node in nodes:
+        assert "sublet." not in cluster.site.on(node, "ls", "-a", "/tmp")
+    assert not cluster.site.on("login", "find", place, "-maxdepth", "0", check=False)
+
+
+async def test_a_nodes_own_disk_is_used_as_long_as_it_runs(slurm: Slurm, cluster: Cluster) -> None:
+    told = await cluster.open("told", scratch="/dev/shm")
+    script = 'hostname; echo x >"$TMPDIR/x" && echo "$TMPDIR"'
+    for platform, place in ((slurm, "/tmp/sublet."), (told, "/dev/shm/sublet.")):
+        name = await platform.submit(small("sh", "-c", script), key())
+        await ended(platform, name)
+        node, used = (await output(platform, name)).split()
+        assert used.startswith(place)
+        assert not cluster.site.on(node, "find", used, "-maxdepth", "0", check=False)
+        await platform.clean(name)
+    await told.close()
 
 
 async def test_a_time_beyond_slurms_limit_is_refused_in_its_words(slurm: Slurm) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import subprocess
 import tarfile
 from dataclasses import replace
@@ -81,6 +82,27 @@ def test_a_pilot_is_told_anew_when_something_changed_or_its_tokens_age() -> None
 @pytest.mark.parametrize(("lifetime", "margin"), [(timedelta(hours=2), 60), (timedelta(minutes=2), 15)])
 def test_jobs_are_let_go_of_before_the_time_is_over(lifetime: timedelta, margin: int) -> None:
     assert replace(PLAN, lifetime=lifetime).margin.total_seconds() == margin
+
+
+@pytest.mark.parametrize("sh", ["dash", "bash"])
+@pytest.mark.parametrize("adds", ["sbin", "bin"])
+def test_a_node_that_has_htcondor_as_a_module_uses_that_if_it_is_new_enough(sh: str, adds: str, tmp_path: Path) -> None:
+    for name, version in (("htcondor", "9.0.1"), ("condor", "25.14.1")):
+        for program in ("sbin/condor_master", "sbin/condor_startd", "libexec/condor_shared_port", "bin/condor_q"):
+            file = tmp_path / name / program
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"#!/bin/sh\necho '$CondorVersion: {version} 2026-11-01 $'\n")
+            file.chmod(0o700)
+    functions = far("pilot").decode().partition("# HTCondor\n")[2].partition("choose() {")[0]
+    module = f'module() {{ [ -d "$here/$2" ] && PATH="$here/$2/{adds}:$PATH"; }}'
+    said = 'module_of && echo "$name $version ${root#"$here/"} ${libexec#"$here/"}"'
+    words = [sh, "-c", f"{functions}\nhere=$1 oldest=24\n{module}\n{said}", sh, str(tmp_path)]
+    tools = tmp_path / "tools" / "bin"
+    tools.mkdir(parents=True)
+    for tool in ("sh", "sed", "tr"):
+        (tools / tool).symlink_to(shutil.which(tool) or "")
+    done = subprocess.run(words, capture_output=True, text=True, executable=shutil.which(sh), env={"PATH": str(tools)})
+    assert done.stdout == "condor 25.14.1 condor condor/libexec\n", done.stderr
 
 
 @pytest.mark.parametrize("sh", ["dash", "bash"])

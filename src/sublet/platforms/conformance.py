@@ -260,6 +260,16 @@ async def results_are_listed_and_read(trial: Trial) -> None:
     _same("its rest", b"".join([part async for part in trial.platform.read(key, "a/b/c.txt", 3)]), b"lo")
 
 
+async def a_program_finds_the_same_everywhere(trial: Trial) -> None:
+    """A program is told what it has in the same variables everywhere, and has a place for what it need not keep."""
+    told = "$SUBLET_CORES $SUBLET_MEMORY $SUBLET_GPUS $SUBLET_NODES $SUBLET_PART $SUBLET_PARTS"
+    there = '[ -d "$SUBLET_DATA" ] && [ -w "$TMPDIR" ] && [ -n "$SUBLET_SESSION$SUBLET_UNTIL$SUBLET_WARNING" ]'
+    state = await trial.ended(await trial.submit("sh", "-c", f'echo "{told}"; {there}'))
+    said = (await trial.platform.output(trial.keys[-1], "stdout", 0, 100)).decode().strip()
+    _same("what it is told", said, f"1 {MEMORY} 0 1 0 1")
+    _same("whether its data, its scratch space and its own facts are there", state.end and state.end.code, 0)
+
+
 async def clean_leaves_nothing(trial: Trial) -> None:
     """After it is cleaned, a job is unknown and has no files or output."""
     job = await trial.submit("sh", "-c", "echo here | tee file", takes="0s")
@@ -285,7 +295,12 @@ PROMISES: tuple[Rule, ...] = (
     output_is_read_by_offset,
     clean_leaves_nothing,
 )
-WITH_PROCESSES: tuple[Rule, ...] = (a_missing_program_is_told, cancel_stops_grandchildren, results_are_listed_and_read)
+WITH_PROCESSES: tuple[Rule, ...] = (
+    a_missing_program_is_told,
+    cancel_stops_grandchildren,
+    a_program_finds_the_same_everywhere,
+    results_are_listed_and_read,
+)
 
 
 def rules_for(platform: Platform) -> tuple[Rule, ...]:

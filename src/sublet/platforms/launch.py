@@ -54,6 +54,7 @@ def environment(
         "SUBLET_CORES": count,
         "SUBLET_MEMORY": str(job.shape.memory),
         "SUBLET_GPUS": str(job.shape.gpus),
+        "SUBLET_NODES": "1",
         "SUBLET_PART": "0",
         "SUBLET_PARTS": "1",
         "SUBLET_UNTIL": job.until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

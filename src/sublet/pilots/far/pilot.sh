@@ -66,8 +66,8 @@ usable() { # the programs in this directory, if they are new enough; sets where 
     [ "${version%%.*}" -ge "$oldest" ] 2>/dev/null
 }
 
-installed() { # on the PATH
-    for sbin in $(printf '%s' "$PATH" | tr ':' ' '); do usable "$sbin" && return 0; done
+installed() { # on the PATH, which may name only the programs that people use
+    for on in $(printf '%s' "$PATH" | tr ':' ' '); do usable "$on" || usable "${on%/*}/sbin" && return 0; done
     return 1
 }
 

@@ -161,10 +161,10 @@ run() { # becomes the program; from here on its processes carry the mark
     trap - TERM HUP
     unset TZ LC_ALL
     LANG=${LANG:-C.UTF-8}
-    TMPDIR=$scratch
+    TMPDIR=$scratch SUBLET_DISK=$disk
     SUBLET_SESSION=$session SUBLET_DATA=$dir/data SUBLET_WARNING=$own/warning
     SUBLET_UNTIL=$(clock "$(ends)") SUBLET_PART=$part SUBLET_PARTS=$parts
-    export LANG TMPDIR SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL SUBLET_PART SUBLET_PARTS
+    export LANG TMPDIR SUBLET_DISK SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL SUBLET_PART SUBLET_PARTS
     [ "$parts" -gt 1 ] && export "$mark" "SUBLET_CLAIMS=$dir/claims"
     [ -n "$connects" ] && export SUBLET_HOST=0.0.0.0 SUBLET_PORT="$port" # the login host comes from outside; a secret guards it
     environment
@@ -190,10 +190,12 @@ spare() { # the parts that have not begun, when nothing is left for them to do
 }
 
 [ -e "$dir/cancel" ] && finish cancelled 143 "$(said "$dir/cancel")" '"it had not started"'
-for place in "$local_scratch" "$SLURM_TMPDIR" "$TMPDIR" /tmp; do
-    [ -n "$place" ] && [ -d "$place" ] && [ -w "$place" ] && scratch=$(mktemp -d "$place/sublet.XXXXXX") && break
+for disk in "$local_scratch" "$SLURM_TMPDIR" "$TMPDIR" /tmp ''; do
+    [ -n "$disk" ] && [ -d "$disk" ] && [ -w "$disk" ] || continue
+    [ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ] && break # a directory on one node is no good to the others, who would keep theirs
+    scratch=$(mktemp -d "$disk/sublet.XXXXXX") && break
 done
-[ -n "$scratch" ] || scratch=$dir/tmp
+[ -n "$scratch" ] || mkdir -p "${scratch:=$own/tmp}"
 : >>stdout
 : >>stderr
 modules >>slurm.log 2>&1

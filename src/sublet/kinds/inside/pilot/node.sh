@@ -17,7 +17,7 @@ fail() { # exit code, words
 
 places() { # where a node's own disk may be, best first
     printf '%s\n' "${SLURM_TMPDIR:-}"
-    case ${SUBLET_SCRATCH:-} in "${here%%/work/*}"/*) ;; */*) printf '%s\n' "${SUBLET_SCRATCH%/*}" ;; esac
+    printf '%s\n' "${SUBLET_DISK:-}"
     printf '%s\n' /tmp /var/tmp
 }
 

@@ -10,7 +10,7 @@ count=${SLURM_JOB_NUM_NODES:-1}
 home=$(cd && pwd)
 [ -e "$home/.apptainer" ] || fresh=1
 
-export SUBLET_SCRATCH="${TMPDIR:-}"
+export SUBLET_DISK="${SUBLET_DISK:-${TMPDIR:-}}"
 unset TMPDIR # Slurm would make a directory of this name on every node
 if [ "$count" -gt 1 ]; then
     unset SLURM_CPUS_PER_TASK SLURM_TRES_PER_TASK # of the job's own tasks; a pilot has its node's cores
