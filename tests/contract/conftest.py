@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,16 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         put_database(tmp_path / "sublet.db")
         return f"sqlite:///{tmp_path}/sublet.db"
     server: Postgres = request.getfixturevalue("postgres")
-    server.sql(f"TRUNCATE {', '.join(metadata.tables)} RESTART IDENTITY", "migrated")  # quicker than a new one
+    server.sql(emptied(server), "migrated")  # quicker than a new one
     return server.url("migrated")
+
+
+@cache
+def emptied(server: Postgres) -> str:
+    """What leaves no rows in any table, and lets numbers begin anew; where there is little, quicker than TRUNCATE."""
+    numbers = server.sql("SELECT relname FROM pg_class WHERE relkind = 'S'", "migrated").split()
+    rows = [f'DELETE FROM "{table.name}"' for table in reversed(metadata.sorted_tables)]
+    return "; ".join([*rows, *(f'ALTER SEQUENCE "{number}" RESTART' for number in numbers)])
 
 
 @pytest.fixture
