@@ -11,9 +11,11 @@ import httpx2
 import pytest
 
 from sublet.master_key import make
+from sublet.service.account_keys import read_key
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.api.conftest import Callers
+from tests.api.test_access_pages import signed_in
 
 pytestmark = pytest.mark.anyio
 SEED = {
@@ -60,7 +62,7 @@ def wish(pair: tuple[str, str], **more: Any) -> dict[str, Any]:
 
 
 async def test_an_account_is_added_seen_changed_and_removed_and_its_key_never_comes_back(
-    olga: httpx2.AsyncClient, ann: httpx2.AsyncClient, pair: tuple[str, str]
+    olga: httpx2.AsyncClient, ann: httpx2.AsyncClient, pair: tuple[str, str], callers: Callers, service: Service
 ) -> None:
     made = await olga.post("/v1/accounts", json=wish(pair))
     assert made.status_code == 201, made.text
@@ -76,9 +78,15 @@ async def test_an_account_is_added_seen_changed_and_removed_and_its_key_never_co
     assert "can't be reached" in (await olga.post("/v1/accounts/keeling/check")).json()["problem"]
     assert [one["name"] for one in (await ann.get("/v1/accounts")).json()["items"]] == ["keeling"]
     assert (await olga.post("/v1/vault/rekey")).json()["sealed"]["account"] == 1
-    answers = [made, changed, await olga.get("/v1/accounts"), await olga.get("/v1/platforms")]
-    body = pair[0].splitlines()[2]
-    assert not any(body in answer.text for answer in answers)
+    visitor = await signed_in(callers, service, "olga", operator=True)
+    paths = ("/v1/accounts", "/v1/platforms", "/v1/audit/export", "/v1/events", "/metrics", "/health")
+    pages = ("/web/usage", "/web/", "/web/audit", "/web/systems", "/web/rules", "/web/account", "/web/people")
+    shown = [await visitor.get(page) for page in pages]
+    answers = [made, changed, *[await olga.get(path) for path in paths], *shown]
+    assert "keeling" in shown[0].text, "what is looked at speaks of it"
+    secret = [line for text in (pair[0], read_key(pair[0])[0]) for line in text.splitlines()[3:-1]]
+    assert secret
+    assert not any(line in answer.text for line in secret for answer in answers)
     assert (await olga.delete("/v1/accounts/keeling")).status_code == 204
     assert (await olga.get("/v1/accounts/keeling")).status_code == 404
 

@@ -327,6 +327,14 @@ async def test_guesses_at_the_same_time_are_counted_one_by_one(gateway: Gateway,
     assert why == {"wrong code": TRIES, "too many tries": 40 - TRIES + 1}
 
 
+async def test_codes_that_are_asked_for_at_the_same_time_are_counted_one_by_one(gateway: Gateway, address: str) -> None:
+    asking = [gateway.service.ask_code(address, f"192.0.{n}.1") for n in range(40)]
+    asked = Counter(await asyncio.gather(*map(told, asking)))
+    assert asked == {None: MOST_IN_ALL, TooMany: 40 - MOST_IN_ALL}
+    await asyncio.gather(*gateway.service._mails)
+    assert len(gateway.mailbox.to(address)) == MOST_IN_ALL
+
+
 async def test_a_code_that_is_used_many_times_at_once_lets_one_in(gateway: Gateway, address: str) -> None:
     code = await gateway.asks(address)
     tries = [gateway.service.sign_in_by_code(address, code, f"192.0.2.{n}") for n in range(5)]
