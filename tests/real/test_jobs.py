@@ -139,7 +139,11 @@ def test_jobs_go_where_they_are_sent_marked_and_moved(worker: Worker) -> None:
     kept = json.loads(worker.condor("condor_history", plain, "-limit", "1", "-json"))[0]
     assert "SubletTarget" in kept["Requirements"]
     assert kept["JobLeaseDuration"] == 120
-    worker.condor("condor_rm", greedy, picky)
+    assert worker.types("job", "remove", greedy, f"{picky}.0") == "2 jobs are no more.\n"
+    for job in (greedy, picky):
+        worker.waits_for(job, "removed")
+    gone = worker.person.types("job", "remove", greedy)
+    assert (gone.returncode, "sublet job list" in gone.stderr) == (1, True)
 
 
 def test_a_job_that_runs_is_moved_at_once_if_that_is_said(worker: Worker) -> None:
@@ -150,6 +154,10 @@ def test_a_job_that_runs_is_moved_at_once_if_that_is_said(worker: Worker) -> Non
     assert "It runs on" in worker.explained(job)
     worker.types("job", "unmark", job, "--now")
     worker.waits_for(job, "idle")
+    worker.types("job", "mark", job, "--annex", NAME)
+    worker.waits_for(job, "running")
+    worker.types("job", "remove", job)
+    worker.waits_for(job, "removed")
     worker.condor("condor_rm", "-all")
 
 

@@ -1,4 +1,4 @@
-"""HTCondor jobs at the access point: list, mark, move, explain; and what they are submitted with."""
+"""HTCondor jobs at the access point: list, mark, move, remove, explain; and what they are submitted with."""
 
 from __future__ import annotations
 
@@ -52,6 +52,12 @@ async def move(request: Request, ask: MarkAsk) -> Response:
 async def unmark(request: Request, ask: MarkAsk) -> Response:
     """Let jobs run on no annex but those that are open."""
     return _list(await service_of(request).unmark(ask.jobs, await person_of(request), now=ask.now))
+
+
+@router.post("/jobs/remove", response_model=JobList, responses=PROBLEMS)
+async def remove(request: Request, ask: MarkAsk) -> Response:
+    """Take jobs out of the queue, and those that run off their nodes."""
+    return _list(await service_of(request).remove_jobs(ask.jobs, await person_of(request)))
 
 
 @router.post("/annexes/{name}/submitting", response_model=SubmittingView, responses=PROBLEMS)

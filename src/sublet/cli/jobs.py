@@ -1,4 +1,4 @@
-"""HTCondor jobs: submit them for an annex, mark, unmark and move them, list them, and say why they wait."""
+"""HTCondor jobs: submit them for an annex, mark, unmark, move and remove them, list them, and say why they wait."""
 
 from __future__ import annotations
 
@@ -63,6 +63,14 @@ def unmark(out: Output, ids: tuple[str, ...], now: bool) -> None:
     _tell(out, out.link().do(jobs.unmark(ids, now=now)), "for no annex now")
 
 
+@command("remove", "sublet job remove 12", "sublet job remove 12.3 14")
+@JOBS
+def remove(out: Output, ids: tuple[str, ...]) -> None:
+    """Take jobs out of the queue, and those that run off their nodes; what they wrote there is lost."""
+    found = out.link().do(jobs.remove(ids))
+    _tell(out, found, "no more")
+
+
 @command("explain", "sublet job explain 12.0")
 @click.argument("id", metavar="JOB")
 def explain(out: Output, id: str) -> None:
@@ -103,5 +111,5 @@ def _since(one: JobView, now: datetime) -> str:
     return length(now - one.since) if one.since else ""
 
 
-for one in (submit, mark, unmark, move, list_, explain):
+for one in (submit, mark, unmark, move, remove, list_, explain):
     job.add_command(one)

@@ -14,7 +14,7 @@ from sublet.errors import BadRequest, NotFound, NotMarkable, OperatorsOnly, Subl
 from sublet.pilots import queue
 from sublet.pilots.access_point import AccessPoint
 from sublet.pilots.configuration import quoted_string
-from sublet.pilots.jobs import ids, to_edit
+from sublet.pilots.jobs import ids, to_edit, to_remove
 from sublet.pilots.slots import to_config
 from sublet.pilots.submitting import ASKED, environment_for
 from sublet.reach.local import LocalReach
@@ -104,6 +104,15 @@ class Jobs(AnnexStatus):
         found = await self._jobs_named(point, jobs)
         await self._edit(point, found, queue.unmarked())
         return await self._changed(point, found, person, "", now=now)
+
+    async def remove_jobs(self, jobs: Sequence[str], person: Person) -> Listed:
+        """Take jobs out of the queue, and those that run off their nodes; they are told as they were."""
+        self._at_home(person)
+        point = await self.access_point()
+        found = await self._jobs_named(point, jobs)
+        for clause in ids([job.id for job in found]):
+            await LocalReach("access point").run(to_remove(point.tools, clause, f"{person.name} removed it"))
+        return await self._listed(found, person)
 
     async def _jobs_named(self, point: AccessPoint, wanted: Sequence[str]) -> list[QueuedJob]:
         """The jobs of these ids, in the queue and the person's own."""

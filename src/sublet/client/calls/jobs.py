@@ -1,4 +1,4 @@
-"""HTCondor jobs: list, mark, move, explain; and what they are submitted with."""
+"""HTCondor jobs: list, mark, move, remove, explain; and what they are submitted with."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ def move(ids: Sequence[str], annex: str, *, now: bool = False) -> Call[JobList]:
 def unmark(ids: Sequence[str], *, now: bool = False) -> Call[JobList]:
     """Let jobs run on no annex but those that are open."""
     return _change("unmark", ids, now=now)
+
+
+def remove(ids: Sequence[str]) -> Call[JobList]:
+    """Take jobs out of the queue, and those that run off their nodes; as they were."""
+    return _change("remove", ids)
 
 
 def submitting(annex: str) -> Call[SubmittingView]:

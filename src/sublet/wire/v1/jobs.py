@@ -51,7 +51,7 @@ class MarkAsk:
     """Names jobs, and what is to become of them."""
 
     jobs: tuple[str, ...]  # 12 (all of a cluster), 12.0
-    annex: str = ""  # not for unmark
+    annex: str = ""  # not for unmark and remove
     now: bool = False  # take those that run elsewhere off their nodes
 
 
