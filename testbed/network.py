@@ -62,11 +62,15 @@ def inside(plan: Plan, machine: str) -> list[str]:
 
 
 def cable(plan: Plan, machine: str, state: str) -> None:
-    """Pull a machine's cable, or put it back; for the login host the one to the outside."""
-    wires = {"login": ["out0", *(["wan0"] if plan.ap else [])], "ap": ["eth0", "host0"]}.get(machine, ["eth0"])
+    """Pull a machine's cable, or put it back; for the login host the one to the outside.
+
+    The others' is pulled at the switch: they notice nothing but silence, and don't try in vain all the time.
+    """
+    if machine not in ("login", "ap"):
+        ip(f"link set to-{machine} {state}", within=plan.network("switch"))
+        return
+    wires = {"login": ["out0", *(["wan0"] if plan.ap else [])], "ap": ["eth0", "host0"]}[machine]
     ip(*(f"link set {name} {state}" for name in wires), within=plan.network(machine))
-    if state == "up" and plan.nat and machine in plan.computes:
-        ip(f"route replace default via {plan.address('login')}", within=plan.network(machine))
     if state == "up" and machine == "ap":
         ip(f"route replace {plan.inner}.0/24 via {plan.wide}.1", within=plan.network("ap"))
 

@@ -12,6 +12,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from tests.access_points import ap_site, person  # noqa: F401 - fixtures for every ring
 from tests.git_server import git  # noqa: F401 - a fixture for every ring
+from tests.postgres import postgres  # noqa: F401 - a fixture for every ring
 from tests.sites import fresh_site, new_site, site, swept  # noqa: F401 - fixtures for every ring
 
 # A busy machine is slow, and that is no failure. The same examples each time: who looks for others says so.

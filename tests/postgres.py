@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
+
 PDEATHSIG = 1  # prctl's word for "tell me when my parent dies"
 QUICK = ("fsync=off", "full_page_writes=off", "max_connections=60", "listen_addresses=", "shared_buffers=32MB")
 
@@ -116,6 +118,19 @@ def running_postgres() -> Iterator[Postgres | None]:
     finally:
         server.stop()
         shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A real PostgreSQL, with a database `migrated` that is up to date."""
+    from sublet.store import Store  # slow to load, and only needed here
+
+    with running_postgres() as server:
+        if server is None:
+            pytest.skip("PostgreSQL is not installed: the store is tested on SQLite alone")
+        server.sql("CREATE DATABASE migrated TEMPLATE template0")
+        Store.open(server.url("migrated")).close()
+        yield server
 
 
 def _server_user() -> pwd.struct_passwd:

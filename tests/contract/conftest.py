@@ -12,18 +12,7 @@ from sublet.store import Store
 from sublet.store.tables import metadata
 from tests.contract.reaching import far, far_login, far_server, reach  # noqa: F401 - fixtures
 from tests.databases import put_database
-from tests.postgres import Postgres, running_postgres
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    """A real PostgreSQL, with a database `migrated` that is up to date."""
-    with running_postgres() as server:
-        if server is None:
-            pytest.skip("PostgreSQL is not installed: the store is tested on SQLite alone")
-        server.sql("CREATE DATABASE migrated TEMPLATE template0")
-        Store.open(server.url("migrated")).close()
-        yield server
+from tests.postgres import Postgres
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -77,12 +77,15 @@ def test_the_guide_to_annexes_shows_what_its_commands_say(ap_site: Site) -> None
 
 @pytest.mark.parametrize(
     ("option", "mount", "seen"),
-    [((), "", "over the login"), (("--ap-mounts",), "--mount /home=/site/home", "here")],
-    ids=["over the login", "mounted"],
+    [
+        pytest.param((), "", "over the login", marks=pytest.mark.soak, id="over the login"),
+        pytest.param(("--ap-mounts",), "--mount /home=/site/home", "here", id="mounted"),
+    ],
 )
 def test_a_guide_to_nodes_that_reach_nothing(
     option: tuple[str, ...], mount: str, seen: str, new_site: Callable[..., Site]
 ) -> None:
+    """The commands show the same on both roads; that over the login is gone in tests/real/test_split_annex.py too."""
     site = new_site("--base", "box", "--ap", "--nodes", "4", *option)
     assert "default" not in site.on("c1", "ip", "route")
     beside = Beside(site, mount)

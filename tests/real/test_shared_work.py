@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from sublet.client import Client
-from tests.postgres import running_postgres
+from tests.postgres import Postgres
 from tests.serving import Serving, eventually
 
 SESSIONS = 24
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    with running_postgres() as server:
-        if server is None:
-            pytest.skip("PostgreSQL is not installed here")
-        yield server.create()
 
 
 def sharing(home: Path, name: str, database: str) -> Serving:
@@ -31,7 +20,10 @@ def sharing(home: Path, name: str, database: str) -> Serving:
     return Serving(home, *options, socket=socket, log=home.parent / f"{name}.log")
 
 
-def test_two_services_share_what_is_to_be_done_and_one_takes_over_from_the_other(tmp_path: Path, database: str) -> None:
+def test_two_services_share_what_is_to_be_done_and_one_takes_over_from_the_other(
+    tmp_path: Path, postgres: Postgres
+) -> None:
+    database = postgres.create()
     witness = tmp_path / "witness"
     witness.mkdir()
     home = tmp_path / "home"

@@ -57,6 +57,8 @@ def test_its_nodes_reach_nothing_and_it_is_an_annex_like_any_other(far: FarAway)
     cores = int(site.on("ctl", "scontrol", "show", "node", "c1").split("CPUTot=")[1].split()[0])
     assert [node["cores"] for node in lease["nodes"]] == [cores, cores]
     assert json.loads(far.person.kept("pilots", "carry.json").read_text()) == {site.name: "spool"}
+    log = far.person.kept("logs", "service.log").read_text()
+    assert {"over the login" in line for line in log.splitlines() if "split.started" in line} == {True}
     mine, theirs = (site.on(f"researcher@{where}", "id", "-u") for where in ("ap", "c1"))
     assert mine != theirs, "no user has the same number on both sides"
 
