@@ -55,6 +55,8 @@ def test_an_app_is_proposed_read_compared_and_decided_on(gateway: Type, server: 
     assert "\x1b" not in seen.out
     assert gateway("app", "review", "flood@1", "--file", "flood.sh").out == "echo 1\\u001b[2J\n"
     assert gateway("app", "diff", "flood").out.startswith("flood@1 is the first")
+    unnumbered = gateway("app", "approve", "flood", "--tree", "0" * 64)
+    assert (unnumbered.code, "shows its number" in unnumbered.err) == (2, True)
     stale = gateway("app", "approve", "flood@1", "--tree", "0" * 64)
     assert (stale.code, "is not what you looked at" in stale.err) == (1, True)
     tree = json.loads(gateway("app", "show", "flood@1", "--json").out)["tree"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -218,12 +219,22 @@ async def test_code_that_was_changed_between_accept_and_start_is_not_started(
     tree = await approved(service, repository)
     await may_run(service)
     found = await ask(service, app="hello")
-    (service.archives / f"{tree}.tar").write_bytes(b"#!/bin/sh")
-    session = await service.accept(found.offers[0].id, BOB)
-    ended = await over(service, session.id, BOB)
-    assert ended.end is not None
-    assert (ended.phase, ended.end.kind) == (Phase.FAILED, EndKind.NOT_APPROVED)
-    assert "not what was approved" in ended.end.detail
+    archive = service.archives / f"{tree}.tar"
+    code = archive.read_bytes()
+
+    async def refused(found: OfferSet) -> str:
+        session = await service.accept(found.offers[0].id, BOB)
+        ended = await over(service, session.id, BOB)
+        assert ended.end is not None
+        assert (ended.phase, ended.end.kind) == (Phase.FAILED, EndKind.NOT_APPROVED)
+        return ended.end.detail
+
+    archive.write_bytes(b"#!/bin/sh")
+    assert "its code on this machine is not what was approved" in await refused(found)
+    archive.write_bytes(code)
+    with sqlite3.connect(service.settings.home / "sublet.db") as stored:
+        stored.execute("UPDATE versions SET manifest = replace(manifest, 'hello.sh', 'other.sh')")
+    assert "what it was to run is not what was approved" in await refused(await ask(service, app="hello"))
 
 
 async def test_under_an_account_only_apps_run(service: Service, repository: Repository) -> None:

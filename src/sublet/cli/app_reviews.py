@@ -53,6 +53,8 @@ def diff(out: Output, version: str, against: int | None) -> None:
 @click.option("--why", metavar="TEXT", default="", help="What its proposer is told.")
 def approve(out: Output, version: str, tree: str, why: str) -> None:
     """Let exactly what you have seen be run."""
+    if "@" not in version:  # a newer one may have the same files and another image
+        raise click.UsageError(f"Which version of {version}? `sublet app review {version}` shows its number.")
     link = out.link()
     done = link.do(apps.approve(*numbered(link, version), tree, why))
     out.show(done, lambda: [f"{done.name} is approved: {done.commit}, {done.digest}."], lambda: [done.name])

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from datetime import datetime
 
-from sublet.core.app import Version, VersionState, read_ref
+from sublet.core.app import Version, VersionState, hash_manifest, read_ref
 from sublet.core.app_request import fitted
 from sublet.core.manifest import Manifest, from_json
 from sublet.core.offer import Reason
@@ -95,7 +95,8 @@ class Apps(AppCatalogue, Sessions):
         version = await self.store.read(lambda tx: tx.apps.version(session.app))
         if version is None or version.state is not VersionState.APPROVED:
             return _why(version)
-        if executable.fields.get("pinned") != version.pinned or not version.digest:
+        altered = hash_manifest(version.manifest) != version.manifest_hash
+        if altered or executable.fields.get("pinned") != version.pinned or not version.digest:
             return "what it was to run is not what was approved."
         code = await asyncio.to_thread(read_archive, self.archives, version.tree)
         return "" if code is not None else f"{version.name}: {CHANGED}."
