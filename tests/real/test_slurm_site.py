@@ -212,8 +212,7 @@ async def test_several_nodes_are_one_job_and_leave_nothing_on_any_of_them(slurm:
     first, second, count, *there, place = (await output(slurm, name)).split()
     nodes = sorted([first, second])
     assert (len(set(nodes)), count, sorted(there)) == (2, "2", nodes), await slurm.output(name, "stderr", 0, 1000)
-    for node in nodes:
-        assert "sublet." not in cluster.site.on(node, "ls", "-a", "/tmp")
+    assert f"/sessions/{name}/" in place, "where all of them see it"
     assert not cluster.site.on("login", "find", place, "-maxdepth", "0", check=False)
 
 

@@ -64,6 +64,18 @@ def test_a_job_records_its_exit_code_in_every_shell(tmp_path: Path, sh: str) -> 
     assert not list(tmp_path.glob("s/sublet.*")), "its scratch is gone"
 
 
+@pytest.mark.parametrize("sh", ["dash", "bash"])
+def test_a_job_removes_what_others_that_were_killed_left_on_the_nodes_disk(tmp_path: Path, sh: str) -> None:
+    place = laid_out(tmp_path / "job_1.2", *job("sh", "-c", 'case $TMPDIR in */sublet.*.*.*) : >"$TMPDIR/x" ;; esac'))
+    began = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    names = {"dead": f"sublet.{os.getpid()}.1.abc", "alive": f"sublet.{os.getpid()}.{began}.def", "own": "sublet.a.b.c"}
+    for name in names.values():
+        (place / name / "locked").mkdir(parents=True)
+        (place / name / "locked").chmod(0o500)
+    assert run(place, sh=sh)["code"] == 0
+    assert {path.name for path in place.glob("sublet.*")} == {names["alive"], names["own"]}
+
+
 SERVER = """
 import os, socket, time
 listener = socket.create_server((os.environ["SUBLET_HOST"], int(os.environ["SUBLET_PORT"])))

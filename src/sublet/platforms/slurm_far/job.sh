@@ -88,6 +88,22 @@ finish() {
     exit "$2"
 }
 
+born() { # when a process began, as the kernel counts it
+    [ -r "/proc/$1/stat" ] && IFS= read -r line <"/proc/$1/stat" || return 1
+    set -- ${line##*) }
+    printf '%s' "${20}"
+}
+
+sweep() ( # what jobs that were killed left on this node's disk: its name says which process had it
+    cd "$1" || return
+    find . -maxdepth 1 -type d -name 'sublet.*.*.*' -user "$(id -u)" 2>/dev/null | while IFS=. read -r _ _ pid began rest; do
+        case $pid,$began in *[!0-9,]* | ,* | *,) continue ;; esac
+        [ "$(born "$pid")" = "$began" ] && continue
+        chmod -R u+rwX "sublet.$pid.$began.$rest" 2>/dev/null
+        rm -rf "sublet.$pid.$began.$rest"
+    done
+)
+
 load() { # modules, where the system has them
     if ! command -v module >/dev/null 2>&1; then
         for file in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh /usr/share/lmod/lmod/init/sh /usr/share/modules/init/sh; do
@@ -193,7 +209,8 @@ spare() { # the parts that have not begun, when nothing is left for them to do
 for disk in "$local_scratch" "$SLURM_TMPDIR" "$TMPDIR" /tmp ''; do
     [ -n "$disk" ] && [ -d "$disk" ] && [ -w "$disk" ] || continue
     [ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ] && break # a directory on one node is no good to the others, who would keep theirs
-    scratch=$(mktemp -d "$disk/sublet.XXXXXX") && break
+    sweep "$disk"
+    scratch=$(mktemp -d "$disk/sublet.$$.$(born $$).XXXXXX") && break
 done
 [ -n "$scratch" ] || mkdir -p "${scratch:=$own/tmp}"
 : >>stdout
