@@ -125,8 +125,9 @@ def test_several_tasks_run_the_execution_stage_side_by_side_and_the_others_once(
     )
     code, out, err = run(place, tools, app(image, *stages, fields={"tasks": 2}))
     assert (code, out) == (0, "0 of 2\n1 of 2\nonce\n"), err
-    bad = m.Stage("execution", script="exit $SUBLET_TASK", each=True)
-    assert run(place, tools, app(image, bad, fields={"tasks": 2}))[0] == 1
+    bad = m.Stage("execution", script='[ "$SUBLET_TASK" = 1 ] && exit 3\nexec sleep 600', each=True)
+    code, out, err = run(place, tools, app(image, bad, fields={"tasks": 2}))
+    assert code == 3, err
 
 
 def test_the_simple_convention_keeps_what_is_written_where_it_starts(

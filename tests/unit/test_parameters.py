@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from sublet.core import app_resources, parameters
+from sublet.core.app_request import fitted
 from sublet.core.app_resources import Sized, sized, wrong
 from sublet.core.manifest import Bounds, Manifest, Parameter
+from sublet.core.request import Executable, Request
 
 GIB = 1 << 30
 MANIFEST = Manifest(
@@ -96,3 +98,12 @@ def test_tasks_and_shares_become_what_each_node_must_have() -> None:
 def test_amounts_are_read_with_their_units_and_shown_again(name: str, said: object, amount: int) -> None:
     assert app_resources.parse(name, said) == amount
     assert app_resources.text(name, amount) == str(said)
+
+
+@pytest.mark.parametrize(("asked", "tasks"), [({"tasks": 1}, 1), ({"tasks": 6}, 6), ({}, 8)])
+def test_as_many_tasks_run_as_were_asked_for_and_booked(asked: dict[str, int], tasks: int) -> None:
+    request = Request(Executable("app", "x", {"resources": asked}))
+    found = fitted(request, MANIFEST)
+    assert isinstance(found, Request)
+    assert found.executable
+    assert (found.executable.fields["tasks"], found.compute.cores.min) == (tasks, tasks)

@@ -34,7 +34,7 @@ def fitted(request: Request, manifest: Manifest) -> Request | Reason:
         gpus=Range(size.gpus, size.gpus),
     )
     executable = request.executable
-    if executable and size.tasks > 1:
+    if executable and (size.tasks > 1 or "tasks" in manifest.resources):  # one is an answer too
         executable = replace(executable, fields={**executable.fields, "tasks": size.tasks})
     return replace(request, executable=executable, compute=compute, duration=size.time)
 

@@ -6,12 +6,14 @@ what one stage does can't change what the next is allowed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from typing import Any
 
 from sublet.kinds.inside import container_runner as containers
@@ -20,6 +22,8 @@ from sublet.kinds.inside.container_tools import Image, Plan, inner_mounts
 
 PLAN, IMAGE = ".sublet/app.json", ".sublet/image.json"
 PROGRAM = ".sublet/program.pyz"
+LOOK_EVERY = 0.2  # seconds
+FAILED = ".sublet/failed"  # the exit code of the first task that failed
 HOST = "exec"  # the way without any container
 # What tells a task which one it is, and how it finds the others.
 RANKS = ("PMI_", "PMI2_", "PMIX_", "OMPI_COMM_WORLD_", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS")
@@ -70,19 +74,45 @@ def started(plan: Plan, program: list[str]) -> list[subprocess.Popen[bytes]]:
 def run_tasks(plan: Plan, image: Image) -> int:
     """The execution stage, once for each task: the first failure is the code, and ends the others."""
     containers.write_private(IMAGE, json.dumps(vars(image)))
+    if plan["tool"] == "charliecloud":
+        containers.make_places(plan, image)  # which none of many tasks may do
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(FAILED)
     processes = started(plan, [sys.executable, PROGRAM, "task"])
-    code = 0
     try:
-        for process in processes:
-            code = code or process.wait()
-            if code:
-                stop_all(processes)
+        code = first_code(processes)
+        code = (code and first_failure()) or code
     except containers.Stopped:
-        stop_all(processes)
         code = 128 + signal.SIGTERM
+    stop_all(processes)
     for process in processes:
         process.wait()
     return code if code >= 0 else 128 - code
+
+
+def first_code(processes: list[subprocess.Popen[bytes]]) -> int:
+    """The code of the first that fails; 0 when all have ended well."""
+    while True:
+        codes = [process.poll() for process in processes]
+        if None not in codes or any(codes):
+            return next((code for code in codes if code), 0)
+        time.sleep(LOOK_EVERY)
+
+
+def note_failure(code: int) -> None:
+    """Leave the code of the first task that failed: what starts them all may tell of those that it ended then."""
+    with contextlib.suppress(FileExistsError), open(FAILED, "x", encoding="ascii") as file:
+        file.write(str(code))
+
+
+def first_failure() -> int:
+    """The code that was left; 0 if none was."""
+    try:
+        with open(FAILED, encoding="ascii") as file:
+            said = file.read(10).strip()
+    except OSError:
+        return 0
+    return int(said) if said.isdigit() else 0
 
 
 def stop_all(processes: list[subprocess.Popen[bytes]]) -> None:
@@ -136,7 +166,10 @@ def task() -> int:
     signal.signal(signal.SIGTERM, containers.on_term)
     image = Image(**{**loaded(IMAGE), "temporary": False})
     try:
-        return run_stages(plan, image, list(plan["each"]))
+        code = run_stages(plan, image, list(plan["each"]))
+        if code:
+            note_failure(code)
+        return code
     except containers.Stopped:
         return 128 + signal.SIGTERM
     finally:

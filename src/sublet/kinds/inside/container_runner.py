@@ -145,17 +145,22 @@ def write_private(path: str, text: str) -> None:
 
 
 def prepare_directory(plan: Plan, image: Image) -> None:
-    """For Charliecloud: places to mount on, where the image is ours; and what is read-only is made so, for us alone."""
-    mounts = tools.inner_mounts(plan)
-    if image.temporary:
-        for folder in ("bin", "dev", "etc", "home", "proc", "root", "sys", "tmp", "usr"):
-            make_place(image.directory, folder, "folder")
-        for name in ("passwd", "group", "hosts", "resolv.conf"):
-            make_place(image.directory, f"etc/{name}", "file")  # Charliecloud mounts the machine's own on these
-        for source, target, _ in mounts:
-            make_place(image.directory, target, "file" if os.path.isfile(source) else "folder")
-    if sources := [os.fsencode(source) for source, _, read_only in mounts if read_only]:
+    """For Charliecloud: places to mount on; and what is read-only is made so, for us alone."""
+    make_places(plan, image)
+    if sources := [os.fsencode(source) for source, _, read_only in tools.inner_mounts(plan) if read_only]:
         make_read_only(sources)
+
+
+def make_places(plan: Plan, image: Image) -> None:
+    """Places to mount on in an unpacked image, where that is ours."""
+    if not image.temporary:
+        return
+    for folder in ("bin", "dev", "etc", "home", "proc", "root", "sys", "tmp", "usr"):
+        make_place(image.directory, folder, "folder")
+    for name in ("passwd", "group", "hosts", "resolv.conf"):
+        make_place(image.directory, f"etc/{name}", "file")  # Charliecloud mounts the machine's own on these
+    for source, target, _ in tools.inner_mounts(plan):
+        make_place(image.directory, target, "file" if os.path.isfile(source) else "folder")
 
 
 def make_read_only(paths: list[bytes]) -> None:
