@@ -8,6 +8,9 @@ from collections import Counter
 import httpx2
 import pytest
 
+from sublet.api.listening import make_server
+from sublet.api.server import behind
+from sublet.service.service import Service
 from sublet.service.throttle import LIMITS
 from tests.api.conftest import HOST, Callers
 from tests.api.test_pages import token_on
@@ -78,3 +81,21 @@ async def test_guessing_by_the_form_is_limited_too(callers: Callers) -> None:
                 pass  # which a moment gave back meanwhile
         assert (refused.status_code, int(refused.headers["retry-after"]) >= 1) == (429, True)
         assert (await guess(ann)).status_code == 303
+
+
+async def test_nobody_says_by_a_header_that_they_are_another_host(callers: Callers, service: Service) -> None:
+    async def guesses(proxies: tuple[str, ...], said: list[str]) -> Counter[int]:
+        """What comes of guesses that the same neighbour sends on for others."""
+        config = make_server(callers.app, **behind(service.settings.model_copy(update={"proxies": proxies}))).config
+        config.load()
+        transport = httpx2.ASGITransport(app=config.loaded_app, client=("192.0.2.9", 4711))
+        async with httpx2.AsyncClient(transport=transport, base_url=HOST) as proxy:
+            bad = {"authorization": "Bearer sublet_wrong"}
+            asked = [proxy.get("/v1/whoami", headers=bad | {"x-forwarded-for": one}) for one in said]
+            return Counter(answer.status_code for answer in await asyncio.gather(*asked))
+
+    strangers = [f"198.51.100.{number}" for number in range(3 * MOST)]
+    assert (await guesses((), strangers))[401] < 2 * MOST, "without a proxy of the operator's the header is nothing"
+    assert await guesses(("192.0.2.9",), strangers[:MOST]) == {401: MOST}, "behind one, each is counted apart"
+    pretending = [f"{one}, 203.0.113.5" for one in strangers]
+    assert (await guesses(("192.0.2.9",), pretending))[401] < 2 * MOST, "and who made up more is counted as they are"

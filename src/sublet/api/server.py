@@ -13,6 +13,7 @@ import socket
 import stat
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -48,14 +49,18 @@ def run(options: ServeOptions) -> None:
         asyncio.run(_serve(options, home, path))
 
 
+def behind(settings: Settings) -> dict[str, Any]:
+    """Whom a server believes where a request came from: the operator's own proxies, and nobody else."""
+    return {"proxy_headers": bool(settings.proxies), "forwarded_allow_ips": list(settings.proxies)}
+
+
 async def _serve(options: ServeOptions, home: Home, path: str) -> None:
     settings = load_settings(options, home)
     with _tcp(settings.host, settings.port) as tcp, _unix(path) as unix:
         async with Service.open(settings) as service:
             service.base_url = settings.url or _url(settings.host, tcp.getsockname()[1])
             app = make_app(service, _owner())
-            behind = {"proxy_headers": bool(settings.proxies), "forwarded_allow_ips": list(settings.proxies)}
-            servers = (make_server(app, **behind), make_server(_ForItsOwner(app), proxy_headers=False))
+            servers = (make_server(app, **behind(settings)), make_server(_ForItsOwner(app), proxy_headers=False))
             _stop_on_signals(servers)
             for listener in (tcp, unix):
                 listener.listen(2048)
