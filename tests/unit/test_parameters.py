@@ -100,7 +100,17 @@ def test_amounts_are_read_with_their_units_and_shown_again(name: str, said: obje
     assert app_resources.text(name, amount) == str(said)
 
 
-@pytest.mark.parametrize(("asked", "tasks"), [({"tasks": 1}, 1), ({"tasks": 6}, 6), ({}, 8)])
+@pytest.mark.parametrize(
+    ("asked", "tasks"),
+    [
+        ({"tasks": 1}, 1),
+        ({"tasks": 6}, 6),
+        ({}, 8),
+        ({"cores": 4}, 4),
+        ({"cores": 1}, 8),
+        ({"cores": 1, "tasks": 2}, 2),
+    ],
+)
 def test_as_many_tasks_run_as_were_asked_for_and_booked(asked: dict[str, int], tasks: int) -> None:
     request = Request(Executable("app", "x", {"resources": asked}))
     found = fitted(request, MANIFEST)

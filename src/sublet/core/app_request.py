@@ -58,11 +58,10 @@ def _named(request: Request, manifest: Manifest) -> dict[str, int]:
     """What was asked for by the manifest's own names."""
     said: Any = request.executable.fields.get("resources") if request.executable else None
     given = said if isinstance(said, Mapping) else {}
-    known = {"cores": _cores(manifest)}
-    return {
-        known.get(str(name), str(name)): parse(str(name), value) if name in NAMES else 0
-        for name, value in given.items()
-    }
+    found = {str(name): parse(str(name), value) if name in NAMES else 0 for name, value in given.items()}
+    if found.get("cores", 1) > 1 and "tasks" not in found:
+        found[_cores(manifest)] = found.pop("cores")
+    return found
 
 
 def _cores(manifest: Manifest) -> str:
