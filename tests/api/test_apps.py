@@ -78,8 +78,15 @@ async def test_an_app_goes_from_a_proposal_to_a_revocation(
     news = (await rae.get("/v1/apps/flood/2")).json()
     assert [(one["path"], one["how"]) for one in news["changes"]] == [("flood.sh", "changed")]
     assert (await rae.post("/v1/apps/flood/2/refuse", json={"why": "No."})).json()["why"] == "No."
+    await allow(service, BOB)
+    id = (await bob.post("/v1/offersets", json={"app": "flood"})).json()["offers"][0]["id"]
+    assert (await bob.post(f"/v1/sessions/{id}/accept")).status_code < 300
     gone = await rae.post("/v1/apps/flood/1/revoke", json={"why": "Old."})
-    assert (gone.json()["version"]["state"], gone.json()["sessions"]) == ("revoked", [])
+    assert (gone.json()["version"]["state"], gone.json()["sessions"]) == ("revoked", [id])
+    letter = mailbox.to(BOB)[-1]
+    assert "flood@1, which you run, was revoked" in str(letter["Subject"])
+    assert "Old." in text_of(letter)
+    assert id[:8] in text_of(letter)
     assert (await bob.get("/v1/apps")).json()["items"] == []
 
 

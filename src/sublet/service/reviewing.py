@@ -110,7 +110,8 @@ class Reviewing(AppCatalogue, Sessions):
         log.info("app.revoked", app=version.name, person=person.name, sessions=len(sessions))
         await self.tell()
         await self._tell_proposer(version, P.REVOKED, person, why)
-        return Revoked(await self.version_of(version.name, person), sessions)
+        await self._tell_owners(version, sessions, why, cancel)
+        return Revoked(await self.version_of(version.name, person), tuple(one.id for one in sessions))
 
     async def _deciding(
         self, ref: str, person: Person, why: str, *, needed: bool = False, state: VersionState | None = None
@@ -153,15 +154,15 @@ class Reviewing(AppCatalogue, Sessions):
         detail = {**detail_of(version), **({"why": why.strip()} if why.strip() else {})}
         tx.audit.add(Entry(now, person.name, f"app.{VERBS[to]}", "app", version.name, detail, host))
 
-    def _revoke(self, tx: Tx, version: Version, person: Person, why: str, cancel: bool, host: str) -> tuple[str, ...]:
+    def _revoke(self, tx: Tx, version: Version, person: Person, why: str, cancel: bool, host: str) -> list[Session]:
         self._decide(tx, version, P.REVOKED, (P.APPROVED,), person, why, host)
         told = []
         for id in tx.apps.sessions([version.id]):
             session = tx.sessions.get(id)
             if session and session.phase in ACTIVE:
                 self._take_back(tx, session, version, person, why, cancel)
-                told.append(id)
-        return tuple(told)
+                told.append(session)
+        return told
 
     def _take_back(self, tx: Tx, session: Session, version: Version, person: Person, why: str, cancel: bool) -> None:
         """What happens to a session whose code may be run no longer."""
@@ -176,6 +177,17 @@ class Reviewing(AppCatalogue, Sessions):
         said = f"\n\n{why.strip()}" if why.strip() else ""
         text = f"{version.name} was {to} by {person.name}.{said}\n\n{self.app_link(version)}\n"
         await self.mail.send_each([version.proposed_by], f"{version.name} was {to}", text)
+
+    async def _tell_owners(self, version: Version, sessions: Sequence[Session], why: str, cancel: bool) -> None:
+        """Write to those whose sessions it is about."""
+        what = "is being ended too" if cancel else "goes on"
+        for owner in dict.fromkeys(one.person for one in sessions):
+            ids = ", ".join(one.id[:8] for one in sessions if one.person == owner)
+            text = (
+                f"{version.name} was revoked, so that nobody can run it any more: {why.strip()}\n\n"
+                f"Your sessions of it: {ids}. What had not started has ended; what runs {what}.\n"
+            )
+            await self.mail.send_each([owner], f"{version.name}, which you run, was revoked", text)
 
 
 VERBS = {P.APPROVED: "approve", P.REFUSED: "refuse", P.REVOKED: "revoke"}
