@@ -109,10 +109,10 @@ class FarAway:
         """The process of the far half on a node."""
         return self.site.on(node, "sh", "-c", FAR_HALF).split()[-1]
 
-    def runs_nothing(self, program: str) -> bool:
-        """Whether no node runs this program for the person."""
-        programs = (self.site.on(node, "ps", "-u", "researcher", "-o", "comm=", check=False) for node in ("c1", "c2"))
-        return not any(program in said.split() for said in programs)
+    def processes(self, program: str) -> set[str]:
+        """The processes of this program that nodes run for the person."""
+        asked = ("pgrep", "-u", "researcher", "-x", program)
+        return {f"{node} {pid}" for node in ("c1", "c2") for pid in self.site.on(node, *asked, check=False).split()}
 
 
 def left_on(site: Site) -> list[str]:

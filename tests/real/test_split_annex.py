@@ -104,12 +104,16 @@ def test_what_it_prints_is_seen_while_it_runs_and_what_is_stopped_leaves_nothing
     eventually(lambda: "".join(session.logs()).count("\n") == 2, "its first lines", 60)
     pid, node = "".join(session.logs()).split()
     assert far.site.on(node, "cat", f"/proc/{pid}/comm").strip() == "sleep"
-    far.site.wait(lambda: far.states(held) == ["2"], 60)
+    far.site.wait(lambda: far.states(held) == ["2"] and far.processes("tail"), 60)
+    evicted = far.processes("tail")
+    far.condor("condor_vacate_job", held)
     session.cancel()
+    far.site.wait(lambda: not evicted & far.processes("tail"), 60)
+    far.site.wait(lambda: far.states(held) == ["2"] and far.processes("tail"), 60)
     far.condor("condor_hold", held)
     far.site.wait(lambda: session.refresh().phase == "CANCELLED", 60)
     far.site.wait(lambda: not far.site.on(node, "sh", "-c", f"cat /proc/{pid}/comm; exit 0").strip(), 30)
-    far.site.wait(lambda: far.runs_nothing("tail"), 30)
+    far.site.wait(lambda: not far.processes("tail"), 30)
     assert far.states(held) == ["5"]
     far.condor("condor_rm", held)
 
