@@ -60,6 +60,21 @@ def test_the_doctor_finds_what_is_bad(type_in: Type, monkeypatch: pytest.MonkeyP
     assert {"state": "ok", "what": "database", "detail": "made at the first start", "todo": ""} in good
 
 
+def test_the_doctor_says_what_is_missing_of_htcondor(
+    type_in: Type, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for program in ("sbin/condor_master", "bin/condor_submit", "bin/condor_q"):
+        file = tmp_path / "half" / program
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("#!/bin/sh\n")
+        file.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/half/sbin", prepend=os.pathsep)
+    found = [one for one in json.loads(type_in("doctor", "--json").out) if one["what"] == "HTCondor"]
+    todo = "Install all of its package, or for annexes: sublet annex setup --fetch"
+    detail = f"{tmp_path}/half, without condor_status, condor_history"
+    assert found == [{"state": "warn", "what": "HTCondor", "detail": detail, "todo": todo}]
+
+
 def test_whoever_reads_no_further_or_not_at_all_is_no_failure(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "sublet.cli", "system", "list"]
     read, write = os.pipe()

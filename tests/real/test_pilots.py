@@ -103,6 +103,16 @@ def test_two_nodes_behind_nat_take_the_jobs_of_their_annex_and_end_at_their_owne
     log = lessee.kept("logs", "service.log").read_text()
     assert carried["token"] not in log
     assert not re.search(r"eyJ[A-Za-z0-9_-]{20,}", log)  # no token of HTCondor's
+    session = f"/home/researcher/.sublet/sessions/{lease['session']}"
+    kept = f"{session}/work/.sublet/pilot/values"
+    assert site.on("researcher@login", "stat", "-c", "%a", session, kept).split() == ["700", "600"]
+    assert "Permission denied" in site.does("keyholder@login", "cat", kept).stderr
+    [pilot] = site.on("researcher@c1", "sh", "-c", "echo /tmp/sublet-pilot.*").split()
+    assert site.on("researcher@c1", "ls", f"{pilot}/tokens.d", f"{pilot}/passwords.d")
+    assert "Permission denied" in site.does("keyholder@c1", "ls", f"{pilot}/tokens.d").stderr
+    shown = site.on("keyholder@c1", "ps", "-eo", "args") + site.on("keyholder@login", "scontrol", "show", "job", "-dd")
+    assert "sublet-pilot" in shown
+    assert carried["token"] not in shown
 
     lessee.typed("annex", "open", "example")
     site.wait(lambda: lessee.runs_on(stranger), 60)

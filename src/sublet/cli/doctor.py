@@ -28,6 +28,7 @@ from sublet.whereabouts import objections, on_network, probe
 
 CONTAINERS = ("podman", "docker", "apptainer", "singularity", "ch-run")
 NOTEBOOKS = ("papermill", "nbconvert", "ipykernel", "jupyterlab")
+HTCONDOR = ("condor_submit", "condor_q", "condor_status", "condor_history")
 LITTLE, TOO_LITTLE = 5 * 1024**3, 200 * 1024**2  # bytes of free disk
 
 
@@ -171,12 +172,19 @@ def tools(_: Home) -> Iterator[Finding]:
 def htcondor(home: Home) -> Iterator[Finding]:
     """What annexes need: HTCondor, and an access point that runs if there is one."""
     fetched = os.path.join(home.root, "htcondor", "sbin")
-    places = (os.environ.get("PATH", os.defpath), "/usr/sbin", fetched)
+    places = (os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin", "/opt/condor/sbin", fetched)
     master = shutil.which("condor_master", path=os.pathsep.join(places))
     if master is None:
         yield Finding("warn", "HTCondor", "not here", "For annexes: sublet annex setup")
         return
-    yield Finding("ok", "HTCondor", os.path.dirname(os.path.dirname(master)))
+    root = os.path.dirname(os.path.dirname(master))
+    beside = os.pathsep.join(os.path.join(root, place) for place in ("bin", "sbin"))
+    missing = [name for name in HTCONDOR if not shutil.which(name, path=beside)]
+    if missing:
+        todo = "Install all of its package, or for annexes: sublet annex setup --fetch"
+        yield Finding("warn", "HTCondor", f"{root}, without {', '.join(missing)}", todo)
+        return
+    yield Finding("ok", "HTCondor", root)
     if not shutil.which("openssl"):
         yield Finding(
             "warn", "openssl", "not here", "Pilots ask over HTTPS: install openssl, which makes the key for it."
@@ -185,7 +193,7 @@ def htcondor(home: Home) -> Iterator[Finding]:
         view = Link(replace(find_address(), home=None)).do(access_point())
     except SubletError:
         return  # no service runs, or it is for many
-    state = {"ready": "ok", "failed": "bad"}.get(view.stage, "ok")
+    state = {"failed": "bad", "absent": "warn"}.get(view.stage, "ok")
     yield Finding(state, "access point", view.problem or f"{view.stage} {view.collector}".strip(), view.hint)
 
 
