@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sublet.core.session import Phase
 from sublet.errors import NotFound
 from sublet.platforms.memory import MemoryPlatform
 from sublet.platforms.port import Survey
@@ -19,7 +20,7 @@ from sublet.service.service import Service
 from sublet.service.sweeping import sweep
 from sublet.service.systems import directory_of
 from sublet.systems.own import Systems
-from tests.contract.services import ME, ask, serving
+from tests.contract.services import ME, ask, in_phase, reach, serving
 
 pytestmark = pytest.mark.anyio
 THREE = {name: {"kind": "memory"} for name in ("a", "b", "c")}
@@ -99,6 +100,19 @@ async def test_a_new_platform_is_shown_when_it_is_open_and_one_that_can_not_be_i
         await service.refresh()
         assert "far" in service.platforms_by_name
         assert "system far" not in service.broken
+
+
+async def test_a_session_whose_platform_was_removed_says_so_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms={"a": {"kind": "memory", "takes": "1h"}}) as service:
+        made = await ask(service, time="2h")
+        session = await service.accept(made.offers[0].id, ME)
+        await reach(service, session.id, in_phase(Phase.RUNNING))
+        removed = service.platforms_by_name.pop("a")
+        assert "its platform a is not here at present" in (await service.session(session.id, ME)).condition
+        await service.store.write(lambda tx: service._cancel(tx, session.id, ME))
+        service.platforms_by_name["a"] = removed
+        await service.tell()
+        await reach(service, session.id, in_phase(Phase.CANCELLED))
 
 
 async def test_what_is_claimed_again_before_its_last_step_is_put_away_stays_in_hand(tmp_path: Path) -> None:

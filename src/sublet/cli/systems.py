@@ -178,7 +178,10 @@ def _check_queue(systems: Systems, found: System) -> None:
 @command("remove", "sublet system remove expanse")
 @click.argument("name", shell_complete=_names)
 def remove(out: Output, name: str) -> None:
-    """Forget one of your own systems."""
+    """Forget one of your own systems.
+
+    What runs there goes on. Its sessions say that their platform is not here, and go on when it is added again.
+    """
     own_systems().remove(name)
     out.show({"removed": name}, lambda: [f"{name} is removed."], lambda: [name])
 

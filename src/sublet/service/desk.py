@@ -216,6 +216,11 @@ class Desk(Others):
             session = replace(session, connectors=ways)
         if session.id in self.doing and session.phase is Phase.PREPARING:
             session = replace(session, condition=self.doing[session.id])
+        if session.phase in ACTIVE and session.offer.platform not in self.platforms_by_name:
+            words = (
+                "is not here at present, and it goes on when it is again; `sublet platform list` shows what there is"
+            )
+            session = replace(session, condition=f"its platform {session.offer.platform} {words}")
         if self.trouble and session.phase in ACTIVE:
             session = replace(session, condition=f"the service can't carry it on at present: {self.trouble}")
         return session
