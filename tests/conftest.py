@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _turn(item.path))  # a stable sort: within a file the order stays
 
 
+@cache
 def _turn(file: Path) -> tuple[int, int, str]:
     ring = next((number for number, ring in enumerate(RINGS) if ring in file.parts), len(RINGS))
     long = next((number for number, files in enumerate(LONG) if file.match(files)), len(LONG))

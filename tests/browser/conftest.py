@@ -57,7 +57,7 @@ takes = "1h"
 """
 SECONDS = 1000
 
-expect.set_options(timeout=15 * SECONDS)
+expect.set_options(timeout=30 * SECONDS)
 
 
 class Socket(http.client.HTTPConnection):
