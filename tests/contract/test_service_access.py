@@ -74,6 +74,9 @@ async def test_limits_are_held_when_offers_are_made(tmp_path: Path) -> None:
         assert "6 core-hours a month" in reason.message
         nodes = await wish(service, nodes=2, cores=4, time="30m")
         assert nodes.result == "NO", "cores are counted over all nodes"
+        assert len(await service.audit(OPERATOR, Sought(action="ask.refused"))) == 4
+        assert (await wish(service, data=["no address"])).result == "NO"
+        assert len(await service.audit(OPERATOR, Sought(action="ask."))) == 4, "a mistake is no decision"
         assert await service.refused(ANNA, "system", "trial", Amounts(cores=4, time=timedelta(hours=1))) is None
         assert await service.refused(ANNA, "system", "trial", Amounts(cores=5, time=timedelta(hours=1)))
 

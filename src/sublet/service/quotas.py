@@ -22,7 +22,7 @@ from sublet.core.access import (
     lowest,
     month_of,
 )
-from sublet.core.access_words import NOT_ALLOWED, excesses, refusal
+from sublet.core.access_words import NOT_ALLOWED, TOO_MUCH, excesses, refusal
 from sublet.core.bounds import Bounds, names_of, portion
 from sublet.core.offer import Offer, Reason
 from sublet.core.pledge import OPEN, shares
@@ -112,14 +112,23 @@ class Quotas(Sessions):
     async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
         """Offers; that the rules let someone have none is written down, though not as often as they ask."""
         found = await super().ask(person, asked, key=key)
-        why = next((reason for reason in found.reasons if reason.kind == NOT_ALLOWED), None)
-        if why and not found.offers and self.settings.mode == "gateway":
+        if self.settings.mode == "gateway" and not found.offers and (why := await self._ruled_out(person, found)):
             place = (self.noun_of(why.platform), why.platform) if why.platform else ("", "")
             thing = place if why.platform else next(iter(_app_of(asked.request)), place)
             with suppress(TooMany):
                 self.throttle.spend("refusal", person.name)
                 await self._write_refused("ask", person, thing, why.message)
         return found
+
+    async def _ruled_out(self, person: Person, found: OfferSet) -> Reason | None:
+        """The reason that is a rule's; what is too much may also be too much for a platform."""
+        for reason in found.reasons:
+            if reason.kind == NOT_ALLOWED:
+                return reason
+            limit = reason.kind == TOO_MUCH and reason.platform
+            if limit and isinstance(await self.bounds(person, reason.platform, found.request), Reason):
+                return reason
+        return None
 
     async def accept(self, name: str, person: Person) -> Session:
         """Take an offer, if the rules still let its asker; what they refuse is written down."""
