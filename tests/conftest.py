@@ -58,6 +58,7 @@ class Together(LoadFileScheduling):
         return next(shared, super()._split_scope(nodeid))
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
     """How tests are given to workers."""
     return Together(config, log)
