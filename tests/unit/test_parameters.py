@@ -87,6 +87,26 @@ def test_resources_beyond_the_manifest_are_refused_with_the_nearest() -> None:
     assert told == {"resources.tasks": "64", "resources.time": "10m", "resources.gpus": "0", "resources.cups": ""}
 
 
+def test_what_lies_between_two_steps_is_refused_with_the_nearest() -> None:
+    rules = {"type": "integer", "minimum": 1, "maximum": 20, "step": 5, "default": 3}
+    odd = Parameter("tenths", {"type": "number", "step": 0.1, "default": 0})
+    stepped = {"tasks": Bounds(1, 64, 10, 8), "memory": Bounds(1 << 20, 50 * GIB, GIB, 5 * GIB)}
+    manifest = Manifest("flood", "manifest.json", (), parameters=(Parameter("n", rules), odd), resources=stepped)
+    for good in (1, 6, 16, 3, 20):
+        assert parameters.check(manifest, {"n": good, "tenths": good / 10}) == []
+    (reason,) = parameters.check(manifest, {"n": 8, "tenths": 0})
+    assert reason.message == "the parameter n goes in steps of 5 from 1, and can't be 8."
+    assert (reason.limit, reason.nearest) == ("steps of 5", "6")
+    assert parameters.check(manifest, {"n": 19, "tenths": 0})[0].nearest == "20"
+    assert parameters.check(manifest, {"n": 1, "tenths": 0.25})[0].field == "parameters.tenths"
+    for amounts in ({"tasks": 9}, {"tasks": 16}, {"tasks": 10}, {"tasks": 64}, {"memory": 10 * GIB}):
+        assert wrong(manifest, amounts) == []
+    [reason] = wrong(manifest, {"tasks": 12})
+    assert (reason.message, reason.nearest) == ("flood uses tasks in steps of 8, not 12.", "9")
+    [reason] = wrong(manifest, {"memory": 6 * GIB})
+    assert reason.limit == "steps of 5GiB"
+
+
 def test_tasks_and_shares_become_what_each_node_must_have() -> None:
     assert sized(MANIFEST) == Sized(1, 8, 8, 8 * GIB, 0, app_resources.timedelta(minutes=10))
     assert sized(MANIFEST, {"nodes": 4, "tasks": 6}) == Sized(4, 6, 2, 2 * GIB, 0, app_resources.timedelta(minutes=10))

@@ -79,7 +79,18 @@ def wrong(manifest: Manifest, wanted: Mapping[str, int]) -> list[Reason]:
             nearest = text(name, min(max(amount, bounds.min), bounds.max))
             told = f"{manifest.name} can use {limit} of {name}, not {text(name, amount)}."
             found.append(_reason(name, told, text(name, amount), limit, nearest))
+        elif _between_steps(bounds, amount):
+            near = min(bounds.min + round((amount - bounds.min) / bounds.step) * bounds.step, bounds.max)
+            told = f"{manifest.name} uses {name} in steps of {text(name, bounds.step)}, not {text(name, amount)}."
+            limit = f"steps of {text(name, bounds.step)}"
+            found.append(_reason(name, told, text(name, amount), limit, text(name, near)))
     return found
+
+
+def _between_steps(bounds: Bounds, amount: int) -> bool:
+    """Whether an amount is none of those that a slider has: from the least or from nought on, its default, its end."""
+    off = (amount - bounds.min) % bounds.step and amount % bounds.step
+    return bool(off) and amount not in (bounds.default, bounds.max)
 
 
 def _unsaid(manifest: Manifest, name: str, amount: int) -> list[Reason]:

@@ -149,7 +149,29 @@ def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
     checker = library.FormatChecker(FORMATS)
     validator = library.Draft202012Validator(schema, format_checker=checker, registry=nowhere)
     errors = sorted(validator.iter_errors(value), key=lambda error: error.validator != "type")
-    return _told(parameter, errors[0], value) if errors else None
+    return _told(parameter, errors[0], value) if errors else _between_steps(parameter, value)
+
+
+def on_step(low: Any, value: Any, step: Any) -> bool:
+    """Whether a value is reached from the least by whole steps; what an author wrote there may be anything."""
+    try:
+        return step > 0 and math.isclose(math.remainder(value - low, step), 0, abs_tol=1e-9)
+    except (TypeError, OverflowError, ValueError):
+        return False
+
+
+def _between_steps(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
+    """Why a value can't be used that lies between two steps of a slider; its default and its end are good too."""
+    schema: Mapping[str, Any] = parameter.schema
+    step, low, most = schema.get("step", 0), schema.get("minimum", 0), schema.get("maximum")
+    if not all(type(one) in (int, float) for one in (step, low, value)) or step <= 0:
+        return None
+    if on_step(low, value, step) or value in (schema.get("default"), most):
+        return None
+    near = low + round((value - low) / step) * step
+    nearest = near if most is None or near <= most else most
+    unit = f" {parameter.unit}" if parameter.unit else ""
+    return f"goes in steps of {step}{unit} from {low}, and can't be {shown(value)}", f"steps of {step}", nearest
 
 
 def _told(parameter: Parameter, error: Any, value: Any) -> tuple[str, str, Any]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sublet.core.manifest import Parameter
-from sublet.core.parameters import read
+from sublet.core.parameters import on_step, read
 
 LONG = 200  # characters of a text that gets several lines
 TICKED = "true"
@@ -89,16 +88,8 @@ def _range(parameter: Parameter) -> dict[str, str]:
     whole = schema.get("type") == "integer"
     step = schema.get("multipleOf") or schema.get("step") or (1 if whole else None)
     reached = ([schema["default"]] if parameter.has_default else []) + ([0] if "multipleOf" in schema else [])
-    fits = step is not None and all(_steps(low or 0, one, step) for one in reached)
+    fits = step is not None and all(on_step(low or 0, one, step) for one in reached)
     return found | {"step": json.dumps(step) if fits else "1" if whole else "any"}
-
-
-def _steps(low: Any, value: Any, step: Any) -> bool:
-    """Whether a value is reached from the least by whole steps; what an author wrote there may be anything."""
-    try:
-        return step > 0 and math.isclose(math.remainder(value - low, step), 0, abs_tol=1e-9)
-    except (TypeError, ValueError, OverflowError):
-        return False
 
 
 def _hint(schema: Mapping[str, Any]) -> str:

@@ -55,7 +55,7 @@ def rule_of(name: str, bounds: Bounds) -> dict[str, Any]:
         "type": "integer",
         "min": low,
         "max": high,
-        "step": max(1, bounds.step // size),
+        "step": max(1, bounds.step // size) if not (low * size - bounds.min) % bounds.step else 1,
         "default_value": min(max(bounds.default // size, low), high),
         "unit": unit,
     }
@@ -76,6 +76,6 @@ def param_of(parameter: Parameter) -> dict[str, Any]:
     low, high = schema.get("minimum"), schema.get("maximum")
     if schema.get("type") == "integer" and isinstance(low, int) and isinstance(high, int):
         start = schema.get("default", low)
-        bounds = {"min": low, "max": high, "step": schema.get("multipleOf", 1)}
+        bounds = {"min": low, "max": high, "step": schema.get("multipleOf") or schema.get("step") or 1}
         return {"type": "integer", "default_value": start, **bounds, **required}
     return {"type": "string_input", "default_value": value_text(schema.get("default", "")), **required}

@@ -95,9 +95,7 @@ def _bounds(page: Page, path: Path, name: str, rule: Mapping[str, Any]) -> Bound
     least = app_resources.NAMES[name][1]
     low = max(least, round((numbers["min"] or 0) * factor))
     high = round(numbers["max"] * factor) if numbers["max"] else max(low, round(default * factor) * 2)
-    step = (
-        1 if numbers["step"] is None and clock.get("default_value") else max(1, round((numbers["step"] or 1) * factor))
-    )
+    step = max(1, round((numbers["step"] or 0) * factor))
     bounds = Bounds(low, high, max(least, round(default * factor)), step)
     within = min(max(bounds.default, low), high)
     if low <= high and bounds.default != within:
