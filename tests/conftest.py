@@ -40,13 +40,17 @@ RINGS = ("real", "docs", "browser", "cli", "contract", "api", "unit")
 # The files that take the longest, in this order.
 WAIT = ("split", "annex", "pilot", "jobs", "access_point", "guest", "slurm_faults")
 LONG = ("docs/*guides*", "browser/*", *(f"real/*{word}*" for word in WAIT), "api/*schemathesis*")
-# What is one worker's: files that share one Chromium, or one PostgreSQL.
+# What is one worker's: files that share one Chromium, one PostgreSQL, or one site with `ap` for a short while.
 TOGETHER = {
     "tests/browser/": "browser",
     "tests/contract/test_store_": "database",
     "tests/contract/test_service_access.py": "database",
     "tests/contract/test_service_pledges.py": "database",
     "tests/contract/test_service_track.py": "database",
+    "tests/real/test_shared_work.py": "database",
+    "tests/real/test_pilot_pull.py": "ap",
+    "tests/real/test_access_point.py": "ap",
+    "tests/real/test_ap_machine.py": "ap",
 }
 
 
