@@ -145,7 +145,7 @@ def splits(tmp_path: Path) -> Iterator[Callable[..., Split]]:
         yield make
 
 
-def test_what_travels_is_understood_by_an_old_python() -> None:
+def test_what_travels_is_understood_by_an_old_python_and_needs_no_locks_and_no_notices() -> None:
     import ast
 
     for modules in (AGENT, FAR_HALF):
@@ -153,6 +153,7 @@ def test_what_travels_is_understood_by_an_old_python() -> None:
         ast.parse(text, feature_version=OLDEST)
         assert "import sublet" not in text
         assert "from sublet" not in text
+        assert not [word for word in ("fcntl", "flock", "lockf", "inotify", "O_EXCL") if word in text]
 
 
 def test_a_job_runs_on_the_far_side_and_what_it_left_comes_home(splits: Callable[..., Split]) -> None:
