@@ -7,7 +7,7 @@ import platform
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from testbed.plan import SiteError, Skip
 CHECKOUT = Path(__file__).resolve().parent.parent
 LOCK, PROJECT = CHECKOUT / "locks/run.txt", CHECKOUT / "pyproject.toml"
 THERE = "/opt/sublet"
+LOADED = "import sublet.api.server, sublet.cli.annex_create, sublet.cli.annex_setup, sublet.cli.logins, sublet.cli.jobs"
 # The checkout is read-only there, and for another Python than this machine's: what it compiles is kept beside it.
 PATHS = f"""\
 import sys; sys.pycache_prefix = "{THERE}/compiled"
@@ -47,7 +48,7 @@ def mounts(base: str) -> dict[Path, str]:
         CHECKOUT / "src": "src",
         needed(version): "needed",
         metadata(): "metadata",
-        CACHE / f"compiled-{version}-{digest(str(CHECKOUT))}": "compiled",
+        compiled(version): "compiled",
     }
     return {here: f"{THERE}/{name}" for here, name in names.items()}
 
@@ -81,6 +82,25 @@ def install(base: str) -> None:
 def needed(version: str) -> Path:
     """Where the packages are that Sublet needs to run on a version of Python."""
     return CACHE / f"needed-{version}-{digest(LOCK.read_text())}"
+
+
+def compiled(version: str) -> Path:
+    """Where a version of Python keeps what it has compiled of this checkout."""
+    return CACHE / f"compiled-{version}-{digest(str(CHECKOUT))}"
+
+
+def compile_once(base: str, run_on_ap: Callable[[list[str]], object]) -> None:
+    """Have `ap` compile what Sublet loads, once for all sites of this checkout: they start together, and each would."""
+    version = python_version(base)
+    place = compiled(version)
+    files = sorted((CHECKOUT / "src").rglob("*.py"))
+    state = digest("".join(f"{file} {file.stat().st_mtime_ns}\n" for file in files) + needed(version).name)
+    with (place / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        mark = place / ".state"
+        if not mark.exists() or mark.read_text() != state:
+            run_on_ap(["sh", "-c", 'umask 000; exec python3 -c "$1"', "sh", LOADED])
+            mark.write_text(state)
 
 
 def metadata() -> Path:

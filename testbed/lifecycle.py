@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from testbed import network
+from testbed import checkout, network
 from testbed.layer import write_layers
-from testbed.machines import UNSHARE, cgroup, start_machine, stop_machine
+from testbed.machines import UNSHARE, cgroup, clean_environment, entering, start_machine, stop_machine
 from testbed.plan import NAME, ROOT, Plan, SiteError, Skip, names, started
 from testbed.slurm import slurm_version
 from testbed.waiting import wait_for_site
@@ -32,12 +32,19 @@ def up(wanted: Plan) -> Plan:
         for machine in plan.machines:
             start_machine(plan, machine)
         wait_for_site(plan)
+        if plan.ap:
+            checkout.compile_once(plan.base, lambda words: run_on(plan, "ap", words))
         plan = dataclasses.replace(plan, owner=wanted.owner)
         plan.save()
     except BaseException:
         down(plan)
         raise
     return plan
+
+
+def run_on(plan: Plan, machine: str, words: list[str]) -> None:
+    """Run a command on a machine, as root, whatever comes of it."""
+    subprocess.run(entering(plan, machine, words), capture_output=True, env=clean_environment())
 
 
 def check_machine(plan: Plan) -> None:
