@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -149,3 +150,32 @@ def test_a_reference_means_what_it_means_to_every_tool(text: str, registry: str,
     found = read_reference(text)
     assert found
     assert (found.registry, found.name, found.tag) == (registry, name, which)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"<h1>hello</h1>", "can't be read"),
+        (b'{"config": 5}', "something else"),
+        (b"[" * 100_000, "can't be read"),
+        (b" " * (8 << 20), "very large"),
+    ],
+)
+async def test_what_is_no_manifest_is_neither_pinned_nor_read_for_ever(body: bytes, words: str) -> None:
+    with registry() as server:
+        server.manifests["tools/odd", "1"] = ("application/json", body)
+        with pytest.raises(DataNotThere, match=words):
+            await OciMover().pin(image(f"{server.address}/tools/odd:1"))
+
+
+@pytest.mark.parametrize("digest", ["/etc/passwd", "sha256:../../../x", "sha256:" + "A" * 64])
+async def test_a_part_that_is_named_by_a_path_is_not_written_there(digest: str, tmp_path: Path) -> None:
+    part = {"digest": digest, "size": 1}
+    with registry() as server:
+        text = json.dumps({"schemaVersion": 2, "config": part, "layers": [part]}).encode()
+        server.manifests["tools/odd", "1"] = ("application/vnd.oci.image.manifest.v1+json", text)
+        with pytest.raises(DataNotThere, match="no manifest there that can be read"):
+            await OciMover().bring(
+                image(f"{server.address}/tools/odd:1"), folder(tmp_path, "odd"), lambda done, of: None
+            )
+    assert not server.fetched()

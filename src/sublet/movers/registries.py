@@ -7,7 +7,6 @@ import hashlib
 import ipaddress
 import json
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,8 @@ MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+KEPT = ("content-type", "www-authenticate")  # headers that are looked at
 CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 LARGEST = 4 << 20  # bytes of a manifest
 ARCHITECTURE = "amd64"
@@ -128,11 +129,11 @@ async def sign_in(client: httpx2.AsyncClient, reference: Reference, login: str =
     if realm.scheme != "https" and not is_loopback(realm.host):
         raise NotInRegistry(f"{reference.registry} wants a token from {realm}, which is no safe address")
     wanted = {name: asked[name] for name in ("service", "scope") if name in asked}
-    token = await client.get(realm, params=wanted, headers={"Authorization": login} if login else {})
+    token = await _bounded(client, realm.copy_merge_params(wanted), {"Authorization": login} if login else {})
     if not token.is_success:
         whom = "this login" if login else "strangers"
         raise NotInRegistry(f"{reference.registry} gives no token to {whom} ({token.status_code})")
-    said = token.json()
+    said = _read(reference, token.content)
     client.headers["Authorization"] = f"Bearer {said.get('token') or said.get('access_token') or ''}"
 
 
@@ -146,8 +147,9 @@ async def raw_manifest(client: httpx2.AsyncClient, reference: Reference, which: 
     if not answer.is_success:
         raise NotInRegistry(f"{reference.registry} answered {answer.status_code} {answer.reason_phrase}")
     raw = answer.content
-    if len(raw) > LARGEST:
-        raise NotInRegistry(f"{reference.registry} has no manifest there, but something very large")
+    found = _read(reference, raw)
+    if not isinstance(found.get("manifests"), list) and not isinstance(found.get("layers"), list):
+        raise NotInRegistry(f"{reference.registry} has no manifest there, but something else")
     if which.startswith("sha256:") and digest_of(raw) != which:
         raise NotInRegistry(f"what {reference.registry} has as {which} is {digest_of(raw)}")
     return raw, answer.headers.get("content-type", "").partition(";")[0]
@@ -159,14 +161,33 @@ async def manifest_of(client: httpx2.AsyncClient, reference: Reference) -> Manif
     try:
         found = json.loads(raw)
         if not found.get("manifests"):
-            return Manifest(raw, kind if kind in MANIFESTS else found.get("mediaType") or MANIFESTS[0])
+            return _whole(Manifest(raw, kind if kind in MANIFESTS else found.get("mediaType") or MANIFESTS[0]))
         fits = [entry for entry in found["manifests"] if _fits(entry.get("platform") or {})]
         if not fits:
             raise NotInRegistry(f"it has nothing for linux on {ARCHITECTURE}")
         inner, kind = await raw_manifest(client, reference, fits[0]["digest"])
-        return Manifest(inner, kind if kind in MANIFESTS else MANIFESTS[0], index=raw)
+        return _whole(Manifest(inner, kind if kind in MANIFESTS else MANIFESTS[0], index=raw))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotInRegistry(f"{reference.registry} has no manifest there that can be read") from error
+
+
+def _whole(manifest: Manifest) -> Manifest:
+    """The same, if each of its parts is named by a digest, which is no path, and has a size."""
+    for part in manifest.parts:
+        if not DIGEST.fullmatch(part["digest"]) or type(part["size"]) is not int or part["size"] < 0:
+            raise ValueError(part["digest"])
+    return manifest
+
+
+def _read(reference: Reference, raw: bytes) -> dict[str, Any]:
+    """What a registry said, if that is a JSON object."""
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise NotInRegistry(f"what {reference.registry} says can't be read: it may be no registry")
+    return found
 
 
 def _fits(platform: dict[str, Any]) -> bool:
@@ -177,9 +198,25 @@ async def _get(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
     """A manifest; a registry that is busy, or away for a moment, is asked again."""
     headers = {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
     for pause in PAUSES:
-        with suppress(httpx2.TransportError):
-            answer = await client.get(url, headers=headers)
+        try:
+            answer = await _bounded(client, url, headers)
             if answer.status_code not in TRY_AGAIN:
                 return answer
+        except httpx2.TimeoutException:
+            raise
+        except httpx2.TransportError:
+            pass
         await asyncio.sleep(pause)
-    return await client.get(url, headers=headers)
+    return await _bounded(client, url, headers)
+
+
+async def _bounded(client: httpx2.AsyncClient, url: httpx2.URL | str, headers: dict[str, str]) -> httpx2.Response:
+    """An answer, of which no more is read than a manifest may have."""
+    async with client.stream("GET", url, headers=headers) as answer:
+        content = b""
+        async for piece in answer.aiter_bytes():
+            content += piece
+            if len(content) > LARGEST:
+                raise NotInRegistry("the registry has no manifest there, but something very large")
+        plain = {name: value for name, value in answer.headers.items() if name in KEPT}
+        return httpx2.Response(answer.status_code, headers=plain, content=content)

@@ -186,7 +186,7 @@ class Provider:
     def _read(self, said: httpx2.Response, *, refusable: bool) -> dict[str, Any]:
         try:
             found = said.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if refusable and said.status_code in (400, 401) and isinstance(found, dict):
             raise self._refused(f"it refused the code ({str(found.get('error', ''))[:60]})")
