@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -84,3 +85,32 @@ def test_completion_scripts_are_printed(shell: str, type_in: Type) -> None:
     typed = type_in("completion", shell)
     assert typed.code == 0
     assert "_SUBLET_COMPLETE" in typed.out
+
+
+def typed_in(line: str) -> list[str]:
+    """The words of an example after `sublet`, up to where the shell takes over."""
+    words = shlex.split(line)[1:]
+    return words[: next((i for i, word in enumerate(words) if word[:1] in "<>|&"), len(words))]
+
+
+EXAMPLES = [
+    line.strip() for one in ALL.values() for line in str(one.epilog).splitlines() if line.startswith("  sublet ")
+]
+
+
+def test_every_example_can_be_typed_as_it_stands() -> None:
+    wrong = []
+    for line in EXAMPLES:
+        words = typed_in(line)
+        command: click.Command = cli
+        try:
+            while isinstance(command, click.Group) and words:
+                found = command.get_command(click.Context(command), words[0])
+                assert found, line
+                command, words = found, words[1:]
+            if not isinstance(command, click.Group):
+                command.make_context("example", words)
+        except click.ClickException as error:
+            if "does not exist" not in error.format_message():  # files that it names are the reader's
+                wrong.append(f"{line}: {error.format_message()}")
+    assert wrong == []
