@@ -14,7 +14,9 @@ from sublet.client import Client
 from sublet.client.address import Address, find_address
 from sublet.client.call import Call, as_bytes, body_of
 from sublet.client.calls.apps import propose
+from sublet.client.following import TRIES, Patience, until_over
 from sublet.client.link import unreachable
+from sublet.client.waiting import carry_out
 from sublet.errors import (
     BadRequest,
     NoOffers,
@@ -273,3 +275,27 @@ def test_values_of_others_are_sent_as_what_they_hold_or_refused_in_words() -> No
     assert json.loads(body_of({"a": Listed(), "b": Path("x/y")})) == {"a": [1, 2], "b": "x/y"}
     with pytest.raises(BadRequest, match="of type object can't be sent"):
         body_of({"a": object()})
+
+
+class Restarting:
+    """A way to a service that is away twice, and then there."""
+
+    def __init__(self) -> None:
+        self.away, self.done = 2, 0
+
+    def do(self, call: Call[Any]) -> Any:
+        if self.away:
+            self.away -= 1
+            raise ServiceUnreachable(address="https://gateway.example.org", why="Connection refused")
+        self.done += 1
+        return DONE
+
+
+def test_who_waits_for_a_session_waits_for_a_service_that_is_restarted_too() -> None:
+    link = Restarting()
+    assert carry_out(link, until_over(ID, 20)).phase == "COMPLETED"  # type: ignore[arg-type]
+    assert (link.away, link.done) == (0, 1)
+    patience, gone = Patience(), ServiceUnreachable(address="x", why="y")
+    assert sum(patience.broke(gone).seconds for _ in range(TRIES)) > 20
+    with pytest.raises(ServiceUnreachable):
+        patience.broke(gone)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -12,7 +13,9 @@ from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.client.calls.events import event_stream
 from sublet.client.calls.events import events as so_far
+from sublet.client.following import Patience
 from sublet.client.link import Link
+from sublet.errors import ServiceUnreachable
 from sublet.wire.reader import plain, read
 from sublet.wire.v1.events import EventView
 
@@ -36,12 +39,22 @@ def _past(link: Link, session: str, after: int) -> Iterator[EventView]:
 
 def _coming(link: Link, session: str, after: int) -> Iterator[EventView]:
     """Server-sent events, as far as ours use them: the data of one event is one line."""
-    waiting = b""
-    for piece in link.stream(event_stream(session, after)):
-        *lines, waiting = (waiting + piece).split(b"\n")
-        for line in lines:
-            if line.startswith(b"data:"):
-                yield read(EventView, json.loads(line.removeprefix(b"data:")))
+    patience = Patience()
+    while True:
+        waiting = b""
+        try:
+            for piece in link.stream(event_stream(session, after)):
+                patience.answered()
+                *lines, waiting = (waiting + piece).split(b"\n")
+                for line in lines:
+                    if line.startswith(b"data:"):
+                        event = read(EventView, json.loads(line.removeprefix(b"data:")))
+                        after = event.id
+                        yield event
+        except ServiceUnreachable as error:
+            time.sleep(patience.broke(error).seconds)
+        else:
+            return
 
 
 def _line(out: Output, event: EventView) -> str:
@@ -49,6 +62,6 @@ def _line(out: Output, event: EventView) -> str:
         return json.dumps(plain(event), ensure_ascii=False)
     if out.quiet:
         return f"{event.id} {event.kind} {event.session}"
-    time = event.time.astimezone()
-    clock = f"{time:%H:%M:%S}" if time.date() == datetime.now(UTC).astimezone().date() else f"{time:%Y-%m-%d %H:%M:%S}"
+    at = event.time.astimezone()
+    clock = f"{at:%H:%M:%S}" if at.date() == datetime.now(UTC).astimezone().date() else f"{at:%Y-%m-%d %H:%M:%S}"
     return f"{clock}  {event.session[:8]}  {event.kind}{'  ' if event.detail else ''}{event.detail}"

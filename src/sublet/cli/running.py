@@ -20,7 +20,7 @@ from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
 from sublet.client.following import OVER, Following
 from sublet.client.link import Link
-from sublet.client.waiting import follow
+from sublet.client.waiting import follow, patiently
 from sublet.errors import SubletError
 from sublet.wire.v1.offers import OfferSetView, OfferView
 from sublet.wire.v1.sessions import SessionView
@@ -157,7 +157,7 @@ def _watched(out: Output, link: Link, session: SessionView, done: threading.Even
     while session.phase not in OVER:
         if done.wait(LOOK_EVERY):
             done.clear()
-        session = link.do(sessions.session(session.id))
+        session = patiently(link, sessions.session(session.id))
         if (session.phase, session.condition) != seen:
             seen = (session.phase, session.condition)
             progress.clear()

@@ -34,7 +34,7 @@ from sublet.client.calls import (
 )
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
-from sublet.client.following import Decoder, Following, Pause, Steps, until_over
+from sublet.client.following import Decoder, Following, Patience, Pause, Steps, until_over
 from sublet.errors import ServiceUnreachable
 from sublet.wire.v1.access import AccessView
 from sublet.wire.v1.accounts import AccountView
@@ -200,7 +200,16 @@ class AsyncClient:
             if isinstance(step, Pause):
                 await asyncio.sleep(step.seconds)
             else:
-                answer = await self.do(step)
+                answer = await (self._patiently(step) if step.method == "GET" else self.do(step))
+
+    async def _patiently(self, call: Call[T]) -> T:
+        """Do what only looks, also where the service is away for a moment."""
+        patience = Patience()
+        while True:
+            try:
+                return await self.do(call)
+            except ServiceUnreachable as error:
+                await asyncio.sleep(patience.broke(error).seconds)
 
 
 class AsyncOffer(OfferFacts):

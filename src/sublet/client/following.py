@@ -17,7 +17,7 @@ T = TypeVar("T")
 OVER = frozenset({"REJECTED", "EXPIRED", "COMPLETED", "FAILED", "CANCELLED"})
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 Decoder = codecs.getincrementaldecoder("utf-8")
-TRIES = 8  # without a byte between them, before a lost connection is an error
+TRIES = 20  # without a byte between them, before a lost connection is an error: half a minute
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,25 @@ def until_over(id: str, timeout: float | None) -> Steps[SessionView]:
         pause = min(pause * 1.3, LONGEST_PAUSE)
 
 
+class Patience:
+    """How often a service that is away, because it is restarted say, is tried again."""
+
+    def __init__(self) -> None:
+        """It has answered so far."""
+        self._tries = 0
+
+    def answered(self) -> None:
+        """It is there."""
+        self._tries = 0
+
+    def broke(self, error: ServiceUnreachable) -> Pause:
+        """It is not: how long to wait before it is tried again."""
+        self._tries += 1
+        if self._tries > TRIES:
+            raise error
+        return Pause(min(FIRST_PAUSE * 2**self._tries, LONGEST_PAUSE))
+
+
 class Following:
     """What a session prints, from an offset on, across lost connections, until there can't be more."""
 
@@ -52,7 +71,7 @@ class Following:
         """Nothing has been seen yet."""
         self.id, self.stream, self.offset = id, stream, offset
         self.over = False
-        self._tries = 0
+        self._patience = Patience()
 
     @property
     def call(self) -> Call[Answer]:
@@ -67,7 +86,7 @@ class Following:
     def saw(self, piece: bytes) -> bytes:
         """These bytes came."""
         self.offset += len(piece)
-        self._tries = 0
+        self._patience.answered()
         return piece
 
     def ended(self, rest: Answer) -> bytes:
@@ -77,7 +96,4 @@ class Following:
 
     def broke(self, error: ServiceUnreachable) -> Pause:
         """The connection was lost: how long to wait before it is tried again."""
-        self._tries += 1
-        if self._tries > TRIES:
-            raise error
-        return Pause(min(FIRST_PAUSE * 2**self._tries, LONGEST_PAUSE))
+        return self._patience.broke(error)

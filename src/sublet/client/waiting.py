@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from sublet.client.following import Following, Pause, Steps
+from sublet.client.call import Call
+from sublet.client.following import Following, Patience, Pause, Steps
 from sublet.client.link import Link
 from sublet.errors import ServiceUnreachable
 
@@ -26,7 +27,17 @@ def carry_out(link: Link, steps: Steps[T]) -> T:
         if isinstance(step, Pause):
             time.sleep(step.seconds)
         else:
-            answer = link.do(step)
+            answer = patiently(link, step) if step.method == "GET" else link.do(step)
+
+
+def patiently(link: Link, call: Call[T]) -> T:
+    """Do what only looks, also where the service is away for a moment."""
+    patience = Patience()
+    while True:
+        try:
+            return link.do(call)
+        except ServiceUnreachable as error:
+            time.sleep(patience.broke(error).seconds)
 
 
 def follow(link: Link, following: Following) -> Iterator[bytes]:
