@@ -118,7 +118,7 @@ class Site:
         began = time.monotonic()
         while not happened():
             assert time.monotonic() < deadline, f"it did not happen within {seconds} s"
-            time.sleep(pause(time.monotonic() - began, 0.1))
+            time.sleep(pause(time.monotonic() - began, 0.25))
             began = time.monotonic()
 
 
