@@ -87,6 +87,9 @@ class PlayedService(Service):
     async def hear(self) -> Heard:
         return self.silent
 
+    async def _look_at_inputs(self) -> None:
+        """No jobs wait at an access point that is not there."""
+
 
 @contextlib.asynccontextmanager
 async def leasing(home: Path, **settings: Any) -> AsyncIterator[PlayedService]:

@@ -129,14 +129,16 @@ class Invited(Platform):
         place = self._of(id)
         if not place.is_dir():
             return JobState(State.UNKNOWN)
+        began = place / "began"
+        started = datetime.fromtimestamp(began.stat().st_mtime, UTC) if began.exists() else None
         if (place / "ended.json").exists():
             said = json.loads((place / "ended.json").read_text())
             when = datetime.fromtimestamp(said["at"], UTC)
-            return JobState(State.ENDED, End(EndKind.EXITED, code=said["code"]), ended=when)
+            return JobState(State.ENDED, End(EndKind.EXITED, code=said["code"]), started=started, ended=when)
         if (place / "cancelled").exists():
-            return JobState(State.ENDED, End(EndKind.CANCELLED, by=(place / "cancelled").read_text()))
-        if (place / "began").exists():
-            return JobState(State.RUNNING, started=datetime.fromtimestamp((place / "began").stat().st_mtime, UTC))
+            return JobState(State.ENDED, End(EndKind.CANCELLED, by=(place / "cancelled").read_text()), started=started)
+        if started:
+            return JobState(State.RUNNING, started=started)
         taken = (place / "taken").exists()
         return JobState(State.QUEUED, condition=f"{self.name} has taken it" if taken else f"waits for {self.name}")
 
