@@ -140,6 +140,8 @@ def objections(page: Page, name: str) -> dict[str, list[str]]:
         page.emulate_media(color_scheme=colours)
         if PICTURES:
             page.screenshot(path=Path(PICTURES) / f"{name}-{way}.png", full_page=True)
+        page.wait_for_load_state()
+        page.locator("body").wait_for(state="attached")  # the page that was, may be going only now
         found[f"{name}-{way}"] = page.evaluate(f"({LOOK})({json.dumps(size == PHONE)})")
     return found
 

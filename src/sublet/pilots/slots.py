@@ -21,7 +21,10 @@ def to_schedds(tools: Tools) -> Command[list[Ad]]:
 
 
 def to_stop(tools: Tools, masters: Iterable[str]) -> Command[None]:
-    """Stop pilots at once, by the names of their masters (with an @ in them); their jobs are idle again in a second."""
+    """Stop pilots at once, by the names of their masters (with an @ in them); their jobs are idle again in a second.
+
+    A job's shadow asks the startd what became of its starter; if that is gone already, until the job's lease is over.
+    """
     names = (word for master in masters for word in ("-name", master))
     return tools.command(("condor_off", "-fast", "-master", *names), nothing, seconds=60)
 

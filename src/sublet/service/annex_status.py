@@ -103,11 +103,12 @@ class AnnexStatus(Leases):
 
 def timed(session: Session, pilots: Sequence[Pilot], nodes: int, now: datetime) -> timedelta:
     """For how long a lease has had its nodes, on the average: those that were given back count until then."""
-    if session.started is None:
+    started = session.started or min((pilot.claimed for pilot in pilots), default=None)  # before its system tells
+    if started is None:
         return timedelta(0)
     end = session.ended or now
     spared = sum(
         (end - pilot.ended for pilot in pilots if pilot.ended and pilot.why == GIVEN_BACK and pilot.ended < end),
         timedelta(0),
     )
-    return max(end - session.started - spared / nodes, timedelta(0))
+    return max(end - started - spared / nodes, timedelta(0))
