@@ -31,6 +31,8 @@ def start(address: Address, note: Callable[[str], None]) -> None:
         if _answers(address):
             return
         note("starting your Sublet service …")
+        if _comes_to_answer(address, home):
+            return
         process, begin = _spawn(home)
         _wait(address, home, process, begin)
 
@@ -48,6 +50,22 @@ def _answers(address: Address) -> bool:
     except OSError:
         return False
     return True
+
+
+def _comes_to_answer(address: Address, home: Home) -> bool:
+    """Wait while another process has the socket's lock and doesn't answer: it is about to end, or to begin."""
+    deadline = time.monotonic() + PATIENCE
+    with open(f"{home.socket}.lock", "a", encoding="utf-8") as lock:
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if _answers(address):
+                    return True
+                time.sleep(0.05)
+            else:
+                break
+    return False
 
 
 def _spawn(home: Home) -> tuple[subprocess.Popen[bytes], int]:
