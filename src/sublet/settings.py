@@ -16,6 +16,7 @@ from sublet.core.manifest import Image
 from sublet.core.prices import Prices
 from sublet.core.rules import Rule
 from sublet.errors import BadSettings
+from sublet.settings_operation import ThrottleSettings
 from sublet.settings_tables import (
     AnnexSettings,
     AppSettings,
@@ -63,6 +64,7 @@ _NOT_PLAIN = {
     "tokens",
     "signing",
     "sessions_url",
+    "throttle",
     "url",
 }
 
@@ -150,6 +152,9 @@ class Settings(BaseModel):
     )
     signing: SigningSettings = Field(
         default_factory=SigningSettings, description="Who can sign in to a gateway, and for how long."
+    )
+    throttle: ThrottleSettings = Field(
+        default_factory=ThrottleSettings, description="How often one host or one person can try something."
     )
     cybergis: Literal["off", "on", "open"] = Field(
         default="on",

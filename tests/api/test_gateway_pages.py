@@ -15,7 +15,6 @@ from sublet.master_key import make
 from sublet.service.audit import Sought
 from sublet.service.desk import Person
 from sublet.service.service import Service
-from sublet.service.signing_in import MOST_IN_ALL
 from sublet.settings import Settings
 from sublet.web.entry import COOKIE as NAME
 from sublet.web.entry import HOST, KNOWN_COOKIE, Sealed, form_token, issue_code, seal
@@ -84,7 +83,7 @@ async def test_a_browser_that_signed_in_before_gets_a_code_however_many_stranger
     address = "ines@example.org"
     known = (await coming(callers, mailbox, address)).cookies[KNOWN]
     assert "ines" not in known
-    for number in range(MOST_IN_ALL):
+    for number in range(service.settings.throttle.sign_ins_per_address.most):
         with contextlib.suppress(TooMany):
             await service.ask_code(address, f"192.0.2.{number}")
     answers = []

@@ -159,3 +159,23 @@ async def test_what_operators_did_is_written_down(boss: httpx2.AsyncClient, serv
         (BOSS, "person.add", {"role": "reviewer"}, "127.0.0.1"),
         (BOSS, "person.block", {"why": "a test"}, "127.0.0.1"),
     ]
+
+
+async def test_a_class_of_forty_behind_one_address_signs_in_within_a_minute(
+    callers: Callers, mailbox: Mailbox, service: Service
+) -> None:
+    """Under the default limits, although each shows an old token, mistypes the code once and asks for access."""
+    transport = httpx2.ASGITransport(app=callers.app, client=("198.51.100.40", 4711))
+    async with httpx2.AsyncClient(transport=transport, base_url=HOST) as room:
+        for number in range(40):
+            pupil = {"address": f"pupil-{number}@example.edu"}
+            assert (await room.get("/v1/whoami", headers={"authorization": "Bearer sublet_old"})).status_code == 401
+            assert (await room.post("/v1/sign-in", json=pupil)).status_code == 202
+            await mailbox.comes_for(pupil["address"])
+            assert (await room.post("/v1/sign-in/code", json=pupil | {"code": "1"})).status_code == 403
+            code = {"code": mailbox.code(pupil["address"]), "client": "class"}
+            signed_in = await room.post("/v1/sign-in/code", json=pupil | code)
+            assert signed_in.status_code == 201, (number, signed_in.text)
+            asked = {"name": "trial", "why": "for the class"}
+            bearer = {"authorization": f"Bearer {signed_in.json()['token']}"}
+            assert (await room.post("/v1/access/requests", json=asked, headers=bearer)).status_code == 201

@@ -28,8 +28,8 @@ from sublet.errors import (
 from sublet.service.audit import Sought
 from sublet.service.desk import Person
 from sublet.service.service import Service
-from sublet.service.throttle import LIMITS
 from sublet.settings import Settings
+from sublet.settings_operation import ThrottleSettings
 from tests.contract.services import ME, OPERATOR, allow, ask, in_phase, reach, serving
 
 pytestmark = pytest.mark.anyio
@@ -104,10 +104,11 @@ async def test_access_that_is_withdrawn_counts_at_once_and_in_all_processes(tmp_
         assert entries[1].detail == {"session": running.id, "rules": [rule.id]}
         assert entries[2].detail["running"] == [running.id]
         assert {(entry.person, entry.noun, entry.name) for entry in entries[3:]} == {(ANNA.name, "system", "trial")}
-        for _ in range(2 * LIMITS["refusal"].most):
+        most = ThrottleSettings().refusals_per_person.most
+        for _ in range(2 * most):
             await wish(one)
         refused = len(await one.audit(OPERATOR, Sought(action="ask.")))
-        assert LIMITS["refusal"].most <= refused < 2 * LIMITS["refusal"].most, "nobody fills the log"
+        assert most <= refused < 2 * most, "nobody fills the log"
         denied = await allow(one)
         deny = await allow(one, "anna@illinois.edu", effect="deny", note="left in May")
         assert [session.id for session in deny.running] == [running.id]

@@ -14,7 +14,6 @@ import pytest
 from sublet import master_key
 from sublet.errors import AlreadyThere, FactorNeeded, NotFound, OperatorsOnly, SubletError, TooMany, WrongCode
 from sublet.service.desk import Person
-from sublet.service.factors import TRIES
 from sublet.service.service import Service
 from sublet.service.tokens import Token
 from sublet.settings import Settings
@@ -106,7 +105,7 @@ async def test_each_code_counts_once_even_if_it_is_shown_twice_at_the_same_time(
 async def test_half_a_token_and_the_tries_run_out(gateway: Gateway) -> None:
     await gateway.enrols()
     _, secret = await gateway.comes()
-    for _ in range(TRIES):
+    for _ in range(gateway.service.settings.throttle.second_factors_per_person.most):
         with pytest.raises(WrongCode):
             await gateway.service.second(secret, "not it")
     _, another = await gateway.comes()

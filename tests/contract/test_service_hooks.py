@@ -19,7 +19,6 @@ from sublet.service.calling import call
 from sublet.service.desk import Person
 from sublet.service.faults import HOOK_POINTS
 from sublet.service.service import Service
-from sublet.service.throttle import LIMITS
 from sublet.wire.hooks import verified
 from tests.contract.services import ME, OTHER, ask, over, serving
 from tests.nursery import typed
@@ -187,7 +186,7 @@ async def test_hooks_are_few_end_by_themselves_and_are_not_for_guests(tmp_path: 
         assert hook.expires - hook.created == timedelta(days=30)
         with pytest.raises(TooManyHooks):
             await service.add_hook(ME, receiver.url)
-        for _ in range(LIMITS["hook"].most):
+        for _ in range(service.settings.throttle.hook_tests_per_person.most):
             await service.test_hook(ME, hook.id)
         with pytest.raises(TooMany):  # a test calls someone: nobody is made to call them all day
             await service.test_hook(ME, hook.id)

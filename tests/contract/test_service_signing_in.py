@@ -27,7 +27,7 @@ from sublet.errors import (
 )
 from sublet.service.desk import Person
 from sublet.service.service import Service
-from sublet.service.signing_in import MOST_CODES, MOST_IN_ALL, TRIES
+from sublet.service.signing_in import TRIES
 from sublet.settings import Settings
 from sublet.settings_tables import SigningSettings
 from sublet.store.audit import Entry
@@ -184,30 +184,50 @@ async def test_a_code_is_for_its_own_address(gateway: Gateway, address: str) -> 
 
 async def test_an_address_is_sent_so_many_codes_an_hour(gateway: Gateway, address: str) -> None:
     service = gateway.service
-    for number in range(MOST_CODES):
+    own, all_hosts = (
+        service.settings.throttle.sign_ins_per_person.most,
+        service.settings.throttle.sign_ins_per_address.most,
+    )
+    for number in range(own):
         await service.ask_code(address, f"2001:db8::{number}")  # all of them are one host
         gateway.clock.time += MINUTE
     with pytest.raises(TooMany) as caught:
         await service.ask_code(address, "2001:db8::200")
-    assert caught.value.values["seconds"] == 3600 - MOST_CODES * 60
+    assert caught.value.values["seconds"] == 3600 - own * 60
     await service.ask_code(f"other-{address}", "2001:db8::200")
-    for number in range(MOST_IN_ALL - MOST_CODES):
+    for number in range(all_hosts - own):
         await service.ask_code(address, f"192.0.2.{number}")
     with pytest.raises(TooMany):
         await service.ask_code(address, "192.0.2.200")
-    for _ in range(MOST_CODES):
+    for _ in range(own):
         await service.ask_code(address, "2001:db8::1", known=True)
     with pytest.raises(TooMany):
         await service.ask_code(address, "192.0.2.200", known=True)
     with pytest.raises(TooMany):
         await service.ask_code(address, "192.0.2.200")
-    gateway.clock.time += (60 - MOST_CODES) * MINUTE
+    gateway.clock.time += (60 - own) * MINUTE
     await service.ask_code(address, "192.0.2.1")
-    assert await gateway.mailbox.comes_for(address, MOST_IN_ALL + MOST_CODES + 1)
+    assert await gateway.mailbox.comes_for(address, all_hosts + own + 1)
     assert (await gateway.audit("sign-in.ask"))[-1].host == "192.0.2.1"
 
 
-async def test_a_host_asks_and_tries_so_often_and_no_more(gateway: Gateway, address: str) -> None:
+@pytest.fixture
+async def strict(tmp_path: Path, mailbox: Mailbox) -> AsyncIterator[Gateway]:
+    """A gateway whose operator set lower limits."""
+    limits = {"sign_ins_per_host": "30/10m", "codes_per_host": "60/10m", "sign_ins_per_person": "2/m"}
+    async for one in opened(tmp_path, mailbox, throttle=limits):
+        yield one
+
+
+async def test_an_operator_sets_how_often_one_person_and_one_host_can_ask(strict: Gateway, address: str) -> None:
+    asked = [await told(strict.service.ask_code(address, "192.0.2.68")) for _ in range(3)]
+    assert asked == [None, None, TooMany]
+    strict.clock.time += MINUTE
+    assert await told(strict.service.ask_code(address, "192.0.2.68")) is None
+
+
+async def test_a_host_asks_and_tries_so_often_and_no_more(strict: Gateway, address: str) -> None:
+    gateway = strict
     asked = [await told(gateway.service.ask_code(f"n{n}-{address}", "192.0.2.66")) for n in range(40)]
     assert (asked[0], asked[-1]) == (None, TooMany)
     trying = [gateway.service.sign_in_by_code(f"n{n}-{address}", "12345678", "192.0.2.66") for n in range(70)]
@@ -328,11 +348,12 @@ async def test_guesses_at_the_same_time_are_counted_one_by_one(gateway: Gateway,
 
 
 async def test_codes_that_are_asked_for_at_the_same_time_are_counted_one_by_one(gateway: Gateway, address: str) -> None:
+    all_hosts = gateway.service.settings.throttle.sign_ins_per_address.most
     asking = [gateway.service.ask_code(address, f"192.0.{n}.1") for n in range(40)]
     asked = Counter(await asyncio.gather(*map(told, asking)))
-    assert asked == {None: MOST_IN_ALL, TooMany: 40 - MOST_IN_ALL}
+    assert asked == {None: all_hosts, TooMany: 40 - all_hosts}
     await asyncio.gather(*gateway.service._mails)
-    assert len(gateway.mailbox.to(address)) == MOST_IN_ALL
+    assert len(gateway.mailbox.to(address)) == all_hosts
 
 
 async def test_a_code_that_is_used_many_times_at_once_lets_one_in(gateway: Gateway, address: str) -> None:

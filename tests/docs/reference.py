@@ -15,11 +15,15 @@ from pydantic import BaseModel
 from sublet import errors
 from sublet.platforms.port import PledgeSettings
 from sublet.settings import Settings
+from sublet.settings_operation import ThrottleSettings
 from sublet.settings_tables import (
     AnnexSettings,
+    AppSettings,
     HookSettings,
     MailSettings,
+    Maintainer,
     OidcSettings,
+    RegistryLogin,
     SigningSettings,
     TokenSettings,
 )
@@ -32,6 +36,10 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "Tokens (`[tokens]`)": TokenSettings,
     "Signing in (`[signing]`)": SigningSettings,
     "OpenID providers (`[oidc.NAME]`)": OidcSettings,
+    "Rate limits (`[throttle]`)": ThrottleSettings,
+    "Apps (`[apps]`)": AppSettings,
+    "Maintainers (`[maintainers.NAME]`)": Maintainer,
+    'Registries (`[registries."NAME"]`)': RegistryLogin,
     "Pledges of a platform (`[platforms.NAME.pledges.PLEDGE]`)": PledgeSettings,
 }
 NOTE = "<!-- Written by `make reference` out of the code; edit there. -->\n"

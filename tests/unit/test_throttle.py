@@ -6,9 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from sublet.errors import TooMany
+from sublet.core.rate_limits import RateLimit, parse_rate_limit
+from sublet.errors import BadAmount, TooMany
 from sublet.service import throttle
-from sublet.service.throttle import Limit, Throttle, neighbours
+from sublet.service.throttle import Throttle, neighbours
 
 
 class Clock:
@@ -29,7 +30,7 @@ def clock() -> Clock:
 @pytest.fixture
 def three(clock: Clock) -> Throttle:
     """Three a minute."""
-    return Throttle({"token": Limit(3, timedelta(minutes=1)), "code": Limit(1, timedelta(hours=1))}, clock)
+    return Throttle({"token": RateLimit(3, timedelta(minutes=1)), "code": RateLimit(1, timedelta(hours=1))}, clock)
 
 
 def seconds(three: Throttle, who: str = "host", what: str = "token") -> int:
@@ -73,7 +74,7 @@ def test_others_and_other_things_are_counted_apart(three: Throttle) -> None:
 
 def test_however_many_try_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throttle, "MOST_KNOWN", 100)
-    many = Throttle({"token": Limit(3, timedelta(minutes=1))}, Clock())
+    many = Throttle({"token": RateLimit(3, timedelta(minutes=1))}, Clock())
     for _ in range(3):
         many.spend("token", "insistent")
     for number in range(1000):
@@ -96,3 +97,29 @@ def test_however_many_try_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch)
 )
 def test_a_host_is_counted_with_its_neighbours(host: str, counted: str) -> None:
     assert neighbours(host) == counted
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("200/10m", RateLimit(200, timedelta(minutes=10))),
+        ("30/h", RateLimit(30, timedelta(hours=1))),
+        (" 5 / 1m30s ", RateLimit(5, timedelta(seconds=90))),
+    ],
+)
+def test_a_rate_limit_is_read_and_written_back(text: str, limit: RateLimit) -> None:
+    assert parse_rate_limit(text) == limit
+    assert parse_rate_limit(str(limit)) == limit
+
+
+@pytest.mark.parametrize("text", ["", "200", "0/m", "-3/m", "1.5/m", "3/", "3/0s", "3/soon", "many/h", "9" * 40 + "/h"])
+def test_what_is_no_rate_limit_says_what_one_is(text: str) -> None:
+    with pytest.raises(BadAmount):
+        parse_rate_limit(text)
+
+
+def test_other_limits_count_what_was_tried_before(three: Throttle, clock: Clock) -> None:
+    for _ in range(3):
+        three.spend("token", "host")
+    three.change_limits({"token": RateLimit(6, timedelta(minutes=1))})
+    assert seconds(three) == 10

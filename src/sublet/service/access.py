@@ -50,7 +50,8 @@ class Access(AccessRules):
         if not said or len(said) > LONGEST_WHY:
             raise BadRequest(detail=f"say why, in up to {LONGEST_WHY} characters", hint="--why 'for the flood model'")
         if host:
-            self.throttle.spend("access", neighbours(host))
+            self.throttle.spend("access_requests_per_host", neighbours(host))
+        self.throttle.spend("access_requests_per_person", person.name)
         request, new = await self.store.write(lambda tx: self._ask(tx, person, noun, name, said, host))
         if not new:
             return Asked(request, ("You have asked for this already; an operator has not decided yet.",))

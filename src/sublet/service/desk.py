@@ -60,7 +60,6 @@ class Desk(Others):
     doing: dict[str, str] = field(default_factory=dict)  # what is being brought for a session, and how far it is
     fresh: set[str] = field(default_factory=set)  # sessions being prepared that nobody tried to submit yet
     trouble: str = ""  # why the loop can't carry sessions on at present
-    throttle: Throttle = field(default_factory=Throttle)  # who tries too often
     standings: int = 0  # grows when what someone may do has changed
     happened: asyncio.Condition = field(default_factory=asyncio.Condition)  # something was written to the events
 
@@ -70,6 +69,11 @@ class Desk(Others):
         return Vault(
             self.settings.home, self.settings.master_key, self._key if self.settings.mode == "personal" else None
         )
+
+    @cached_property
+    def throttle(self) -> Throttle:
+        """Who tries what too often."""
+        return Throttle(self.settings.throttle.limits)
 
     @property
     def mail(self) -> Mail:

@@ -24,7 +24,6 @@ HALF = "half-"  # the use of a token for which the second factor is still missin
 HALF_LASTS = timedelta(minutes=5)
 PURPOSE = "totp:{}"
 STEP = 30  # seconds for which one code is shown
-TRIES, WITHIN = 5, timedelta(minutes=10)
 RECOVERIES = 8
 ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # without letters that look like others
 ISSUER = "Sublet"
@@ -122,7 +121,7 @@ class Factors(SigningIn):
     async def second(self, half: str, code: str, host: str = "") -> tuple[Token, str]:
         """A whole token for a half one and a code of the second factor, or one of the recovery codes."""
         self.gateway()
-        self.throttle.spend("code", neighbours(host))
+        self.throttle.spend("codes_per_host", neighbours(host))
         now = self.now()
         token = await self.store.read(lambda tx: tx.tokens.check(half, now))
         if token is None or not token.use.startswith(HALF):
@@ -176,10 +175,10 @@ class Factors(SigningIn):
         if factor is None or (factor.confirmed is None) == confirmed:
             raise WrongCode(hint="There is no second factor: begin anew.")
         secret = await asyncio.to_thread(self.vault.open, PURPOSE.format(name), factor.secret)
-        now = self.now()
+        now, limit = self.now(), self.settings.throttle.second_factors_per_person
 
         def work(tx: Tx) -> bool | None:
-            if not tx.factors.try_once(name, TRIES, WITHIN, now):
+            if not tx.factors.try_once(name, limit.most, limit.per, now):
                 return None
             step = _step(secret, typed, now)
             right = step is not None and tx.factors.use(name, step)
@@ -193,7 +192,7 @@ class Factors(SigningIn):
 
         right = await self.store.write(work)
         if right is None:
-            raise TooMany(seconds=math.ceil(WITHIN.total_seconds()))
+            raise TooMany(seconds=math.ceil(limit.per.total_seconds()))
         if not right:
             raise WrongCode(hint="Each code counts once: wait for the next one.")
 

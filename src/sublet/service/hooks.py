@@ -100,7 +100,7 @@ class Hooks(Telling, Sessions):
     async def test_hook(self, person: Person, name: str) -> str:
         """Tell it something now, and what it answered; one that was given up is told again from now on."""
         hook = await self._hook(person, name)
-        self.throttle.spend("hook", person.name)
+        self.throttle.spend("hook_tests_per_person", person.name)
         event = Event(0, self.now(), hook.session, person.name, TEST, "This is a test.")
         answer = await self.tell_hook(hook, f"{hook.id}.test.{secrets.token_hex(4)}", event, None)
         if not answer.well:

@@ -73,7 +73,7 @@ class Oidc(SigningIn):
     ) -> tuple[Pending, Token | None, str]:
         """Let in whoever comes back from a provider, if this browser began it: what was begun, a token, its secret."""
         provider = self._oidc_provider(name)
-        self.throttle.spend("code", neighbours(host))
+        self.throttle.spend("codes_per_host", neighbours(host))
         begun = self._oidc_unsealed(kept)
         try:
             if begun is None or begun.provider != name:
@@ -101,7 +101,7 @@ class Oidc(SigningIn):
     async def sign_in_once(self, code: str, verifier: str, host: str = "", note: str = "") -> tuple[Token, str]:
         """A token for a code that the page showed after signing in, for the terminal that began it."""
         self.gateway()
-        self.throttle.spend("code", neighbours(host))
+        self.throttle.spend("codes_per_host", neighbours(host))
         now = self.now()
         challenge = hashlib.sha256(verifier.encode()).hexdigest()
 

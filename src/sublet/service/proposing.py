@@ -82,7 +82,7 @@ class Proposing(AppCatalogue):
             told = f"You have {MOST_OPEN} proposals already that nobody has decided on."
             raise TooManyOpen(told, hint="Wait until a reviewer has: `sublet app list` shows them.")
         if not person.operator:
-            self.throttle.spend("proposal", person.name)
+            self.throttle.spend("proposals_per_person", person.name)
         async with self._reading:
             found = await self.repositories.fetch(repository, branch, commit)
         otherwise = name or name_of(found.repository.rpartition("/")[2].removesuffix(".git"))

@@ -116,7 +116,7 @@ class Quotas(Sessions):
             place = (self.noun_of(why.platform), why.platform) if why.platform else ("", "")
             thing = place if why.platform else next(iter(_app_of(asked.request)), place)
             with suppress(TooMany):
-                self.throttle.spend("refusal", person.name)
+                self.throttle.spend("refusals_per_person", person.name)
                 await self._write_refused("ask", person, thing, why.message)
         return found
 

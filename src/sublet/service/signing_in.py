@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from sublet.core.access import matches_person
 from sublet.core.people import Known, Role, check_address
+from sublet.core.rate_limits import RateLimit
 from sublet.errors import MailNotSent, SubletError, TooMany, WrongCode
 from sublet.service.desk import Person, log
 from sublet.service.throttle import neighbours
@@ -25,7 +26,6 @@ from sublet.store.tx import Tx
 DIGITS = 8  # five tries hit one of a hundred million once in twenty million codes
 LASTS = timedelta(minutes=10)
 TRIES = 5
-MOST_CODES, MOST_IN_ALL, WITHIN = 6, 12, timedelta(hours=1)  # for one address: by one asker, by all who are strange
 KNOWN = "known browser"  # in place of a host: one that has signed in by this address before
 LONGEST_NOTE = 100
 SUBJECT = "Your code to sign in"
@@ -56,7 +56,7 @@ class SigningIn(Tokens):
         address = check_address(address)
         if not self.mail.possible:
             raise MailNotSent(address=address, why="no mail server is set.")
-        self.throttle.spend("sign-in", neighbours(host))
+        self.throttle.spend("sign_ins_per_host", neighbours(host))
         code = f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
         made = self._made(address, KNOWN if known else neighbours(host), code)
         refused, wait = await self.store.write(lambda tx: self._asked(tx, made, host))
@@ -73,7 +73,7 @@ class SigningIn(Tokens):
         """A token for a code, with its secret; WrongCode says the same whatever was wrong."""
         self.gateway()
         address = check_address(address)
-        self.throttle.spend("code", neighbours(host))
+        self.throttle.spend("codes_per_host", neighbours(host))
         typed = "".join(letter for letter in code if letter not in " -\t")
         name = " ".join(note.split())[:LONGEST_NOTE]
         done = await self.store.write(lambda tx: self._tried(tx, address, typed, host, name, use))
@@ -151,12 +151,15 @@ class SigningIn(Tokens):
 
     def _asked(self, tx: Tx, code: Code, host: str) -> tuple[str, int]:
         """Why it is not sent, and how long its asker must wait; nothing and nought: it is."""
-        wait = _wait(tx.codes.since(code.address, code.created - WITHIN), code.host, code.created)
+        limits = self.settings.throttle
+        own, strange = limits.sign_ins_per_person, limits.sign_ins_per_address
+        since = code.created - max(own.per, strange.per)
+        wait = _wait(tx.codes.since(code.address, since), code.host, code.created, own, strange)
         known = tx.people.find("email", code.address)
         refused = self.may_sign_in(code.address, known)
         if not wait:
             tx.codes.add(code)
-        tx.codes.forget(code.created - WITHIN)
+        tx.codes.forget(since)
         detail = {"refused": "too many codes" if wait else refused}
         tx.audit.add(Entry(code.created, "", "sign-in.ask", "person", code.address, detail, host))
         return refused, wait
@@ -196,9 +199,17 @@ class SigningIn(Tokens):
         return hmac.new(key, f"{id} {address} {code}".encode(), hashlib.sha256).hexdigest()
 
 
-def _wait(asked: Sequence[tuple[str, datetime]], asker: str, now: datetime) -> int:
-    """The seconds until an asker may have another code, by those that an address was given; 0: at once."""
-    own = [when for who, when in asked if who == asker]
-    strange = [when for who, when in asked if KNOWN not in (who, asker)]
-    full = [times[-most] for times, most in ((own, MOST_CODES), (strange, MOST_IN_ALL)) if len(times) >= most]
-    return max((max(1, math.ceil((first + WITHIN - now).total_seconds())) for first in full), default=0)
+def _wait(asked: Sequence[tuple[str, datetime]], asker: str, now: datetime, own: RateLimit, strange: RateLimit) -> int:
+    """The seconds until an asker can have another code, by those that an address was given; 0: at once."""
+    times_of = (
+        (own, [when for who, when in asked if who == asker]),
+        (strange, [when for who, when in asked if KNOWN not in (who, asker)]),
+    )
+    return max(_wait_by(limit, times, now) for limit, times in times_of)
+
+
+def _wait_by(limit: RateLimit, times: Sequence[datetime], now: datetime) -> int:
+    recent = [when for when in times if when > now - limit.per]
+    if len(recent) < limit.most:
+        return 0
+    return max(1, math.ceil((recent[-limit.most] + limit.per - now).total_seconds()))

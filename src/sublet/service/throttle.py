@@ -8,45 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 from time import monotonic
 
+from sublet.core.rate_limits import RateLimit
 from sublet.errors import TooMany
 
 MOST_KNOWN = 20_000  # of those who tried something; whoever tried the least is forgotten first
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """So many at once, and no more than so many in such a time."""
-
-    most: int
-    per: timedelta
-
-    @property
-    def each(self) -> float:
-        """The seconds after which one more is allowed."""
-        return self.per.total_seconds() / self.most
-
-
-LIMITS: Mapping[str, Limit] = {
-    "token": Limit(30, timedelta(minutes=1)),  # tokens that are not good, from one host
-    "sign-in": Limit(30, timedelta(minutes=10)),  # beginnings of a sign-in, from one host or for one address
-    "access": Limit(30, timedelta(hours=1)),  # requests for access, each of which is a mail, from one host
-    "hook": Limit(30, timedelta(minutes=10)),  # tests of hooks, each of which calls someone, by one person
-    "code": Limit(60, timedelta(minutes=10)),  # codes that are typed, from one host
-    "refusal": Limit(30, timedelta(hours=1)),  # asks that the rules refused and that are written down, of one person
-    "proposal": Limit(30, timedelta(hours=1)),  # repositories that one person has fetched
-}
-
-
 class Throttle:
     """Who has tried what, as one number each: when their tries will be forgotten."""
 
-    def __init__(self, limits: Mapping[str, Limit] = LIMITS, clock: Callable[[], float] = monotonic) -> None:
-        """Nobody has tried anything yet."""
+    def __init__(self, limits: Mapping[str, RateLimit], clock: Callable[[], float] = monotonic) -> None:
+        """Nobody has tried anything yet; the limits are the operator's, by their names in the settings."""
         self._limits = limits
         self._clock = clock
         self._until: dict[tuple[str, str], float] = {}
@@ -61,6 +36,10 @@ class Throttle:
         if len(self._until) >= MOST_KNOWN and (what, who) not in self._until:
             self._forget(now)
         self._until[what, who] = until + limit.each
+
+    def change_limits(self, limits: Mapping[str, RateLimit]) -> None:
+        """Use other limits from now on; what was tried before still counts."""
+        self._limits = limits
 
     def __len__(self) -> int:
         """How many are known."""

@@ -46,7 +46,7 @@ async def sign_in(request: Request) -> Response:
     token = await service.token_of(secret) if secret else None
     if token is None or token.scope or token.session or await service.holder(token) is None:
         if secret:
-            service.throttle.spend("token", neighbours(host_of(request)))
+            service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)))
         wrong = "This token is not known here, has expired, or is for less than all that its person may."
         return page(request, "login.html", status=403, wrong=wrong, next=next_of(form), address="")
     stay = min(STAY, token.expires - service.now()) if token.expires else STAY

@@ -1,0 +1,79 @@
+"""What an operator can set about running a service for many people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+
+from sublet.core.rate_limits import RateLimit, parse_rate_limit
+from sublet.errors import SubletError
+
+
+def _rate_limit(value: object) -> object:
+    if isinstance(value, RateLimit):
+        return value
+    try:
+        return parse_rate_limit(value if isinstance(value, str) else repr(value))
+    except SubletError as error:
+        raise ValueError(f"{error.message} {error.advice}") from error
+
+
+Rate = Annotated[RateLimit, BeforeValidator(_rate_limit), PlainSerializer(str)]
+HOUR = timedelta(hours=1)
+
+
+class ThrottleSettings(BaseModel):
+    """How often one host or one person can try something, as in `200/10m`: so many at once, and so many in that time.
+
+    A class of forty behind one address signs in within the defaults.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sign_ins_per_host: Rate = Field(
+        default=RateLimit(200, timedelta(minutes=10)),
+        description="Codes by mail that one host asks for, whatever the addresses.",
+    )
+    sign_ins_per_person: Rate = Field(
+        default=RateLimit(6, HOUR), description="Codes by mail that one host asks for, for one address."
+    )
+    sign_ins_per_address: Rate = Field(
+        default=RateLimit(12, HOUR),
+        description="Codes by mail that are sent to one address, whichever hosts ask; browsers that signed in by it "
+        "before are not counted.",
+    )
+    codes_per_host: Rate = Field(
+        default=RateLimit(400, timedelta(minutes=10)),
+        description="Codes that are typed, and returns from OpenID providers, from one host. Each code by mail also "
+        "has five tries of its own.",
+    )
+    second_factors_per_person: Rate = Field(
+        default=RateLimit(5, timedelta(minutes=10)), description="Tries of one person's second factor, from anywhere."
+    )
+    wrong_tokens_per_host: Rate = Field(
+        default=RateLimit(120, timedelta(minutes=1)),
+        description="Wrong or expired tokens from one host; valid ones still work.",
+    )
+    access_requests_per_host: Rate = Field(
+        default=RateLimit(200, HOUR), description="Requests for access from one host; each is a mail to operators."
+    )
+    access_requests_per_person: Rate = Field(
+        default=RateLimit(30, HOUR), description="Requests for access of one person."
+    )
+    refusals_per_person: Rate = Field(
+        default=RateLimit(30, HOUR), description="Refused requests of one person that the audit log records."
+    )
+    proposals_per_person: Rate = Field(
+        default=RateLimit(30, HOUR), description="Repositories that are fetched for one person who proposes apps."
+    )
+    hook_tests_per_person: Rate = Field(
+        default=RateLimit(30, timedelta(minutes=10)), description="Tests of webhooks by one person."
+    )
+
+    @property
+    def limits(self) -> Mapping[str, RateLimit]:
+        """Each limit by its name."""
+        return {name: getattr(self, name) for name in type(self).model_fields}
