@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def test_options_and_a_command_become_the_short_form(type_in: Type, canned: Serv
     Path("lib").mkdir()
     Path("lib/in.csv").touch()
     Path("run.sh").write_text("echo $((1+1))\n")
-    words = ["--cores", "2-4", "--gpus", "1", "--time", "10m", "--start", "now", "--start", "tomorrow 09:00-10:00"]
+    words = ["--cores", "2-4", "--gpus", "1", "--time", "10m", "--start", "now", "--start", "mon 9-10 UTC"]
     words += ["--env", "A=b=c", "--max-cost", "1.5", "--name", ";$(x)", "--data", "https://example.org:8080/x:in"]
     assert type_in("ask", *words, "--", "python3", "sim.py", "lib/in.csv", "/etc/hosts", "../x").code == 0
     here = tmp_path / "cwd"
@@ -49,7 +50,7 @@ def test_options_and_a_command_become_the_short_form(type_in: Type, canned: Serv
         "cores": "2-4",
         "gpus": 1,
         "time": "10m",
-        "start": ["now", "tomorrow 09:00-10:00"],
+        "start": ["now", "mon 9-10 UTC"],
         "env": {"A": "b=c"},
         "max_cost": 1.5,
         "name": ";$(x)",
@@ -67,6 +68,23 @@ def test_options_and_a_command_become_the_short_form(type_in: Type, canned: Serv
         "parameters": {"n": 3, "s": "a b"},
     }
     assert "no notebook n.ipynb here" in type_in("ask", "--notebook", "n.ipynb").err
+
+
+def test_a_start_in_words_is_meant_by_the_clock_here_and_is_said_back(
+    type_in: Type, canned: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    said = type_in("ask", "--start", "2026-12-01 14:00", "--", "true")
+    Path("job.yaml").write_text("run: echo hello\nstart: 2026-12-01 2pm\n")
+    type_in("ask", "job.yaml")
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    for heard in service.heard:
+        assert json.loads(heard.body)["start"] == "2026-12-01T08:30:00Z/2026-12-01T08:35:00Z"
+    assert "1 Dec" in said.err
+    assert "14:00 and 14:05 IST" in said.err
 
 
 def test_a_document_comes_from_a_file_or_from_stdin(type_in: Type, canned: Serve) -> None:

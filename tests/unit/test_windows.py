@@ -38,7 +38,6 @@ def test_intervals_are_read_in_each_of_their_forms(text: str, start: str, end: s
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("2026-12-01T09:00:00Z", "single instant"),
         ("2026-12-01T12:00:00Z/2026-12-01T09:00:00Z", "ends before it starts"),
         ("2026-12-01T09:00:00Z/P1H", "length of time"),
         ("2026-12-01T09:00:00Z/-PT1H", "point in time"),
@@ -67,10 +66,11 @@ def test_what_is_no_window_is_refused_with_advice(text: str, said: str) -> None:
     assert caught.value.advice
 
 
-def test_a_bare_instant_is_told_to_be_an_interval_of_no_length() -> None:
+def test_a_bare_instant_is_no_interval_but_a_time_to_start() -> None:
     with pytest.raises(BadRequest) as caught:
-        parse_start("2026-12-01T09:00:00Z", NOW)
+        parse_interval("2026-12-01T09:00:00Z")
     assert caught.value.advice == "Write 2026-12-01T09:00:00Z/PT0S."
+    assert parse_start("2026-12-01T09:00:00Z", NOW) == Window(utc("2026-12-01T09:00"), utc("2026-12-01T09:05"))
 
 
 def test_words_are_windows_from_now() -> None:

@@ -25,7 +25,7 @@ from sublet.client.calls import moves
 @click.option("--gpus", metavar="N", help="GPUs on each node.")
 @click.option("--nodes", metavar="N", help="How many nodes.")
 @click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00.")
-@click.option("--start", metavar="WHEN", help="When it may begin; as soon as possible if left out.")
+@click.option("--start", metavar="WHEN", help="When it may begin: 'tomorrow 9am'; else soon.")
 @click.option("--platform", metavar="NAME", help="Only on this platform.")
 @click.option("--queue", metavar="NAME", help="On a cluster: only in this queue.")
 @click.option("--project", metavar="NAME", help="On a cluster: who pays.")

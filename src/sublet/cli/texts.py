@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,6 +59,21 @@ def away(instant: datetime, now: datetime) -> str:
 def when(instant: datetime | None, now: datetime, zone: tzinfo | None = None) -> str:
     """`today 14:05 (in 5 min)`."""
     return f"{moment(instant, now, zone)} ({away(instant, now)})" if instant else ""
+
+
+def window_text(interval: str) -> str:
+    """`between tomorrow 09:00 and 12:00 CET`: an interval in UTC, by the clock of this machine; else nothing."""
+    from sublet.core.windows import parse_interval  # time zones take long to load
+    from sublet.errors import BadRequest
+
+    try:
+        window = parse_interval(interval)
+    except BadRequest:
+        return ""
+    now = datetime.now(UTC)
+    first, last = window.start.astimezone(), window.end.astimezone()
+    end = f"{last:%H:%M}" if first.date() == last.date() else moment(window.end, now)
+    return f"between {moment(window.start, now)} and {end} {last:%Z}"
 
 
 def quoted(cost: QuoteView) -> str:

@@ -28,7 +28,7 @@ OPTIONS = (
     click.option("--gpus", metavar="N", help="GPUs on each node."),
     click.option("--nodes", metavar="N", help="How many nodes."),
     click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00."),
-    click.option("--start", metavar="WHEN", multiple=True, help="When it may begin: 'tomorrow 09:00-12:00'."),
+    click.option("--start", metavar="WHEN", multiple=True, help="When it may begin: tonight, 'tomorrow 9am'."),
     click.option("--data", metavar="WHERE[:PATH]", multiple=True, help="A file or URL to bring, and as what."),
     click.option("--image", metavar="IMAGE", help="A container image to run it in."),
     click.option("--notebook", metavar="FILE", help="A Jupyter notebook to run."),
@@ -60,9 +60,20 @@ def document(
     if source is None and not said:
         raise click.UsageError("There is nothing to ask for: give a file, or options, or a command after --.")
     found = dict(document_of(parse(sys.stdin.buffer.read()) if source == "-" else source, said, local=local))
+    if given["start"]:
+        tell_starts(out, found["start"])
     if words and not given["stay"]:
         bring_named(out, found, words, local=local)
     return found
+
+
+def tell_starts(out: Output, start: str | list[str]) -> None:
+    """Say which times words like `tomorrow` stand for, by the clock of this machine."""
+    from sublet.cli.texts import window_text  # only for those who name a time
+
+    for text in [start] if isinstance(start, str) else start:
+        if out.for_people and (told := window_text(text)):
+            out.note(f"note: to start {told}")
 
 
 def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,8 @@ FULL = ("executable", "request")  # only the full form has one of these
 def document_of(document: Document | None, wishes: Mapping[str, Any], *, local: bool) -> Mapping[str, Any]:
     """The document: a mapping, YAML text, or a file; `wishes` are put over its short form.
 
-    Where the service sees the same files as the caller, a file that is named relative to here, or to the document's own
-    directory, is made absolute.
+    A `start` in words is meant by the clock of this machine. Where the service sees the same files as the caller, a
+    file that is named relative to here, or to the document's own directory, is made absolute.
     """
     directory = os.getcwd()
     if document is None:
@@ -29,7 +29,7 @@ def document_of(document: Document | None, wishes: Mapping[str, Any], *, local: 
     else:
         found = parse(_read(document))
         directory = os.path.dirname(os.path.abspath(document))
-    full = with_wishes(found, wishes)
+    full = with_local_starts(with_wishes(found, wishes))
     return located(full, directory) if local else full
 
 
@@ -49,6 +49,16 @@ def with_wishes(document: Mapping[str, Any], wishes: Mapping[str, Any]) -> dict[
             hint="Write them in the document, or use the short form.",
         )
     return {**document, **wishes}
+
+
+def with_local_starts(document: dict[str, Any]) -> dict[str, Any]:
+    """The same, with a `start` that was written by the clock of this machine, so that the service reads it so."""
+    if not document.get("start"):
+        return document
+    from sublet.client.local_time import local_now  # time zones take long to load
+    from sublet.wire.local_starts import pin_starts
+
+    return pin_starts(document, local_now())
 
 
 def located(document: Mapping[str, Any], directory: str) -> dict[str, Any]:

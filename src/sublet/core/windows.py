@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from sublet.core.amounts import parse_duration, shown
 from sublet.core.request import Recurring, Request, Window
+from sublet.core.spoken_times import SLACK, parse_clock, parse_spoken
 from sublet.errors import BadAmount
 
-NOW = timedelta(minutes=5)  # how soon "now" is: shorter than this nobody can read an offer and take it
 LONGEST_WINDOW = timedelta(days=36_525)
 SECOND = timedelta(seconds=1)
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SETS = {"daily": range(7), "weekdays": range(5), "weekend": range(5, 7), "weekends": range(5, 7)}
-_HOURS = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?-([0-9]{1,2})(?::([0-9]{2}))?")
+_HOURS = re.compile(r"([0-9]{1,2}(?::[0-9]{2})?(?:am|pm)?)-([0-9]{1,2}(?::[0-9]{2})?(?:am|pm)?)", re.IGNORECASE)
 _INSTANT = re.compile(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}([T ].*)?")
-_EXAMPLE = "2026-12-01T09:00:00Z/PT3H, within 2h, or mon-wed 09:00-12:00 Europe/London"
+_EXAMPLE = (
+    "now, in 2 hours, within 2h, 09:00, tonight, tomorrow, tomorrow 9am, tomorrow 09:00-12:00, next tuesday, "
+    "after friday 17:00, 2026-12-01 14:00, mon-wed 09:00-12:00 Europe/London, or 2026-12-01T09:00:00Z/PT3H"
+)
+FROM_NOW = frozenset({"now", "within", "in"})  # what begins so names no time of day
+_STAMP = "%Y-%m-%dT%H:%M:%SZ"
+_SHORT_ZONES = frozenset({"utc", "gmt", "z"})
 
 
 def parse_instant(text: str) -> datetime:
@@ -53,33 +59,69 @@ def parse_interval(text: str) -> Window:
 
 
 def parse_start(text: str, now: datetime) -> Window | Recurring:
-    """The window, or the windows that come again, in an interval or in words."""
+    """The window, or the windows that come again, in an interval or in words.
+
+    Words that name no time zone are meant by the clock of `now`; an interval that names none is in UTC.
+    """
     words = text.split()
-    if len(words) == 1 and ("/" in text or _INSTANT.fullmatch(text.strip())):
+    if len(words) == 1 and "/" in text:
         return parse_interval(text)
     match [word.lower() for word in words]:
         case ["now"]:
-            return Window(now, now + NOW)
+            return Window(now.astimezone(UTC), now.astimezone(UTC) + SLACK)
         case ["within", *length] if length:
-            return Window(now, now + parse_duration("".join(length)))
+            return Window(now.astimezone(UTC), now.astimezone(UTC) + parse_duration("".join(length)))
         case [day, hours, *_] if _HOURS.fullmatch(hours):
             return _days_and_hours(day, hours, words[2:], text, now)
-    raise BadAmount(text=shown(text), what="a time to start", example=_EXAMPLE)
+    try:
+        window = _instant_in(text.strip(), now) or _spoken_in(words, now)
+    except OverflowError:
+        raise BadAmount(text=shown(text), what="a time within this calendar", example=_EXAMPLE) from None
+    if window is None:
+        raise BadAmount(text=shown(text), what="a time to start", example=_EXAMPLE)
+    return window
+
+
+def _instant_in(text: str, now: datetime) -> Window | None:
+    """The window that begins at an instant in ISO 8601."""
+    if not _INSTANT.fullmatch(text) or len(text) <= len("2026-12-01"):
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+        start = (instant if instant.tzinfo else instant.replace(tzinfo=now.tzinfo)).astimezone(UTC)
+    except ValueError:
+        return None
+    return Window(start, start + SLACK)
+
+
+def _spoken_in(words: list[str], now: datetime) -> Window | None:
+    """The window of spoken words, which may end in a time zone."""
+    window = parse_spoken(words, now)
+    if window is not None or len(words) < 2:
+        return window
+    zone = zone_of(words[-1]) if "/" in words[-1] else _zone_named(words[-1])
+    return parse_spoken(words[:-1], now.astimezone(zone)) if zone else None
+
+
+def _zone_named(word: str) -> ZoneInfo | None:
+    try:
+        return zone_of("UTC" if word.lower() in _SHORT_ZONES else word)
+    except BadAmount:
+        return None
 
 
 def _days_and_hours(day: str, hours: str, rest: list[str], text: str, now: datetime) -> Window | Recurring:
-    begins, ends = _clock(hours, text)
+    begins, ends = _clock(hours)
     until = None
     if len(rest) >= 2 and rest[-2].lower() == "until":
         until = parse_instant(rest[-1])
         rest = rest[:-2]
     if len(rest) > 1:
         raise BadAmount(text=shown(text), what="a time to start", example=_EXAMPLE)
-    zone = rest[0] if rest else "UTC"
-    tz = zone_of(zone)
+    tz: tzinfo = zone_of(rest[0]) if rest else now.tzinfo or UTC
     on = _one_day(day, now.astimezone(tz).date())
     if on is None:
-        return Recurring(_weekdays(day, text), begins, ends, zone, until)
+        return Recurring(_weekdays(day, text), begins, ends, _name_of(tz, text), until)
     if until is not None:
         raise BadAmount(text=shown(text), what="a time that comes again", example="weekdays instead of a date")
     window = _on(on, time.fromisoformat(begins), time.fromisoformat(ends), tz)
@@ -88,14 +130,21 @@ def _days_and_hours(day: str, hours: str, rest: list[str], text: str, now: datet
     return window
 
 
-def _clock(hours: str, text: str) -> tuple[str, str]:
-    found = _HOURS.fullmatch(hours)
-    numbers = [int(part or 0) for part in found.groups()] if found else [99]
-    if numbers[2:] == [24, 0]:
-        numbers[2] = 0
-    if any(n > 23 for n in numbers[::2]) or any(n > 59 for n in numbers[1::2]):
-        raise BadAmount(text=shown(text), what="a time of day", example="09:00-12:00")
-    return f"{numbers[0]:02}:{numbers[1]:02}", f"{numbers[2]:02}:{numbers[3]:02}"
+def _name_of(zone: tzinfo, text: str) -> str:
+    """The name of a zone, without which hours that come again can't be told after its clocks change."""
+    if isinstance(zone, ZoneInfo) and zone.key:
+        return zone.key
+    if zone.utcoffset(datetime(2026, 1, 1)) == zone.utcoffset(datetime(2026, 7, 1)) == timedelta(0):
+        return "UTC"
+    raise BadAmount(text=shown(text), what="a time to start without a time zone", example=f"{text} Europe/London")
+
+
+def _clock(hours: str) -> tuple[str, str]:
+    first, _, last = hours.lower().partition("-")
+    begins, ends = parse_clock(first), parse_clock(last)
+    if begins is None or ends is None:
+        raise BadAmount(text=shown(hours), what="a time of day", example="09:00-12:00")
+    return f"{begins:%H:%M}", f"{ends:%H:%M}"
 
 
 def _one_day(day: str, today: date) -> date | None:
@@ -155,8 +204,23 @@ def expand(recurring: Recurring, since: datetime, until: datetime) -> Iterator[W
         day += timedelta(days=1)
 
 
-def _on(day: date, begins: time, ends: time, tz: ZoneInfo) -> Window | None:
+def _on(day: date, begins: time, ends: time, tz: tzinfo) -> Window | None:
     ends_on = day if ends > begins else day + timedelta(days=1)
     start = datetime.combine(day, begins, tz).astimezone(UTC)
     end = datetime.combine(ends_on, ends, tz).astimezone(UTC)
     return Window(start, end) if end > start else None  # the clock may jump over the whole window
+
+
+def pin_start(text: str, now: datetime) -> str:
+    """The same time to start, written so that it means the same wherever it is read: in UTC, or with its zone.
+
+    Words that only count from now, and intervals, stay as they are.
+    """
+    words = text.split()
+    if not words or words[0].lower() in FROM_NOW or (len(words) == 1 and "/" in text):
+        return text
+    found = parse_start(text, now)
+    if isinstance(found, Window):
+        return f"{found.start:{_STAMP}}/{found.end:{_STAMP}}"
+    has_zone = len(words) > 2 and words[2].lower() != "until"
+    return text if has_zone else " ".join([*words[:2], found.zone, *words[2:]])

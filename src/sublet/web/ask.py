@@ -12,12 +12,13 @@ from starlette.responses import RedirectResponse, Response
 from sublet.api.people import service_of
 from sublet.errors import SubletError
 from sublet.service.desk import Person
-from sublet.web.drawing import page
+from sublet.web.drawing import clock_of, page
 from sublet.web.entry import Visitor
 from sublet.web.form import EMPTY, Values, Wrong, check, short_of, typed, values_of, wrong_of
 from sublet.web.nearest import heeded
 from sublet.web.reading import posted, visitor
 from sublet.wire.document import parse_document
+from sublet.wire.local_starts import pin_starts
 
 EXAMPLE = """\
 name: first look
@@ -48,11 +49,13 @@ async def send(request: Request) -> Response:
     values = typed(form)
     if form.get("go") == "yaml":
         return await _yaml(request, who, _written(short_of(values)))
-    service = service_of(request)
-    wrong = check(values, service.now())
+    clock = clock_of(request)
+    local = clock.now.astimezone(clock.zone)
+    wrong = check(values, local)
     if not wrong:
         try:
-            return await _ask(request, who.person, json.dumps(short_of(values)).encode(), "application/json")
+            short = pin_starts(short_of(values), local)
+            return await _ask(request, who.person, json.dumps(short).encode(), "application/json")
         except SubletError as error:
             name, said = wrong_of(error)
             wrong = {name: said}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sublet.client.call import Call, as_view, body_of, path_of
+from sublet.client.documents import with_local_starts
 from sublet.wire.v1.moves import Explanation, PauseView
 from sublet.wire.v1.offers import OfferSetView
 
@@ -27,4 +28,6 @@ def resume(id: str) -> Call[PauseView]:
 
 def again(id: str, changes: Mapping[str, Any]) -> Call[OfferSetView]:
     """Ask for the same once more, with changes; the notes of the answer say which."""
-    return Call("POST", path_of("sessions", id, "again"), as_view(OfferSetView), body=body_of(dict(changes)))
+    return Call(
+        "POST", path_of("sessions", id, "again"), as_view(OfferSetView), body=body_of(with_local_starts(dict(changes)))
+    )
