@@ -56,8 +56,9 @@ bench: setup ## speed, as ratios, side by side with peers
 serve: $(VENV)/.run ## a service on this machine, in the foreground
 	@$(BIN)/sublet serve
 
-guide: setup ## run a guide and compare what it shows: make guide NAME=first-run
-	@$(BIN)/python -m pytest -q tests/docs/test_guides*.py -k "$(NAME)"
+guide: setup system ## run a guide and compare what it shows: make guide NAME=first-run
+	@testbed/site box >/dev/null || echo "note: no newer Slurm, Apptainer and HTCondor here; guides that need them are skipped"
+	@$(BIN)/python -m pytest -q tests/docs --guide "$(NAME)"
 
 reference: setup ## write the reference pages out of the code
 	@$(BIN)/python -m tests.docs.reference

@@ -1,26 +1,27 @@
-"""Run all benchmarks, or those that are named: `python -m benchmarks p1 p4`."""
+"""Run all benchmarks, or those that are named: `python -m benchmarks p1 p4`; `--write` publishes, `--small` tries."""
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import pkgutil
 import sys
-from pathlib import Path
+import traceback
+from collections.abc import Sequence
 
 import benchmarks
+from benchmarks.page import PAGE, make_stamp, replace_section
 from benchmarks.row import Row
-
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-MARK = "<!-- Below: written by `python -m benchmarks --write` -->"
+from benchmarks.size import SMALL, WHOLE, Size
 
 
-def modules(wanted: list[str]) -> list[str]:
+def list_benchmarks() -> list[str]:
     """The benchmarks there are, in order: modules whose name is p and a number."""
-    found = [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name[0] == "p" and m.name[1:].isdigit()]
-    return sorted((name for name in found if not wanted or name in wanted), key=lambda name: int(name[1:]))
+    names = [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name[0] == "p" and m.name[1:].isdigit()]
+    return sorted(names, key=lambda name: int(name[1:]))
 
 
-def table(rows: list[Row]) -> str:
+def table(rows: Sequence[Row]) -> str:
     """The rows in columns."""
     words = {None: "", True: "met", False: "NOT MET"}
     cells = [(row.what, row.figure, row.goal, words[row.met]) for row in rows]
@@ -28,26 +29,36 @@ def table(rows: list[Row]) -> str:
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
 
 
-def main() -> None:
-    """Run and print, one table for each; with `--write`, also into the page."""
-    words = sys.argv[1:]
-    page = PAGE.read_text().partition(MARK)[0] + MARK if "--write" in words else ""
-    for name in modules([word for word in words if word != "--write"]):
-        module = importlib.import_module(f"benchmarks.{name}")
-        print(f"\n{name.upper()}  {module.NAME}", flush=True)
-        rows = module.run()
-        print(table(rows), flush=True)
-        page += f"\n\n## {name.upper()}: {module.NAME}\n\n{markdown(rows)}"
-    if "--write" in words:
-        PAGE.write_text(page + "\n")
+def run_benchmark(name: str, size: Size, write: bool) -> bool:
+    """Run one, print its table and, if asked, publish it; False where it broke, and the others go on."""
+    module = importlib.import_module(f"benchmarks.{name}")
+    print(f"\n{name.upper()}  {module.NAME}", flush=True)
+    try:
+        rows = module.run(size)
+    except Exception:  # one that breaks must not cost the tables of the others
+        traceback.print_exc()
+        return False
+    print(table(rows), flush=True)
+    if write:
+        PAGE.write_text(replace_section(PAGE.read_text(), name, module.NAME, make_stamp(name), rows))
+    return True
 
 
-def markdown(rows: list[Row]) -> str:
-    """The rows as a table of a page."""
-    words = {None: "", True: "met", False: "**not met**"}
-    lines = [f"| {row.what} | {row.figure} | {row.goal} | {words[row.met]} |" for row in rows]
-    return "\n".join(["| what | figure | goal | |", "| --- | --- | --- | --- |", *lines])
+def main() -> int:
+    """Run and print, one table for each."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *list_benchmarks()], metavar="NAME", help="such as p1")
+    parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.name}")
+    parser.add_argument("--small", action="store_true", help="a hundredth of each: to see that they work")
+    asked = parser.parse_args()
+    if asked.write and asked.small:
+        parser.error("the figures of a small run mean nothing and are not published")
+    size = SMALL if asked.small else WHOLE
+    broken = [name for name in asked.names or list_benchmarks() if not run_benchmark(name, size, asked.write)]
+    if broken:
+        print(f"\nerror: {', '.join(broken)} broke; see above.", file=sys.stderr)
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

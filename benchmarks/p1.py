@@ -14,6 +14,7 @@ from pathlib import Path
 from time import process_time
 
 from benchmarks.row import Row
+from benchmarks.size import WHOLE, Size
 from sublet.core.calendar import Calendar, Slot
 from sublet.core.offer import Node, Shape, Take
 from sublet.core.request import GIB, Window
@@ -83,7 +84,7 @@ def takes(job: Wish, slot: Slot) -> list[Take]:
     return [Take(node, slot.start, end, shape.cores, shape.memory, shape.gpus) for node in slot.nodes]
 
 
-def build(count: int, calendar: Calendar) -> tuple[datetime, datetime, list[Take]]:
+def build(count: int, calendar: Calendar, warm_up: int) -> tuple[datetime, datetime, list[Take]]:
     """Book jobs, each at its earliest as it arrives, until so many are booked that end after the warm-up.
 
     By then as many jobs end as arrive, and what is free is scattered. Those that have ended are released.
@@ -94,7 +95,7 @@ def build(count: int, calendar: Calendar) -> tuple[datetime, datetime, list[Take
     begin = clock = T0
     live: dict[str, list[Take]] = {}
     number = 0
-    while len(live) < count or number < WARM_UP:
+    while len(live) < count or number <= warm_up:
         job = wish(dice, clock)
         clock += timedelta(seconds=job.nodes * job.shape.cores * job.duration.total_seconds() / cores / LOAD)
         slot = calendar.earliest(job.shape, job.nodes, job.duration, job.windows)
@@ -102,7 +103,7 @@ def build(count: int, calendar: Calendar) -> tuple[datetime, datetime, list[Take
             live[str(number)] = takes(job, slot)
             calendar.take(str(number), live[str(number)])
         number += 1
-        if number == WARM_UP:
+        if number == warm_up:
             begin = clock
             for key in [key for key, booked in live.items() if booked[0].end <= begin]:
                 calendar.release(key)
@@ -117,17 +118,17 @@ class Pooled:
         """Add up what is free after each change."""
         changes: dict[float, list[int]] = {}
         for take in booked:
-            for time, sign in ((take.start, -1), (take.end, 1)):
-                change = changes.setdefault(time.timestamp(), [0, 0, 0])
+            for moment, sign in ((take.start, -1), (take.end, 1)):
+                step = changes.setdefault(moment.timestamp(), [0, 0, 0])
                 for at, amount in enumerate((take.cores, take.memory, take.gpus)):
-                    change[at] += sign * amount
+                    step[at] += sign * amount
         self.times = [0.0, *sorted(changes)]
         self.cores = [sum(node.cores for node in nodes)]
         self.memory = [sum(node.memory for node in nodes)]
         self.gpus = [sum(node.gpus for node in nodes)]
         for time in self.times[1:]:
-            for free, change in zip((self.cores, self.memory, self.gpus), changes[time], strict=True):
-                free.append(free[-1] + change)
+            for free, more in zip((self.cores, self.memory, self.gpus), changes[time], strict=True):
+                free.append(free[-1] + more)
 
     def earliest(self, job: Wish) -> float | None:
         """The earliest start at which the pool has enough for the whole time."""
@@ -177,18 +178,19 @@ def resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def measure(count: int) -> Measured:
+def measure(count: int, size: Size) -> Measured:
     """Build a calendar of so many bookings and ask it, take from it and release."""
     before = resident()
     calendar = Calendar(cluster())
-    begin, clock, booked = build(count, calendar)
+    begin, clock, booked = build(count, calendar, size.of(WARM_UP))
+    queries = size.of(QUERIES)
     megabytes = resident() - before
     pooled = Pooled(calendar.nodes, booked)
     span = clock - begin
     cores = sum(node.cores for node in calendar.nodes)
     inside = sum((min(t.end, clock) - max(t.start, begin)).total_seconds() * t.cores for t in booked if t.start < clock)
     dice = random.Random(1)
-    jobs = [wish(dice, begin + span * dice.random()) for _ in range(QUERIES)]
+    jobs = [wish(dice, begin + span * dice.random()) for _ in range(queries)]
     gc.collect()
     gc.disable()
     began = process_time()
@@ -214,25 +216,26 @@ def measure(count: int) -> Measured:
         taking += between - began
     gc.enable()
     return Measured(
-        earliest=earliest / QUERIES * 1e6,
-        pooled=sweep / QUERIES * 1e6,
-        wide=wide / QUERIES * 1e6,
+        earliest=earliest / queries * 1e6,
+        pooled=sweep / queries * 1e6,
+        wide=wide / queries * 1e6,
         take=taking / len(found) * 1e6,
         release=releasing / len(found) * 1e6,
         busy=inside / cores / span.total_seconds(),
         later=sum(slot is not None and slot.start > job.windows[0].start for job, slot in zip(jobs, slots, strict=True))
-        / QUERIES,
-        none=sum(slot is None for slot in slots) / QUERIES,
+        / queries,
+        none=sum(slot is None for slot in slots) / queries,
         megabytes=megabytes,
     )
 
 
-def run() -> list[Row]:
+def run(size: Size = WHOLE) -> list[Row]:
     """Measure at each size; goals are held at the largest. Times are of the processor, since the machine is shared."""
     rows: list[Row] = []
-    results = {count: measure(count) for count in SIZES}
+    counts = [size.of(count) for count in SIZES]
+    results = {count: measure(count, size) for count in counts}
     for count, got in results.items():
-        final = count == SIZES[-1]
+        final = count == counts[-1]
         many = f"{count:,} bookings:"
         rows += [
             Row(f"{many} cores booked", f"{got.busy:.0%}"),
@@ -245,12 +248,12 @@ def run() -> list[Row]:
             _goal(f"{many} take", got.take, 100, "µs", final),
             _goal(f"{many} release", got.release, 100, "µs", final),
         ]
-    least, most = results[SIZES[0]], results[SIZES[-1]]
+    least, most = results[counts[0]], results[counts[-1]]
     for what, small, large in (
         ("growth of earliest", least.earliest, most.earliest),
         ("growth, all windows two weeks wide", least.wide, most.wide),
     ):
-        growth = math.log(large / small) / math.log(SIZES[-1] / SIZES[0])
+        growth = math.log(large / small) / math.log(counts[-1] / counts[0])
         rows.append(Row(what, f"n^{growth:.2f}", "≤ n^0.30", growth <= 0.3))
     return rows
 

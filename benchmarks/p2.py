@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.row import Row
+from benchmarks.size import WHOLE, Size
 
 NAME = "request → offers held durably, over HTTP, one process"
 
@@ -179,14 +180,15 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[int, int]:
     return int(head.split(None, 2)[1]), length
 
 
-def run() -> list[Row]:
+def run(size: Size = WHOLE) -> list[Row]:
     """Both sides in turns; the goal is a quarter of the bare rate, and a p99 under ten times the bare one."""
     directory = tempfile.mkdtemp(prefix="sublet-p2-")
+    seconds, rounds = max(SECONDS * size.share, 0.3), size.of(ROUNDS)
     try:
         with bare_server(directory) as plain, sublet_server(directory) as sublet:
             for side in (plain, sublet):
-                load(*side, seconds=1.0)  # warm
-            pairs = [(load(*plain, seconds=SECONDS), load(*sublet, seconds=SECONDS)) for _ in range(ROUNDS)]
+                load(*side, seconds=seconds / 4)  # warm
+            pairs = [(load(*plain, seconds=seconds), load(*sublet, seconds=seconds)) for _ in range(rounds)]
     finally:
         shutil.rmtree(directory)
     pairs.sort(key=lambda pair: pair[1].rate / pair[0].rate)

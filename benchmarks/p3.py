@@ -16,12 +16,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from tests.access_points import Person, at_ap
 from tests.sites import CANNOT, Site, control, succeed
 
 from benchmarks.row import Row
+from benchmarks.size import WHOLE, Size
 from sublet.client import Client
 
 NAME = "a bag of 10,000 short tasks through an annex with two slots; the start of a job on an annex that waits"
@@ -50,22 +52,23 @@ queue
 """
 
 
-def run() -> list[Row]:
+def run(size: Size = WHOLE) -> list[Row]:
     """Measure, if a site can be here."""
     name = f"bench{os.getpid()}"
     options = ("--base", "box", "--ap", "--nat", "--nodes", "1", "--cpus", "2", "--owner", str(os.getpid()))
     started = control("up", name, *options)
     if started.returncode == CANNOT:
-        return [Row("a site", f"can't be here: {started.stderr.strip().removeprefix('SKIP: ')}")]
+        return [Row("not measured", started.stderr.strip().removeprefix("SKIP: "))]
     try:
         succeed(started)
-        return measured(Site(name, json.loads(succeed(control("status", name, "--json")))))
+        return measured(Site(name, json.loads(succeed(control("status", name, "--json")))), size)
     finally:
         succeed(control("down", name))
 
 
-def measured(site: Site) -> list[Row]:
+def measured(site: Site, size: Size) -> list[Row]:
     """All of it, on one annex of one node with two cores."""
+    tasks = size.of(TASKS)
     with at_ap(site, "sublet") as person, tempfile.TemporaryDirectory(prefix="sublet-p3-") as scratch:
         client = person.starts_service()
         assert person.signs_in() == 0, person.said
@@ -73,9 +76,9 @@ def measured(site: Site) -> list[Row]:
         person.typed("annex", "create", "bench", *words, "--yes", "--wait")
         site.wait(lambda: any(platform.nodes for platform in client.platforms() if platform.name == PLATFORM))
         anchor = compiled(Path(site.facts["scratch"]) / "anchor")
-        pairs = [(bag(client), on_node(site, anchor)) for _ in range(ROUNDS)]
-        rows = tasks_rows(pairs, peers(Path(scratch), anchor))
-        rows += starts_rows(person, client)
+        pairs = [(bag(client, tasks), on_node(site, anchor, tasks)) for _ in range(size.of(ROUNDS))]
+        rows = tasks_rows(pairs, peers(Path(scratch), anchor, size))
+        rows += starts_rows(person, client, size.of(STARTS))
         person.typed("annex", "shutdown", "bench")
         person.types("annex", "setup", "--stop")
     return rows
@@ -88,24 +91,24 @@ def compiled(target: Path) -> Path:
     return target
 
 
-def on_node(site: Site, anchor: Path) -> float:
+def on_node(site: Site, anchor: Path, tasks: int) -> float:
     """The anchor's tasks a second, two at a time, on the annex's node."""
     script = 'a=$(date +%s%N); "$0" "$1" 2 /bin/true; b=$(date +%s%N); echo $((b - a))'
-    took = site.on("researcher@c1", "sh", "-c", script, f"/scratch/{anchor.name}", str(TASKS))
-    return TASKS / (int(took) / 1e9)
+    took = site.on("researcher@c1", "sh", "-c", script, f"/scratch/{anchor.name}", str(tasks))
+    return tasks / (int(took) / 1e9)
 
 
-def bag(client: Client) -> float:
+def bag(client: Client, count: int) -> float:
     """Tasks a second from accept to the end, each with its exit code on record."""
-    tasks = {"grid": {"x": list(range(TASKS))}, "template": ["/bin/true", "{x}"], "parts": 2}
+    tasks = {"grid": {"x": list(range(count))}, "template": ["/bin/true", "{x}"], "parts": 2}
     (offer,) = client.ask(bag=tasks, platform=PLATFORM, time="20m", memory="256MiB")
     begin = time.perf_counter()
     session = offer.accept().wait(1200)
     took = time.perf_counter() - begin
     codes = [json.loads(line)["code"] for line in session.result("tasks.jsonl").text().splitlines()]
-    assert codes == [0] * TASKS, f"{len(codes)} tasks have a code"
+    assert codes == [0] * count, f"{len(codes)} tasks have a code"
     session.delete()
-    return TASKS / took
+    return count / took
 
 
 def tasks_rows(pairs: list[tuple[float, float]], others: Mapping[str, float]) -> list[Row]:
@@ -122,20 +125,24 @@ def tasks_rows(pairs: list[tuple[float, float]], others: Mapping[str, float]) ->
     return rows
 
 
-def peers(scratch: Path, anchor: Path) -> dict[str, float]:
-    """What others make of the same tasks on this machine, each ÷ the anchor right after it; those that can be had."""
-    runs: dict[str, Callable[[], float]] = {"xargs": lambda: timed(TASKS, ["xargs", "-n1", "-P2", "/bin/true"])}
-    if parallel := debian(scratch):
+def peers(scratch: Path, anchor: Path, size: Size) -> dict[str, float]:
+    """What others make of the same tasks on this machine, each ÷ the anchor right after it; those that can be had.
+
+    A small run installs nobody else's packages.
+    """
+    tasks = size.of(TASKS)
+    runs: dict[str, Callable[[], float]] = {"xargs": lambda: timed(tasks, ["xargs", "-n1", "-P2", "/bin/true"])}
+    if size.is_whole and (parallel := debian(scratch)):
         runs["GNU parallel"] = lambda: timed(500, [*parallel, "-j2", "/bin/true"])
-    for package, (program, count) in PEERS.items():
+    for package, (program, count) in PEERS.items() if size.is_whole else ():
         if python := environment(scratch / package, package):
-            runs[package] = lambda python=python, program=program, count=count: told(python, program, count, scratch)
+            runs[package] = partial(ask_peer, python, program, count, scratch)
     found = {}
     for name, measure in runs.items():
         rate = measure()
         begin = time.perf_counter()
-        subprocess.run([anchor, str(TASKS // 2), "2", "/bin/true"], check=True)
-        found[name] = rate / (TASKS // 2 / (time.perf_counter() - begin))
+        subprocess.run([anchor, str(tasks // 2), "2", "/bin/true"], check=True)
+        found[name] = rate / (tasks // 2 / (time.perf_counter() - begin))
     return found
 
 
@@ -147,9 +154,14 @@ def timed(count: int, words: list[str]) -> float:
     return count / (time.perf_counter() - begin)
 
 
-def told(python: Path, program: str, count: int, scratch: Path) -> float:
+def ask_peer(python: Path, program: str, count: int, scratch: Path) -> float:
     """The rate that a program in an environment of its own says."""
-    words = [python, Path(__file__).parent / "peers" / f"{program}.py", str(count), str(scratch / "runs")]
+    words: list[str | Path] = [
+        python,
+        Path(__file__).parent / "peers" / f"{program}.py",
+        str(count),
+        str(scratch / "runs"),
+    ]
     path = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}", "PYTHONPATH": ""}
     done = subprocess.run(words, env=path, capture_output=True, text=True, check=True, cwd=scratch)
     return count / float(done.stdout.split()[-1])
@@ -178,11 +190,11 @@ def debian(scratch: Path) -> list[str] | None:
     return None
 
 
-def starts_rows(person: Person, client: Client) -> list[Row]:
+def starts_rows(person: Person, client: Client, starts: int) -> list[Row]:
     """How soon a job runs on an annex that waits: a session from accept on, and a job from condor_submit on."""
     plain, ours = [], []
     with plain_jobs(person) as submit:
-        for _ in range(STARTS):
+        for _ in range(starts):
             plain.append(submit())
             ours.append(session_start(person, client))
     by_hand, session = statistics.median(plain), statistics.median(ours)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.row import Row
+from benchmarks.size import WHOLE, Size
 
 NAME = "start of the command line, beside a bare Python"
 
@@ -30,11 +31,11 @@ PEERS: Mapping[str, Sequence[str]] = {
 }
 
 
-def run() -> list[Row]:
+def run(size: Size = WHOLE) -> list[Row]:
     """Measure, with compiled bytecode as an installer leaves it, and a service that has something to list."""
     with service() as environment:
         peers = {name: words for name, words in PEERS.items() if shutil.which(words[0]) and works(words)}
-        seconds = measured({"bare": BARE, **COMMANDS, **peers}, environment)
+        seconds = measured({"bare": BARE, **COMMANDS, **peers}, environment, size.of(ROUNDS))
     bare = seconds.pop("bare")
     rows = [Row("python -c pass", f"{bare * 1000:.1f} ms")]
     for name, took in seconds.items():
@@ -49,12 +50,12 @@ def works(words: Sequence[str]) -> bool:
     return subprocess.run(words, capture_output=True).returncode == 0
 
 
-def measured(commands: Mapping[str, Sequence[str]], environment: Mapping[str, str]) -> dict[str, float]:
+def measured(commands: Mapping[str, Sequence[str]], environment: Mapping[str, str], rounds: int) -> dict[str, float]:
     """The median seconds of each."""
     took: dict[str, list[float]] = {name: [] for name in commands}
     for words in commands.values():
         timed(words, environment)  # once for the caches
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, words in commands.items():
             took[name].append(timed(words, environment))
     return {name: statistics.median(times) for name, times in took.items()}

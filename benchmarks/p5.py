@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmarks.row import Row
 from benchmarks.sites import Counted, NoSite, Site, counted, site
+from benchmarks.size import WHOLE, Size
 from sublet.logs import start_logs
 from sublet.reach.port import Command, said
 from sublet.service.desk import Person
@@ -26,42 +27,43 @@ SUBMITS, LOOKS = "REQUEST_SUBMIT_BATCH_JOB", "REQUEST_JOB_USER_INFO"
 NOT_OURS = {"REQUEST_COMPLETE_BATCH_SCRIPT", "REQUEST_COMPLETE_PROLOG", "REQUEST_PING", "REQUEST_STATS_INFO"}
 
 
-def run() -> list[Row]:
+def run(size: Size = WHOLE) -> list[Row]:
     """On a site of the testbed, which is started for this."""
     start_logs(level=logging.WARNING)
     try:
         with site("--latency", "20") as there, tempfile.TemporaryDirectory() as home:
-            return asyncio.run(measure(there, Path(home)))
+            return asyncio.run(measure(there, Path(home), size))
     except NoSite as why:
         return [Row("not measured", str(why))]
 
 
-async def measure(there: Site, home: Path) -> list[Row]:
+async def measure(there: Site, home: Path, size: Size) -> list[Row]:
     """The sweep through a service, then some of its points by hand over the same connection."""
+    points, some = size.of(POINTS), size.of(BY_HAND)
     settings = Settings.load(home, platforms={"far": there.settings})
     async with Service.open(settings) as service:
         reach = counted(service.platforms_by_name["far"])
         await service.survey("far")
         there.forget()
         reach.execs, reach.commands = 0, Counter()
-        seconds, ran = await sweep(service)
+        seconds, ran = await sweep(service, points)
         asked, execs, polls = _ours(there.asked()), reach.execs, reach.commands["squeue"]
         there.forget()
         reach.execs = 0
-        each = await by_hand(reach)
+        each = await by_hand(reach, some)
         hand = _ours(there.asked())
-    whole = each / BY_HAND * POINTS
-    limited = (POINTS - LIMITER[0]) / LIMITER[1]
+    whole = each / some * points
+    limited = max(0, points - LIMITER[0]) / LIMITER[1]
     one = asked[SUBMITS] == 1
     return [
-        Row(f"{POINTS:,} points: submissions", str(asked[SUBMITS]), "1", one),
+        Row(f"{points:,} points: submissions", str(asked[SUBMITS]), "1", one),
         Row("looks at the queue ÷ polls", f"{asked[LOOKS]} ÷ {polls}", "1 call a poll", asked[LOOKS] <= polls),
         Row("calls of the scheduler in all, from the ask to the results", str(asked.total())),
         Row("SSH round trips", str(execs)),
         Row("from the ask to the results", f"{seconds:.1f} s"),
         Row("of which its parts ran; the rest is mostly waiting for the next poll, every 30 s", f"{ran:.1f} s"),
-        Row(f"one sbatch each by hand, {BY_HAND} points: calls, round trips", f"{hand.total()}, {reach.execs}"),
-        Row(f"the same, to submit {POINTS:,} (extrapolated)", f"{whole:.0f} s"),
+        Row(f"one sbatch each by hand, {some} points: calls, round trips", f"{hand.total()}, {reach.execs}"),
+        Row(f"the same, to submit {points:,} (extrapolated)", f"{whole:.0f} s"),
         Row(f"the same under Slurm's limiter ({LIMITER[0]}, then {LIMITER[1]:.0f}/s; computed)", f"≥ {limited:.0f} s"),
         Row("the sweep ÷ submitting by hand, extrapolated", f"{seconds / whole:.2f} ×"),
     ]
@@ -72,10 +74,10 @@ def _ours(asked: Counter[str]) -> Counter[str]:
     return Counter({name: count for name, count in asked.items() if name not in NOT_OURS})
 
 
-async def sweep(service: Service) -> tuple[float, float]:
+async def sweep(service: Service, points: int) -> tuple[float, float]:
     """Ask, accept, wait for the end, and read the record of every point; how long that took, and it ran."""
     person = Person("someone")
-    bag = {"template": ["true", "{x}"], "grid": {"x": list(range(POINTS))}}
+    bag = {"template": ["true", "{x}"], "grid": {"x": list(range(points))}}
     document = json.dumps({"bag": bag, "platform": "far", "queue": "shared", "time": "10m", "memory": "64MiB"})
     began = time.perf_counter()
     found = await service.ask(person, await service.read(document.encode(), "application/json", person))
@@ -85,18 +87,18 @@ async def sweep(service: Service) -> tuple[float, float]:
         await asyncio.sleep(0.1)
         session = await service.session(session.id, person)
     assert session.end.code == 0, session.end
-    _, pieces = await service.result(session.id, person, "tasks.jsonl")
-    record = b"".join([piece async for piece in pieces])
-    assert len({json.loads(line)["task"] for line in record.splitlines()}) == POINTS
+    _, read_from = await service.result(session.id, person, "tasks.jsonl")
+    record = b"".join([piece async for piece in read_from(0)])
+    assert len({json.loads(line)["task"] for line in record.splitlines()}) == points
     assert session.started
     assert session.ended
     return time.perf_counter() - began, (session.ended - session.started).total_seconds()
 
 
-async def by_hand(reach: Counted) -> float:
+async def by_hand(reach: Counted, points: int) -> float:
     """Submit some points one by one, each as a command of its own over the open connection; how long that took."""
     words = ("sbatch", "--parsable", "--partition=shared", "--ntasks=1", "--mem=64", "--time=10", "--output=/dev/null")
     began = time.perf_counter()
-    for _ in range(BY_HAND):
+    for _ in range(points):
         await reach.run(Command((*words, "--wrap=true"), said))
     return time.perf_counter() - began

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from benchmarks.row import Row
 from benchmarks.sites import NoSite, Site, counted, site
+from benchmarks.size import WHOLE, Size
 from sublet.logs import start_logs
 from sublet.reach.port import Command, said
 from sublet.service.desk import Person
@@ -26,17 +27,17 @@ BESIDE = 1.2
 QUEUE = "shared"
 
 
-def run() -> list[Row]:
+def run(size: Size = WHOLE) -> list[Row]:
     """On a site of the testbed, which is started for this."""
     start_logs(level=logging.WARNING)
     try:
         with site("--latency", "20") as there, tempfile.TemporaryDirectory() as home:
-            return asyncio.run(measure(there, Path(home)))
+            return asyncio.run(measure(there, Path(home), size.of(ROUNDS)))
     except NoSite as why:
         return [Row("not measured", str(why))]
 
 
-async def measure(there: Site, home: Path) -> list[Row]:
+async def measure(there: Site, home: Path, rounds: int) -> list[Row]:
     """Sessions and plain jobs in turn; what is timed is when their program writes a file."""
     hasty = {"calls": 100, "look": "0.5s"}  # neither a pace nor the wait for an end is what is timed
     settings = Settings.load(home, platforms={"far": there.settings | hasty})
@@ -46,12 +47,12 @@ async def measure(there: Site, home: Path) -> list[Row]:
     async with Service.open(settings) as service:
         reach = counted(service.platforms_by_name["far"])
         await service.survey("far")
-        for number in range(ROUNDS):
+        for number in range(rounds):
             await quiet(there)
-            plain.append(await by_hand(reach, marks, number / ROUNDS))
+            plain.append(await by_hand(reach, marks, number / rounds))
             await quiet(there)
             before = reach.execs
-            ours.append(await session(service, marks, number / ROUNDS))
+            ours.append(await session(service, marks, number / rounds))
             trips = reach.execs - before - 1  # without the ask
     by_sbatch, by_sublet = statistics.mean(plain), statistics.mean(ours)
     ratio, added = by_sublet / by_sbatch, by_sublet - by_sbatch

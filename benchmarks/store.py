@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.__main__ import table
 from benchmarks.row import Row
+from benchmarks.size import WHOLE, Size
 from sublet.core.offer import Node, Offer, Quote, Shape, Take
 from sublet.core.request import GIB, Executable, Request
 from sublet.core.session import OfferSet, Phase, Session
@@ -29,9 +30,9 @@ ASKS = 1000  # in one round
 Answer = tuple[OfferSet, list[Session], list[Take]]
 
 
-def answers(first: int) -> list[Answer]:
+def answers(first: int, count: int) -> list[Answer]:
     """What the service would have decided; making it is not the store's work."""
-    return [_answer(number) for number in range(first, first + ASKS)]
+    return [_answer(number) for number in range(first, first + count)]
 
 
 def _answer(number: int) -> Answer:
@@ -72,33 +73,34 @@ async def asks_per_second(store: Store, all_of_them: list[Answer], at_once: int)
     return len(all_of_them) / (time.perf_counter() - began)
 
 
-def commits_per_second(path: Path) -> float:
+def commits_per_second(path: Path, count: int) -> float:
     """One insert and one commit at a time, with nothing in between."""
     connection = sqlite3.connect(path, isolation_level=None)
     for words in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "CREATE TABLE IF NOT EXISTS t (v TEXT)"):
         connection.execute(words)
     began = time.perf_counter()
-    for _ in range(ASKS):
+    for _ in range(count):
         connection.execute("INSERT INTO t VALUES (?)", ("x" * 200,))
     took = time.perf_counter() - began
     connection.close()
-    return ASKS / took
+    return count / took
 
 
-def run() -> list[Row]:
+def run(size: Size = WHOLE) -> list[Row]:
     """Bare, alone and sixteen at once, in turns."""
     ratios: dict[int, list[float]] = {1: [], 16: []}
     bare: list[float] = []
+    asks = size.of(ASKS, least=16)
     with tempfile.TemporaryDirectory() as directory:
         store = Store.open(f"sqlite:///{directory}/sublet.db")
         nodes = [Node(f"n{number}", 64, 256 * GIB) for number in range(NODES)]
         store.write_sync(lambda tx: tx.books.define("here", nodes, {}))
         made = 0
-        for _ in range(ROUNDS):
-            bare.append(commits_per_second(Path(directory, "bare.db")))
+        for _ in range(size.of(ROUNDS)):
+            bare.append(commits_per_second(Path(directory, "bare.db"), asks))
             for at_once, found in ratios.items():
-                found.append(asyncio.run(asks_per_second(store, answers(made), at_once)) / bare[-1])
-                made += ASKS
+                found.append(asyncio.run(asks_per_second(store, answers(made, asks), at_once)) / bare[-1])
+                made += asks
         store.close()
     alone, together = (statistics.median(found) for found in ratios.values())
     return [

@@ -38,7 +38,7 @@ def anyio_backend() -> str:
 
 RINGS = ("real", "docs", "browser", "cli", "contract", "api", "unit")
 # The files that take the longest, in this order.
-WAIT = ("split", "annex", "pilot", "jobs", "access_point", "guest", "slurm_faults")
+WAIT = ("split", "annex", "benchmarks", "pilot", "jobs", "access_point", "guest", "slurm_faults")
 LONG = ("docs/*guides*", "browser/*", *(f"real/*{word}*" for word in WAIT), "api/*schemathesis*")
 # What is one worker's: files that share one Chromium, one PostgreSQL, or one site with `ap` for a short while.
 TOGETHER = {

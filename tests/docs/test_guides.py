@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.conftest import guides_in, require_guide
 from tests.docs.guides import matches, parts, run_guide
 from tests.sites import Site
 
@@ -62,6 +63,17 @@ def test_a_guide_shows_what_its_commands_say(guide: Path, tmp_path: Path, reques
 def test_there_are_guides_and_each_has_commands() -> None:
     assert GUIDES
     assert all(parts(guide.read_text()) for guide in GUIDES)
+
+
+def test_each_guide_can_be_run_by_its_name() -> None:
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests/docs"]
+    listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120).stdout.splitlines()
+    assert {name for test in listed for name in guides_in(test)} >= {guide.stem for guide in GUIDES}
+
+
+def test_a_guide_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(pytest.UsageError, match=r"There is no guide 'x'. There are: annex, "):
+        require_guide("x")
 
 
 @pytest.mark.parametrize(

@@ -70,16 +70,17 @@ def differences_beside(beside: Beside, guide: str) -> list[str]:
         beside.leaves()
 
 
-def test_the_guide_to_annexes_shows_what_its_commands_say(ap_site: Site) -> None:
-    differences = differences_beside(Beside(ap_site), "annex")
+@pytest.mark.parametrize("guide", ["annex"])
+def test_the_guide_to_annexes_shows_what_its_commands_say(guide: str, ap_site: Site) -> None:
+    differences = differences_beside(Beside(ap_site), guide)
     assert not differences, "\n\n".join(differences)
 
 
 @pytest.mark.parametrize(
     ("option", "mount", "seen"),
     [
-        pytest.param((), "", "over the login", marks=pytest.mark.soak, id="over the login"),
-        pytest.param(("--ap-mounts",), "--mount /home=/site/home", "here", id="mounted"),
+        pytest.param((), "", "over the login", marks=pytest.mark.soak, id="split,over the login"),
+        pytest.param(("--ap-mounts",), "--mount /home=/site/home", "here", id="split,mounted"),
     ],
 )
 def test_a_guide_to_nodes_that_reach_nothing(

@@ -18,6 +18,11 @@ class Progress:
         self._shown = False
         self._over = False
 
+    @property
+    def is_over(self) -> bool:
+        """Whether something else has been said for good, such as what a job prints."""
+        return self._over
+
     def show(self, text: str) -> None:
         """Say it in the place of what was said before."""
         with self._lock:

@@ -161,7 +161,8 @@ def _watched(out: Output, link: Link, session: SessionView, done: threading.Even
         if (session.phase, session.condition) != seen:
             seen = (session.phase, session.condition)
             progress.clear()
-            _tell(out, session)
+            if session.phase not in NOT_YET or not progress.is_over:  # else its output was faster than this look
+                _tell(out, session)
         if session.phase in NOT_YET:
             progress.show(_waited_for(session))
     progress.end()
