@@ -160,6 +160,10 @@ async def test_an_operator_adds_and_removes_rules_on_a_page(callers: Callers, se
     path = f"/web/rules/{rule.id}/remove"
     assert (await op.get(path)).status_code == 405
     assert (await op.post(path, data={"token": "0" * 64})).status_code == 403
-    removed = await sent(op, "/web/rules", path)
+    question = await sent(op, "/web/rules", path)
+    asked = "Remove the rule that denies &lt;b&gt;@evil.org system *?"
+    assert (question.status_code, asked in question.text) == (200, True)
+    assert rule.id in {one.id for one in await service.rules(Person(OP, True))}
+    removed = await sent(op, "/web/rules", path, confirmed="yes")
     assert "is removed" in removed.text
     assert rule.id not in {one.id for one in await service.rules(Person(OP, True))}

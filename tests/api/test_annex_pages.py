@@ -8,13 +8,16 @@ import httpx2
 import pytest
 
 from sublet.core.annex import Pilot
+from sublet.core.jobs import QueuedJob
 from sublet.core.lease_state import Jobs, Slots
+from sublet.core.session import Phase
 from sublet.service.annex_status import Heard
 from sublet.service.desk import Person
 from sublet.service.lease_plans import Wanted
 from tests.api.conftest import Callers
 from tests.api.test_pages import token_in, token_on
-from tests.contract.leases import TWO, PlayedService, ended, leasing
+from tests.contract.leases import TWO, PlayedService, ended, lease_when, leasing
+from tests.contract.services import in_phase, reach
 
 pytestmark = pytest.mark.anyio
 EVE = Person("eve")
@@ -56,6 +59,14 @@ async def test_annexes_leases_and_nodes_are_shown_and_changed(eve: httpx2.AsyncC
     forged = await eve.post(end, data={"token": "0" * 64, "lease": "1"})
     assert forged.status_code == 403
     form = {"token": await token_on(eve, "/web/annexes/bold", end), "lease": "1"}
+    service.queued = [QueuedJob("7.0", "running", "flood<1>", annex.id), QueuedJob("7.1", "idle", "later", annex.id)]
+    question = await eve.post(end, data=form)
+    assert question.status_code == 200
+    said = ("End bold#1?", "3 jobs run on it now: 3 on c&lt;1&gt;.", "flood&lt;1&gt;", 'name="lease" value="1"')
+    assert all(words in question.text for words in said)
+    assert "later" not in question.text
+    assert "It has no lease now" not in (await eve.get("/web/annexes/bold")).text  # nothing has ended yet
+    form = {"token": token_in(question.text, end), "lease": "1", "confirmed": "yes"}
     assert (await eve.post(end, data=form)).status_code == 303
     await ended(service, lease.id)
     after = (await eve.get("/web/annexes/bold")).text
@@ -72,3 +83,18 @@ async def test_what_can_not_be_done_is_said_on_the_page(eve: httpx2.AsyncClient,
     refused = await eve.post(f"/web/annexes/busy/{change}", data=form)
     assert (refused.status_code, "There is no lease busy#9." in refused.text) == (404, True)
     assert (await eve.get("/web/annexes/nobodys")).status_code == 404
+
+
+async def test_cancelling_the_session_of_a_lease_asks_about_its_jobs_too(
+    eve: httpx2.AsyncClient, service: PlayedService
+) -> None:
+    _, lease, _ = await service.lease("asked", Wanted(TWO), EVE, more=False)
+    session = (await lease_when(service, lease.id, lambda one: bool(one.session))).session
+    await reach(service, session, in_phase(Phase.RUNNING), person=EVE)
+    path = f"/web/sessions/{session}/cancel"
+    question = await eve.post(path, data={"token": await token_on(eve, f"/web/sessions/{session}", path)})
+    assert (question.status_code, "End asked#1?" in question.text) == (200, True)
+    assert (await service.session(session, EVE)).phase is Phase.RUNNING
+    done = await eve.post(path, data={"token": token_in(question.text, path), "confirmed": "yes"})
+    assert (done.status_code, done.headers["location"]) == (303, f"/web/sessions/{session}")
+    await ended(service, lease.id)

@@ -129,6 +129,9 @@ async def test_a_page_approves_what_it_showed(callers: Callers, service: Service
     assert ("What is new since paged@1" in news, "+echo 2" in news) == (True, True)
     no_why = await sent(op, "/web/apps/paged/2", "/web/apps/paged/2/refuse", why=" ")
     assert no_why.status_code == 400
-    done = await sent(op, page, "/web/apps/paged/1/revoke", why="It leaks.", cancel="1")
+    question = await sent(op, page, "/web/apps/paged/1/revoke", why="It leaks.", cancel="1")
+    assert (question.status_code, "Revoke paged@1?" in question.text) == (200, True)
+    assert 'name="why" value="It leaks."' in question.text
+    done = await sent(op, page, "/web/apps/paged/1/revoke", why="It leaks.", cancel="1", confirmed="yes")
     assert done.status_code == 303
     assert "It leaks." in (await op.get(page)).text

@@ -20,7 +20,7 @@ from sublet.web.entry import COOKIE as NAME
 from sublet.web.entry import HOST, KNOWN_COOKIE, Sealed, form_token, issue_code, seal
 from sublet.web.signing_in import browser_of
 from tests.api.conftest import Callers
-from tests.api.test_pages import token_on
+from tests.api.test_pages import token_in, token_on
 from tests.smtp import Mailbox
 
 pytestmark = pytest.mark.anyio
@@ -117,7 +117,11 @@ async def test_on_their_account_people_see_who_they_are_and_end_other_visits(
     proof = await token_on(here, "/web/account", "/web/account/revoke")
     for id in tokens:
         if f'value="{id}"' in page and id not in page.partition("this one")[2].partition("</tr>")[0]:
-            assert (await here.post("/web/account/revoke", data={"token": proof, "id": id})).status_code == 303
+            question = await here.post("/web/account/revoke", data={"token": proof, "id": id})
+            assert (question.status_code, "Sign out Firefox on Linux?" in question.text) == (200, True)
+            assert (await there.get("/web/account")).status_code == 200
+            sure = {"token": token_in(question.text, "/web/account/revoke"), "id": id, "confirmed": "yes"}
+            assert (await here.post("/web/account/revoke", data=sure)).status_code == 303
     assert (await here.get("/web/account")).status_code == 200
     assert (await there.get("/web/account")).status_code == 303
 
@@ -256,7 +260,10 @@ async def test_on_a_page_people_say_who_is_told_of_their_sessions(
     assert name not in (await jon.get(here)).text
     proof = form_token(service, jon.headers["cookie"].partition("=")[2], f"{here}/{hook.id}/remove")
     assert (await jon.post(f"{here}/{hook.id}/remove", data={"token": proof})).status_code == 404
-    gone = await act(f"{here}/{hook.id}/remove")
+    question = await act(f"{here}/{hook.id}/remove")
+    assert f"Remove {name}?" in question.text
+    assert len(await service.hooks(Person(name))) == 2
+    gone = await act(f"{here}/{hook.id}/remove", confirmed="yes")
     assert "is told nothing any more" in gone.text
     assert len(await service.hooks(Person(name))) == 1
 

@@ -187,3 +187,22 @@ async def test_a_log_offset_or_filter_that_is_nonsense_is_not_an_error(eve: http
     assert (await eve.get(f"{session}?stdout=99999999999999999999")).status_code == 200
     assert (await eve.get("/web/sessions?phase=NOWHERE&kind=%00&after=x")).status_code in (200, 400)
     assert (await eve.get(f"/web/ask?from={made.rpartition('/')[2]}&heed=%00")).status_code == 200
+
+
+async def test_a_page_has_one_clock_and_a_typed_time_is_on_it(eve: httpx2.AsyncClient, service: Service) -> None:
+    eve.cookies.set("sublet_zone", "Asia/Tehran")
+    token = await token_on(eve, "/web/ask", "/web/ask")
+    form = {"token": token, "what": "command", "script": "true", "cores": "1", "time": "10m"}
+    where = (await eve.post("/web/ask", data={**form, "start": "tomorrow 09:00-10:00"})).headers["location"]
+    shown = await eve.get(where)
+    [asked] = (await service.offerset(where.rpartition("/")[2], Person("eve"))).request.windows
+    assert (asked.start.hour, asked.start.minute) == (5, 30)
+    assert "tomorrow 09:00" in shown.text
+    session = re.findall(r'action="(/web/sessions/[0-9a-f-]+)/accept"', shown.text)[0]
+    for path in (where, session, f"/web/ask?from={where.rpartition('/')[2]}", "/web/sessions", "/web/"):
+        seen = re.sub(r"<[^>]*>", "", (await eve.get(path)).text)
+        assert not re.search(r"[0-9] ?UTC|:[0-9]{2}Z", seen), path  # UTC is in titles, for the record
+    late = await eve.post("/web/ask", data={**form, "start": "2020-01-01T09:00/PT1H"})
+    assert not re.search(
+        r"[0-9] ?UTC|:[0-9]{2}Z", re.sub(r"<[^>]*>", "", (await eve.get(late.headers["location"])).text)
+    )

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from sublet.core.annex import Details, Lease, Pilot
 from sublet.core.job import Program
+from sublet.core.jobs import QueuedJob
 from sublet.core.offer import Reason
 from sublet.core.request import Executable, Request
 from sublet.core.session import Phase
@@ -19,7 +20,8 @@ from sublet.pilots.access_point import AccessPoint
 from sublet.pilots.own import Contact
 from sublet.service.access_point import AccessPointState, Stage
 from sublet.service.annex_status import Heard
-from sublet.service.desk import utc_now
+from sublet.service.desk import Person, utc_now
+from sublet.service.jobs import Listed
 from sublet.service.lease_plans import Wanted
 from sublet.service.service import Service
 from sublet.settings import Settings
@@ -65,6 +67,7 @@ class PlayedService(Service):
 
     stage: Stage = "stopped"
     silent: Heard = Heard()
+    queued: Sequence[QueuedJob] = ()
 
     async def access_point(self, system: str = "") -> AccessPoint:
         self.personal()
@@ -86,6 +89,9 @@ class PlayedService(Service):
 
     async def hear(self) -> Heard:
         return self.silent
+
+    async def jobs(self, person: Person, annex: str = "") -> Listed:
+        return Listed(self.queued, {})
 
     async def _look_at_inputs(self) -> None:
         """No jobs wait at an access point that is not there."""

@@ -88,7 +88,7 @@ class Hooks(Telling, Sessions):
 
     async def remove_hook(self, person: Person, name: str, host: str = "") -> Hook:
         """Tell it nothing any more."""
-        hook = await self._hook(person, name)
+        hook = await self.hook(person, name)
 
         def remove(tx: Tx) -> None:
             tx.hooks.remove(hook.id)
@@ -99,7 +99,7 @@ class Hooks(Telling, Sessions):
 
     async def test_hook(self, person: Person, name: str) -> str:
         """Tell it something now, and what it answered; one that was given up is told again from now on."""
-        hook = await self._hook(person, name)
+        hook = await self.hook(person, name)
         self.throttle.spend("hook_tests_per_person", person.name)
         event = Event(0, self.now(), hook.session, person.name, TEST, "This is a test.")
         answer = await self.tell_hook(hook, f"{hook.id}.test.{secrets.token_hex(4)}", event, None)
@@ -111,7 +111,7 @@ class Hooks(Telling, Sessions):
             await self.store.write(lambda tx: tx.hooks.revive(hook.id, tx.events.newest()))
         return answer.words
 
-    async def _hook(self, person: Person, name: str) -> Hook:
+    async def hook(self, person: Person, name: str) -> Hook:
         """One of a person's own, by its id or the beginning of it."""
         mine = await self.store.read(lambda tx: tx.hooks.of(person.name))
         found = [hook for hook in mine if hook.id == name] or [hook for hook in mine if hook.id.startswith(name)]

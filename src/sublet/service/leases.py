@@ -206,6 +206,17 @@ class Leases(LeasePlans, Splits, Sessions):
             words = f"{words}: {said}" if session.end.code in MEANING else said
         return await self.end_lease(lease, words, session.ended)
 
+    async def lease_name(self, session: str, person: Person) -> str:
+        """`annex#number` of the lease that a session is; empty if it is none."""
+        id = (await self.session(session, person)).id
+
+        def find(tx: Tx) -> str:
+            lease = tx.leases.of_session(id)
+            annex = tx.annexes.get(lease.annex) if lease else None
+            return f"{annex.name}#{lease.number}" if lease and annex else ""
+
+        return await self.store.read(find)
+
     async def session_of(self, lease: Lease) -> Session | None:
         """The session that a lease is; None before it is sent, and after it was forgotten."""
         if not lease.session:

@@ -113,6 +113,18 @@ class Reviewing(AppCatalogue, Sessions):
         await self._tell_owners(version, sessions, why, cancel)
         return Revoked(await self.version_of(version.name, person), tuple(one.id for one in sessions))
 
+    async def sessions_of_version(self, ref: str, person: Person) -> list[Session]:
+        """The sessions under way that run a version, for who decides about it."""
+        if not decides(person):
+            raise ReviewersOnly
+        version = await self.version_of(ref, person)
+
+        def work(tx: Tx) -> list[Session]:
+            found = [tx.sessions.get(id) for id in tx.apps.sessions([version.id])]
+            return [one for one in found if one and one.phase in ACTIVE]
+
+        return await self.store.read(work)
+
     async def _deciding(
         self, ref: str, person: Person, why: str, *, needed: bool = False, state: VersionState | None = None
     ) -> Version:

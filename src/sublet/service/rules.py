@@ -95,6 +95,16 @@ class AccessRules(Quotas):
         tx.audit.add(Entry(self.now(), by, "rule.remove", "rule", rule.id, _detail(rule, running), host))
         return Changed(rule, (), running)
 
+    async def preview_rule_removal(self, name: str, person: Person) -> Changed:
+        """What would run on without access if a rule was removed; nothing is changed."""
+        self.operated(person)
+
+        def work(tx: Tx) -> Changed:
+            rule, before = _found(tx, name), tx.rules.list()
+            return Changed(rule, (), self._withdrawn(tx, before, [one for one in before if one.id != rule.id]))
+
+        return await self.store.read(work)
+
     async def standing(self, person: Person, of: str = "") -> Sequence[Standing]:
         """How someone stands with each thing that there is; operators look at others too."""
         whose = _small(of) or person.name

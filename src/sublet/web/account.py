@@ -7,6 +7,7 @@ from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import host_of, service_of
 from sublet.errors import NotFound, SubletError
+from sublet.web.confirming import Question, confirm_page, is_confirmed
 from sublet.web.drawing import page
 from sublet.web.reading import posted, visitor
 
@@ -42,8 +43,19 @@ async def revoke(request: Request) -> Response:
     service = service_of(request)
     service.gateway()
     id = form.get("id", "")
-    if id not in {one.id for one in await service.tokens(who.person)}:
+    token = next((one for one in await service.tokens(who.person) if one.id == id), None)
+    if token is None:
         raise NotFound(noun="token", name=id, hint="It may be revoked already.")
+    if not is_confirmed(form):
+        return confirm_page(request, who, _question(token.name or id[:8], token.use, is_this_one=id == who.token), form)
     await service.revoke_token(who.person, id, host=host_of(request))
     request.app.state.remembered.clear()
     return RedirectResponse("/web/login" if id == who.token else PAGE, 303)
+
+
+def _question(name: str, use: str, *, is_this_one: bool) -> Question:
+    if use == "browser":
+        effect = "This is the browser that you are using now." if is_this_one else "It has to sign in again."
+        return Question(f"Sign out {name}?", (effect,), "Sign out", PAGE)
+    effect = "Programs that use this token are refused from then on. A revoked token can't be restored."
+    return Question(f"Revoke the token {name}?", (effect,), "Revoke", PAGE)

@@ -12,7 +12,9 @@ from sublet.core.lease_state import LeaseWord, NodeWord
 from sublet.errors import SubletError
 from sublet.service.desk import Person
 from sublet.service.service import Service
+from sublet.web.confirming import confirm_page, is_confirmed
 from sublet.web.drawing import page
+from sublet.web.lease_questions import ask_about_lease
 from sublet.web.reading import change_of, posted, visitor
 
 TONES: dict[LeaseWord | NodeWord, str] = {
@@ -59,11 +61,15 @@ async def _page(request: Request, wrong: SubletError | None = None) -> Response:
 
 
 async def change(request: Request) -> Response:
-    """Open, close, take back a lease that waits, end one or all."""
+    """Open, close, take back a lease that waits, end one or all; what ends something is asked about first."""
     act = change_of(request, CHANGES)
     who, form = await posted(request)
-    name = request.path_params["name"]
+    name, word = request.path_params["name"], request.path_params["change"]
     try:
+        if word in ENDING and not is_confirmed(form):
+            queued = word == "cancel"
+            question = await ask_about_lease(service_of(request), _lease(name, form), who.person, queued=queued)
+            return confirm_page(request, who, question, form)
         await act(service_of(request), name, who.person, form)
     except SubletError as error:
         return await _page(request, error)
@@ -93,6 +99,7 @@ async def _shutdown(service: Service, name: str, person: Person, form: dict[str,
 
 
 MOST = 20  # of what is over
+ENDING = ("cancel", "shutdown")  # asked about first
 CHANGES: dict[str, Callable[[Service, str, Person, dict[str, str]], Awaitable[None]]] = {
     "open": _open,
     "close": _close,

@@ -13,9 +13,11 @@ from sublet.errors import SubletError
 from sublet.service.app_catalogue import decides
 from sublet.service.desk import Person
 from sublet.service.service import Service
+from sublet.web.confirming import Question, affected_sessions, confirm_page, is_confirmed
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 from sublet.web.reading import change_of, posted, visitor
+from sublet.web.words import counted
 from sublet.wire.apps import file_view
 
 HERE = "/web/apps"
@@ -85,10 +87,23 @@ async def decide(request: Request) -> Response:
     change = change_of(request, CHANGES)
     who, form = await posted(request)
     try:
+        if change is _revoke and form.get("why", "").strip() and not is_confirmed(form):
+            return confirm_page(request, who, await _question(request, who.person, form), form)
         await change(service_of(request), _ref(request), who.person, form, host_of(request))
     except SubletError as error:
         return await _version(request, who, error)
     return RedirectResponse(f"{HERE}/{request.path_params['name']}/{request.path_params['number']}", 303)
+
+
+async def _question(request: Request, person: Person, form: dict[str, str]) -> Question:
+    ref = _ref(request)
+    running = await service_of(request).sessions_of_version(ref, person)
+    effects = ["Nobody can run it any more. A revoked version stays revoked: it has to be proposed again."]
+    if running:
+        end = "ends" if "cancel" in form else "that has not started ends; what runs goes on"
+        effects.append(f"{counted(len(running), 'session')} under way: each {end}.")
+    back = f"{HERE}/{request.path_params['name']}/{request.path_params['number']}"
+    return Question(f"Revoke {ref}?", tuple(effects), f"Revoke {ref}", back, affected_sessions(running))
 
 
 def _ref(request: Request) -> str:

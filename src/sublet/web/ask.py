@@ -15,6 +15,7 @@ from sublet.service.desk import Person
 from sublet.web.drawing import clock_of, page
 from sublet.web.entry import Visitor
 from sublet.web.form import EMPTY, Values, Wrong, check, short_of, typed, values_of, wrong_of
+from sublet.web.local_times import show_in_zone
 from sublet.web.nearest import heeded
 from sublet.web.reading import posted, visitor
 from sublet.wire.document import parse_document
@@ -82,7 +83,9 @@ async def _again(request: Request, who: Visitor, id: str, heed: str | None) -> R
         return RedirectResponse(f"/web/apps/{executable.fields['app']}?from={earlier.id}", 303)
     values = values_of(earlier.request)
     if values is not None:
-        return await _form(request, who, heeded(values, (r for r in earlier.reasons if r.platform == heed))[0])
+        values = heeded(values, (r for r in earlier.reasons if r.platform == heed))[0]
+        values["start"] = show_in_zone(values["start"], clock_of(request).zone)
+        return await _form(request, who, values)
     document = parse_document(earlier.document.encode(), earlier.content_type)
     return await _yaml(request, who, _written(document))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -12,7 +13,7 @@ from sublet.api.audit import TYPES
 from sublet.api.people import service_of
 from sublet.errors import OperatorsOnly
 from sublet.service.audit import Sought
-from sublet.web.drawing import page
+from sublet.web.drawing import clock_of, page
 from sublet.web.entry import Visitor
 from sublet.web.reading import visitor
 
@@ -27,7 +28,8 @@ async def look(request: Request) -> Response:
     typed = {field: request.query_params.get(field, "").strip() for field in (*FIELDS, *DAYS)}
     last = request.query_params.get("before", "")
     before = int(last) if last.isdecimal() and len(last) < 16 else 0
-    found = await service_of(request).audit(who.person, _sought(typed), before=before, limit=MOST + 1)
+    sought = _sought(typed, clock_of(request).zone)
+    found = await service_of(request).audit(who.person, sought, before=before, limit=MOST + 1)
     more = found[MOST - 1].id if len(found) > MOST else None
     given = {field: text for field, text in typed.items() if text}
     return page(
@@ -49,7 +51,7 @@ async def export(request: Request) -> Response:
     if form not in TYPES:
         raise HTTPException(404)
     typed = {field: request.query_params.get(field, "").strip() for field in (*FIELDS, *DAYS)}
-    pieces = service_of(request).export_audit(who.person, _sought(typed), form)
+    pieces = service_of(request).export_audit(who.person, _sought(typed, clock_of(request).zone), form)
     headers = {"content-disposition": f'attachment; filename="audit.{form}"'}
     return StreamingResponse(pieces, media_type=TYPES[form], headers=headers)
 
@@ -61,15 +63,15 @@ async def _operator(request: Request) -> Visitor:
     return who
 
 
-def _sought(typed: dict[str, str]) -> Sought:
-    until = _day(typed["until"])
+def _sought(typed: dict[str, str], zone: ZoneInfo) -> Sought:
+    until = _day(typed["until"], zone)
     last = until + timedelta(days=1) if until else None
-    return Sought(typed["person"], typed["action"], typed["noun"], typed["name"], _day(typed["since"]), last)
+    return Sought(typed["person"], typed["action"], typed["noun"], typed["name"], _day(typed["since"], zone), last)
 
 
-def _day(text: str) -> datetime | None:
-    """The beginning of a day, as a browser's own field for days writes it; else none."""
+def _day(text: str, zone: ZoneInfo) -> datetime | None:
+    """The beginning of a day on the page's clock, as a browser's own field for days writes it; else none."""
     try:
-        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=zone).astimezone(UTC)
     except ValueError:
         return None

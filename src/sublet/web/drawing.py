@@ -16,6 +16,7 @@ from sublet.core.amounts import duration_text
 from sublet.core.pledge import pledge_text
 from sublet.web import words
 from sublet.web.entry import Visitor, form_token
+from sublet.web.local_times import localize
 from sublet.web.words import Clock
 
 ZONE = "sublet_zone"  # a cookie that the pages' script sets: the browser's own zone
@@ -43,6 +44,7 @@ def environment() -> Environment:
         "pledge": pledge_text,
         "resources": words.resources,
         "price": words.price,
+        "local": localize,
     }
     made.globals |= {"tones": words.TONES, "counted": words.counted, "static": _static}
     return made

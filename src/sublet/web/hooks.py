@@ -14,6 +14,7 @@ from sublet.core.hooks import MAILTO, STATES, WORDS, Delivery, Hook
 from sublet.errors import SubletError
 from sublet.service.desk import Person
 from sublet.service.service import Service
+from sublet.web.confirming import Question, confirm_page, is_confirmed
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 from sublet.web.reading import change_of, posted, visitor
@@ -78,7 +79,10 @@ async def add(request: Request) -> Response:
 async def change(request: Request) -> Response:
     """Remove a hook, or tell it something now."""
     act = change_of(request, CHANGES)
-    who, _ = await posted(request)
+    who, form = await posted(request)
+    if request.path_params["change"] == "remove" and not is_confirmed(form):
+        hook = await service_of(request).hook(who.person, request.path_params["id"])
+        return confirm_page(request, who, _question(hook), form)
     acting = act(service_of(request), who.person, request.path_params["id"], host_of(request))
     return await _done(request, who, {}, acting)
 
@@ -108,6 +112,14 @@ async def _add(service: Service, person: Person, form: dict[str, str], host: str
 async def _remove(service: Service, person: Person, id: str, host: str) -> Done:
     hook = await service.remove_hook(person, id, host)
     return Done(f"{hook.address.removeprefix(MAILTO)} is told nothing any more.")
+
+
+def _question(hook: Hook) -> Question:
+    address = hook.address.removeprefix(MAILTO)
+    scope = f"the session {hook.session[:8]}" if hook.session else "your sessions"
+    secret = "" if hook.by_mail else " Its signing secret can't be restored."
+    effects = (f"{address} gets no more notifications about {scope}.{secret}",)
+    return Question(f"Remove {address}?", effects, "Remove", "/web/hooks")
 
 
 async def _test(service: Service, person: Person, id: str, host: str) -> Done:

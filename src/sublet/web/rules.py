@@ -12,6 +12,7 @@ from sublet.core.access import NOUNS
 from sublet.core.access_words import limits_text
 from sublet.errors import SubletError
 from sublet.service.rules import Changed
+from sublet.web.confirming import Question, affected_sessions, confirm_page, is_confirmed
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 from sublet.web.limits import LABELS, granted
@@ -63,6 +64,26 @@ async def add(request: Request) -> Response:
 
 async def remove(request: Request) -> Response:
     """Remove a rule, and say what goes on without access."""
-    who, _ = await posted(request)
-    changed = await service_of(request).remove_rule(request.path_params["id"], who.person, host_of(request))
+    who, form = await posted(request)
+    service, id = service_of(request), request.path_params["id"]
+    if not is_confirmed(form):
+        return confirm_page(request, who, _question(await service.preview_rule_removal(id, who.person)), form)
+    changed = await service.remove_rule(id, who.person, host_of(request))
     return await _page(request, who, {}, changed=changed)
+
+
+def _question(changed: Changed) -> Question:
+    rule = changed.rule
+    effects = ["This takes effect at once, for everyone whom the rule covers."]
+    if changed.running:
+        effects.append("These sessions go on, although their owners lose access:")
+    return Question(
+        f"Remove the rule that {VERBS[rule.effect]} {rule.who} {rule.noun} {rule.name}?",
+        tuple(effects),
+        "Remove the rule",
+        "/web/rules",
+        affected_sessions(changed.running),
+    )
+
+
+VERBS = {"allow": "allows", "deny": "denies"}

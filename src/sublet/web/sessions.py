@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlencode
 
@@ -19,7 +19,9 @@ from sublet.service.logins import needs_login
 from sublet.service.output import PIECE, Chunk
 from sublet.service.pausing import PAUSABLE
 from sublet.service.service import Service
+from sublet.web.confirming import confirm_page, is_confirmed
 from sublet.web.drawing import page
+from sublet.web.lease_questions import ask_about_lease
 from sublet.web.reading import change_of, posted, visitor
 from sublet.web.words import KINDS
 
@@ -143,6 +145,10 @@ async def change(request: Request) -> Response:
     who, form = await posted(request)
     id = request.path_params["id"]
     try:
+        lease = await service_of(request).lease_name(id, who.person) if act is _cancel else ""
+        if lease and not is_confirmed(form):
+            question = await ask_about_lease(service_of(request), lease, who.person)
+            return confirm_page(request, who, replace(question, back=f"/web/sessions/{id}"), form)
         to = await act(service_of(request), who.person, id, form)
     except SubletError as error:
         known = await service_of(request).session(id, who.person)

@@ -1,0 +1,92 @@
+"""Points in time inside sentences and forms, in the visitor's own zone: a page has one clock."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from markupsafe import Markup, escape
+
+from sublet.core.amounts import duration_text, parse_duration
+from sublet.core.starts import MONTHS
+from sublet.core.windows import zone_of
+from sublet.errors import BadAmount
+from sublet.web.words import Clock, machine, utc
+
+DAY, TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:\.[0-9]+)?"
+OFFSET = r"(?: ?UTC\b|Z\b|[+-][0-9]{2}:[0-9]{2}\b)"
+INSTANT = rf"{DAY}[ T]{TIME}{OFFSET}"
+LENGTH = r"P[0-9DTHMSW.]+\b"
+TOLD = re.compile(
+    rf"(?P<start>{INSTANT})/(?:(?P<end>{INSTANT})|(?P<length>{LENGTH}))"
+    rf"|(?P<first>{DAY} {TIME}) to (?P<last>{DAY} {TIME} UTC\b)"
+    rf"|(?P<time>{TIME}) on (?P<date>[A-Z][a-z]+day [0-9]{{1,2}} [A-Z][a-z]+), (?P<zone>[A-Za-z0-9_+/-]+)"
+    rf"|(?P<instant>{INSTANT})|(?<![0-9:T-])(?P<hour>{TIME} UTC\b)"
+)
+
+
+def localize(text: object, clock: Clock) -> Markup:
+    """A sentence with each point in time that it names in UTC on the visitor's clock; UTC is in the title."""
+    said, made, after = str(text), Markup(), 0
+    for found in TOLD.finditer(said):
+        made += escape(said[after : found.start()]) + _element(found, clock)
+        after = found.end()
+    return made + escape(said[after:])
+
+
+def _element(found: re.Match[str], clock: Clock) -> Markup:
+    part = found.groupdict()
+    try:
+        if part["instant"]:
+            return _moment(_read(part["instant"]), clock)
+        if part["time"]:
+            return _moment(_in_words(part["time"], part["date"], part["zone"], clock.now), clock)
+        if part["hour"]:
+            return _moment(_near(part["hour"], clock.now), clock)
+        if part["length"]:
+            start = _moment(_read(part["start"]), clock)
+            return start + escape(f" for {duration_text(parse_duration(part['length']))}")
+        return _span(_read(part["start"] or f"{part['first']} UTC"), _read(part["end"] or part["last"]), clock)
+    except (ValueError, OverflowError, BadAmount):
+        return escape(found[0])  # it only looks like a time
+
+
+def _read(text: str) -> datetime:
+    return datetime.fromisoformat(re.sub(r" ?UTC$", "Z", text)).astimezone(UTC)
+
+
+def _near(text: str, now: datetime) -> datetime:
+    """A time of day in UTC, on the day on which it is nearest to now."""
+    hour = datetime.fromisoformat(f"{now.astimezone(UTC):%Y-%m-%d}T{text.removesuffix(' UTC')}").replace(tzinfo=UTC)
+    return min((hour + timedelta(days=days) for days in (-1, 0, 1)), key=lambda one: abs(one - now))
+
+
+def _in_words(hour: str, date: str, zone: str, now: datetime) -> datetime:
+    """`09:00` on `Monday 16 November` of a zone, in the year in which that is nearest to now."""
+    _, day, month = date.split()
+    clock = zone_of(zone)
+    times = [
+        datetime.combine(datetime(year, MONTHS.index(month) + 1, int(day)), time.fromisoformat(hour), clock)
+        for year in (now.year - 1, now.year, now.year + 1)
+    ]
+    return min(times, key=lambda one: abs(one - now)).astimezone(UTC)
+
+
+def _moment(instant: datetime, clock: Clock) -> Markup:
+    made = Markup('<time datetime="{}" title="{}">{}</time>')
+    return made.format(machine(instant), utc(instant), clock.moment(instant))
+
+
+def _span(start: datetime, end: datetime, clock: Clock) -> Markup:
+    made = Markup('<time datetime="{}/{}" title="{} to {}">{}</time>')
+    return made.format(machine(start), machine(end), utc(start), utc(end), clock.span(start, end))
+
+
+def show_in_zone(text: str, zone: ZoneInfo) -> str:
+    """An interval in UTC as it would be typed in the zone of the page; any other start as it is."""
+    try:
+        parts = [part if part[:1] in "Pp" else _read(part).astimezone(zone).isoformat() for part in text.split("/")]
+    except ValueError:
+        return text
+    return "/".join(parts)
