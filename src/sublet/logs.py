@@ -9,6 +9,8 @@ from typing import Any, TextIO
 
 import structlog
 
+from sublet.log_file import LogFile
+
 SECRET_WORDS = ("token", "secret", "password", "authorization", "cookie")
 
 
@@ -34,8 +36,8 @@ class _Lines:
             self._file.flush()
 
 
-def start_logs(*, plain: bool = False, level: int = logging.INFO) -> None:
-    """Set up logging for this process: to stderr, JSON unless `plain`."""
+def start_logs(*, plain: bool = False, level: int = logging.INFO, file: LogFile | None = None) -> None:
+    """Set up logging for this process: to stderr or a file, JSON unless `plain`."""
     draw: structlog.typing.Processor = (
         structlog.dev.ConsoleRenderer(colors=False) if plain else structlog.processors.JSONRenderer()
     )
@@ -49,6 +51,6 @@ def start_logs(*, plain: bool = False, level: int = logging.INFO) -> None:
             draw,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(file=_Lines(sys.stderr)),  # type: ignore[arg-type]
+        logger_factory=structlog.WriteLoggerFactory(file=file or _Lines(sys.stderr)),  # type: ignore[arg-type]
         cache_logger_on_first_use=True,
     )

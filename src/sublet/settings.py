@@ -16,7 +16,7 @@ from sublet.core.manifest import Image
 from sublet.core.prices import Prices
 from sublet.core.rules import Rule
 from sublet.errors import BadSettings
-from sublet.settings_operation import ThrottleSettings
+from sublet.settings_operation import LogSettings, ThrottleSettings
 from sublet.settings_tables import (
     AnnexSettings,
     AppSettings,
@@ -64,6 +64,7 @@ _NOT_PLAIN = {
     "tokens",
     "signing",
     "sessions_url",
+    "logs",
     "throttle",
     "url",
 }
@@ -153,6 +154,7 @@ class Settings(BaseModel):
     signing: SigningSettings = Field(
         default_factory=SigningSettings, description="Who can sign in to a gateway, and for how long."
     )
+    logs: LogSettings = Field(default_factory=LogSettings, description="The service's log, and its rotation.")
     throttle: ThrottleSettings = Field(
         default_factory=ThrottleSettings, description="How often one host or one person can try something."
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from sublet.core.amounts import parse_memory
 from sublet.core.rate_limits import RateLimit, parse_rate_limit
 from sublet.errors import SubletError
 
@@ -23,6 +25,34 @@ def _rate_limit(value: object) -> object:
 
 Rate = Annotated[RateLimit, BeforeValidator(_rate_limit), PlainSerializer(str)]
 HOUR = timedelta(hours=1)
+
+
+def _size(value: object) -> object:
+    try:
+        return parse_memory(value) if isinstance(value, str) and not value.isdigit() else value
+    except SubletError as error:
+        raise ValueError(f"{error.message} {error.advice}") from error
+
+
+Size = Annotated[int, BeforeValidator(_size)]
+
+
+class LogSettings(BaseModel):
+    """Where the service's log goes, and when it rotates. SIGHUP has the file opened anew, as logrotate needs it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    file: Path | None = Field(
+        default=None,
+        description="The file; unset: standard error, and `logs/service.log` in SUBLET_HOME for a service that "
+        "started by itself.",
+    )
+    largest: Size = Field(
+        default=10 << 20,
+        ge=0,
+        description="The bytes, as in `10MiB`, after which it becomes `NAME.1`; 0: never, as where logrotate does it.",
+    )
+    keep: int = Field(default=5, ge=0, le=1000, description="How many of `NAME.1`, `NAME.2`, … are kept.")
 
 
 class ThrottleSettings(BaseModel):

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from sublet import errors
 from sublet.platforms.port import PledgeSettings
 from sublet.settings import Settings
-from sublet.settings_operation import ThrottleSettings
+from sublet.settings_operation import LogSettings, ThrottleSettings
 from sublet.settings_tables import (
     AnnexSettings,
     AppSettings,
@@ -36,6 +36,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "Tokens (`[tokens]`)": TokenSettings,
     "Signing in (`[signing]`)": SigningSettings,
     "OpenID providers (`[oidc.NAME]`)": OidcSettings,
+    "Logs (`[logs]`)": LogSettings,
     "Rate limits (`[throttle]`)": ThrottleSettings,
     "Apps (`[apps]`)": AppSettings,
     "Maintainers (`[maintainers.NAME]`)": Maintainer,

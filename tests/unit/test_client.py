@@ -123,6 +123,12 @@ def test_an_error_of_unknown_name_is_still_told(serve: Serve) -> None:
         client.health()
 
 
+def test_a_service_that_fails_still_tells_how_it_is(serve: Serve) -> None:
+    failing = {"status": "failing", "version": "1", "mode": "personal", "problem": "the database can't be used"}
+    client, _ = serve({"GET /health": Said(failing, 503, {"Content-Type": "application/json"})})
+    assert (client.health().status, client.health().problem) == ("failing", "the database can't be used")
+
+
 def test_wait_returns_when_it_is_over_and_the_session_knows_its_end(serve: Serve) -> None:
     client, _ = serve({f"GET /v1/sessions/{ID}": [Said(a_session()), Said(a_session(phase="RELEASING")), Said(DONE)]})
     session = client.session(ID)

@@ -36,6 +36,7 @@ from sublet.api import (
     pledges,
     profiles,
     results,
+    root,
     rules,
     sessions,
     signing_in,
@@ -80,6 +81,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.state.owner = Person(owner or getpass.getuser(), operator=True)
     app.state.connect = Connect(service)
     app.router.routes.append(Mount("/connect", app=app.state.connect))
+    app.router.routes.append(root.ROUTE)
     pages.mount(app)
     app.add_middleware(Bounded)
     app.add_middleware(HeadIsGet)

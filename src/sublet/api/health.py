@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -10,27 +12,33 @@ from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
 from sublet.errors import SubletError
 from sublet.service.desk import Person
+from sublet.service.health import find_trouble
 from sublet.service.service import Service
 from sublet.wire.v1.health import HealthView
 
 router = APIRouter(tags=["Operation"])
 
 
-@router.get("/health", response_model=HealthView)
+WHY = "It is there, and can't carry sessions on: `problem` says why."
+FAILING: Any = {503: {"model": HealthView, "description": WHY}}
+
+
+@router.get("/health", response_model=HealthView, responses=FAILING)
 async def health(request: Request) -> Response:
-    """That it is there, and whether it can carry sessions on; needs no token.
+    """That it is there, and whether it can carry sessions on (else 503); needs no token.
 
     A gateway tells the names of platforms only to who shows a token, and may use them.
     """
     service = service_of(request)
+    trouble = await find_trouble(service)
     view = HealthView(
-        status="failing" if service.trouble else "ok",
+        status="failing" if trouble else "ok",
         version=service.version,
         mode=service.mode,
         platforms=await _platforms(request, service),
-        problem=service.trouble,
+        problem=trouble,
     )
-    return json_response(view)
+    return json_response(view, 503 if trouble else 200)
 
 
 @router.get("/metrics", response_class=Response, **described.METRICS)

@@ -8,7 +8,6 @@ import fcntl
 import logging
 import os
 import pwd
-import signal
 import socket
 import stat
 from collections.abc import AsyncIterator, Iterator
@@ -19,11 +18,14 @@ import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sublet.api.app import make_app
-from sublet.api.listening import PilotListener, Server, make_server
+from sublet.api.listening import PilotListener, make_server
 from sublet.api.people import ON_SOCKET
 from sublet.api.profiles import person_view
+from sublet.api.signals import Reloader, handle_signals, load_settings, log_file
 from sublet.errors import NotAGateway, NotHere
+from sublet.hangup import Hangup
 from sublet.home import Home, sublet_home
+from sublet.log_file import redirect_stderr
 from sublet.logs import start_logs
 from sublet.service.people import add_offline
 from sublet.service.service import Service
@@ -38,15 +40,18 @@ EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - these are recognised, not bou
 
 
 def run(options: ServeOptions) -> None:
-    """Serve until SIGTERM or SIGINT; what runs goes on."""
+    """Serve until SIGTERM or SIGINT; what runs goes on. SIGHUP has the settings and the log opened anew."""
+    hangup = Hangup()
     heed_signals()
-    start_logs(plain=options.verbose)
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     home = sublet_home()
     home.make()
+    settings = load_settings(options, home)
     path = os.path.abspath(options.socket or home.socket)
-    with _alone(path):
-        asyncio.run(_serve(options, home, path))
+    file = log_file(settings, home, options.personal)
+    with _alone(path), redirect_stderr(file):
+        start_logs(plain=options.verbose, file=file)
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+        asyncio.run(_serve(options, home, path, settings, Reloader(hangup, options, home, file)))
 
 
 def behind(settings: Settings) -> dict[str, Any]:
@@ -54,14 +59,13 @@ def behind(settings: Settings) -> dict[str, Any]:
     return {"proxy_headers": bool(settings.proxies), "forwarded_allow_ips": list(settings.proxies)}
 
 
-async def _serve(options: ServeOptions, home: Home, path: str) -> None:
-    settings = load_settings(options, home)
+async def _serve(options: ServeOptions, home: Home, path: str, settings: Settings, reloader: Reloader) -> None:
     with _tcp(settings.host, settings.port) as tcp, _unix(path) as unix:
         async with Service.open(settings) as service:
             service.base_url = settings.url or _url(settings.host, tcp.getsockname()[1])
             app = make_app(service, _owner())
             servers = (make_server(app, **behind(settings)), make_server(_ForItsOwner(app), proxy_headers=False))
-            _stop_on_signals(servers)
+            handle_signals(servers, service, reloader)
             for listener in (tcp, unix):
                 listener.listen(2048)
             if path == home.socket:
@@ -87,20 +91,6 @@ async def _pilots(service: Service) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def load_settings(options: ServeOptions, home: Home) -> Settings:
-    """The settings, with what the command line says over them."""
-    only = {options.platform: {"kind": options.platform}} if options.platform else None
-    return Settings.load(
-        Path(home.root),
-        Path(options.config) if options.config else None,
-        host=options.host,
-        port=options.port,
-        database=options.database,
-        mode="gateway" if options.gateway else None,
-        platforms=only,
-    )
-
-
 def add_person(options: ServeOptions, address: str, role: str) -> PersonView:
     """Make someone known in a gateway's database, whether its service runs or not."""
     home = sublet_home()
@@ -120,16 +110,6 @@ class _ForItsOwner:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope[ON_SOCKET] = True
         await self.app(scope, receive, send)
-
-
-def _stop_on_signals(servers: tuple[Server, ...]) -> None:
-    def stop() -> None:
-        for server in servers:
-            server.should_exit = True
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
 
 
 @contextlib.contextmanager

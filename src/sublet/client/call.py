@@ -14,6 +14,7 @@ from sublet.wire.reader import read
 
 T = TypeVar("T")
 PATIENCE = 120.0
+JSON = "application/json"
 SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -38,6 +39,7 @@ class Call(Generic[T]):
     type: str = "application/json"  # of the body
     accept: str = "application/json"
     more: Mapping[str, str] = field(default_factory=dict)  # further headers
+    accepts: frozenset[int] = frozenset()  # statuses beyond 399 whose body is an answer, not a problem
     patience: float = PATIENCE  # seconds without a byte, after which it is given up
 
     @property
@@ -58,7 +60,9 @@ class Call(Generic[T]):
 
     def read(self, answer: Answer) -> T:
         """What the answer means; a problem becomes the error that it names."""
-        raise_for(answer.status, answer.body)
+        is_answer = answer.status in self.accepts and answer.headers.get("content-type", "").startswith(JSON)
+        if not is_answer:
+            raise_for(answer.status, answer.body)
         return self.reader(answer)
 
 

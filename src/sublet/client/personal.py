@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import IO
 
 from sublet.client.address import Address
 from sublet.client.http import connect
@@ -16,7 +17,6 @@ from sublet.errors import ServiceUnreachable
 from sublet.home import Home
 
 PATIENCE = 60.0  # seconds to wait for a service that is alive but doesn't listen yet
-LONGEST_LOG = 10 * 1024 * 1024
 LAST_LINES = 8
 _started: list[subprocess.Popen[bytes]] = []  # kept, so that an early end is noticed and nothing is left unwaited for
 
@@ -33,8 +33,10 @@ def start(address: Address, note: Callable[[str], None]) -> None:
         note("starting your Sublet service …")
         if _comes_to_answer(address, home):
             return
-        process, begin = _spawn(home)
-        _wait(address, home, process, begin)
+        with open(home.log, "a+b") as log:
+            begin = log.seek(0, os.SEEK_END)
+            process = _spawn(home, log)
+            _wait(address, home, process, lambda: _written_since(log, begin))
 
 
 @contextmanager
@@ -68,39 +70,39 @@ def _comes_to_answer(address: Address, home: Home) -> bool:
     return False
 
 
-def _spawn(home: Home) -> tuple[subprocess.Popen[bytes], int]:
-    if os.path.exists(home.log) and os.path.getsize(home.log) > LONGEST_LOG:
-        os.replace(home.log, f"{home.log}.1")
-    with open(home.log, "ab") as log:
-        begin = log.tell()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "sublet.cli", "serve", "--personal"],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=home.root,
-            env={**os.environ, "SUBLET_HOME": home.root},
-            start_new_session=True,  # it outlives this terminal
-        )
+def _spawn(home: Home, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sublet.cli", "serve", "--personal"],
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        cwd=home.root,
+        env={**os.environ, "SUBLET_HOME": home.root},
+        start_new_session=True,  # it outlives this terminal
+    )
     _started.append(process)
-    return process, begin
+    return process
 
 
-def _wait(address: Address, home: Home, process: subprocess.Popen[bytes], begin: int) -> None:
+def _written_since(log: IO[bytes], begin: int) -> str:
+    """What was written to the log that the service was given; its file may have rotated meanwhile."""
+    size = os.fstat(log.fileno()).st_size
+    return os.pread(log.fileno(), max(0, size - begin), begin).decode(errors="replace")
+
+
+def _wait(address: Address, home: Home, process: subprocess.Popen[bytes], written: Callable[[], str]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not _answers(address):
         if process.poll() is not None:
-            raise _failure(address, home, begin)
+            raise _failure(address, home, written())
         if time.monotonic() > deadline:
             raise ServiceUnreachable(address=address.text, why=f"it did not answer in {PATIENCE:.0f} s")
         time.sleep(0.02)
 
 
-def _failure(address: Address, home: Home, begin: int) -> ServiceUnreachable:
+def _failure(address: Address, home: Home, written: str) -> ServiceUnreachable:
     """What the service said before it ended: its own error and hint if it gave them, else its last lines."""
-    with open(home.log, encoding="utf-8", errors="replace") as log:
-        log.seek(begin)
-        lines = [line.rstrip() for line in log if line.strip()]
+    lines = [line.rstrip() for line in written.splitlines() if line.strip()]
     told = {
         word: line.removeprefix(f"{word}: ") for word in ("error", "hint") for line in lines if line.startswith(word)
     }

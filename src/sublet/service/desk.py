@@ -60,6 +60,7 @@ class Desk(Others):
     doing: dict[str, str] = field(default_factory=dict)  # what is being brought for a session, and how far it is
     fresh: set[str] = field(default_factory=set)  # sessions being prepared that nobody tried to submit yet
     trouble: str = ""  # why the loop can't carry sessions on at present
+    turned: float | None = None  # when the loop began its last turn, by the monotonic clock; None: no loop runs here
     standings: int = 0  # grows when what someone may do has changed
     happened: asyncio.Condition = field(default_factory=asyncio.Condition)  # something was written to the events
 

@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from time import monotonic
 
 import structlog
 
@@ -58,6 +59,7 @@ class Loop:
         began = False
         while True:
             self.desk.nudged.clear()
+            self.desk.turned = monotonic()
             try:
                 if not began:
                     await self._take_over()

@@ -40,6 +40,7 @@ class Database:
         self.where = self.url.set(drivername=self.url.get_backend_name()).render_as_string(hide_password=True)
         self.postgres = self.url.get_backend_name() == "postgresql"
         self.discreet = False  # whether what goes wrong may be heard by strangers
+        self._file: tuple[int, int] | None = None  # device and inode of SQLite's file
         make = self._make_postgres if self.postgres else self._make_sqlite
         self.writing = make(1, False)
         self.reading = make(READERS, True)
@@ -72,6 +73,17 @@ class Database:
         told = f"The service can't use its database at present: {short}."
         return BrokenStore(told, why=short, hint="Try again later; whoever runs the service finds more in its log.")
 
+    def check_file(self) -> None:
+        """BrokenStore if the file that was opened has been removed or replaced: what is written now would be lost."""
+        if self._file is None:
+            return
+        try:
+            there = os.stat(self.url.database or "")
+        except OSError as error:
+            raise self.broken(f"its file is gone: {error.strerror}") from error
+        if (there.st_dev, there.st_ino) != self._file:
+            raise self.broken("its file has been replaced while it was open")
+
     def close(self) -> None:
         """Close all connections."""
         self.writing.dispose()
@@ -81,7 +93,10 @@ class Database:
         assert self.url.database is not None  # noqa: S101 - checked by _parse
         path = Path(self.url.database)
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            opened = os.fstat(file)
+            self._file = opened.st_dev, opened.st_ino
+            os.close(file)
         except OSError as error:
             raise self.broken(error.strerror or str(error)) from error
         engine = create_engine(

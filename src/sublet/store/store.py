@@ -84,6 +84,11 @@ class Store:
             raise meaning from error
         return result
 
+    async def check(self) -> None:
+        """Read from the database; BrokenStore if it does not answer, or is not the one that was opened."""
+        self._database.check_file()
+        await self.read(lambda tx: tx.sessions.next_due())
+
     def close(self) -> None:
         """Do what waits to be written, then let go of the database."""
         self._writer.close()

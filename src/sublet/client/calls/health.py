@@ -8,4 +8,4 @@ from sublet.wire.v1.health import HealthView
 
 def health() -> Call[HealthView]:
     """That it is there, and what it serves."""
-    return Call("GET", "/health", as_view(HealthView))
+    return Call("GET", "/health", as_view(HealthView), accepts=frozenset({503}))

@@ -1,0 +1,36 @@
+"""Settings that were changed while the service runs: which are taken up at once, and which need a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sublet.service.desk import Desk, log
+from sublet.settings import Settings
+
+RELOADED = frozenset(
+    {
+        *("hold", "most_held", "offers", "longest", "horizon", "release", "keep", "warn", "claim", "poll"),
+        *("prices", "rules", "tokens", "mail", "images", "hooks", "apps", "maintainers", "signing", "throttle"),
+        *("logs", "retention", "cybergis"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """The names of settings that changed."""
+
+    taken: Sequence[str]
+    need_restart: Sequence[str]
+
+
+def reload_settings(desk: Desk, new: Settings) -> Reloaded:
+    """Take up what can be changed while the service runs, and tell the rest in the log."""
+    changed = [name for name in Settings.model_fields if getattr(new, name) != getattr(desk.settings, name)]
+    taken = [name for name in changed if name in RELOADED]
+    desk.settings = desk.settings.model_copy(update={name: getattr(new, name) for name in taken})
+    desk.throttle.change_limits(desk.settings.throttle.limits)
+    reloaded = Reloaded(taken, [name for name in changed if name not in RELOADED])
+    log.info("settings.reloaded", taken=reloaded.taken, need_restart=reloaded.need_restart)
+    return reloaded
