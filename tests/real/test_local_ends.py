@@ -184,6 +184,49 @@ async def test_when_the_shim_is_killed_nothing_runs_on_and_nobody_guesses(here: 
     assert not here.session().running.exists(), "its cores are free"
 
 
+MANAGER = """
+import multiprocessing, os, stat, tempfile
+with multiprocessing.Manager() as manager:
+    print(manager.list([1]))
+found = os.stat(tempfile.gettempdir())
+print(len(os.environ["TMPDIR"]) <= 40, oct(stat.S_IMODE(found.st_mode)), found.st_uid == os.getuid())
+print(os.environ["TMPDIR"])
+"""
+
+
+async def test_temporary_files_have_a_short_path_of_their_own_that_goes_with_the_session(tmp_path: Path) -> None:
+    home = tmp_path / ("a-home-with-a-long-name/" * 4) / "platforms" / "here"
+    local = Local(name="here", cores=1)
+    await local.open(home)
+    here = Here(local, home)
+    job = await here.submit(sys.executable, "-c", MANAGER)
+    await here.ended(job)
+    said = (await local.output(job, "stdout", 0, 1000)).decode().splitlines()
+    assert said[:2] == ["[1]", "True 0o700 True"], await local.output(job, "stderr", 0, 3000)
+    assert not os.path.lexists(said[2])
+
+    async def is_gone() -> bool:
+        return not (here.session().root / "tmp").exists()
+
+    await here.until("the end of its temporary files", is_gone)
+    await local.close()
+
+
+async def test_temporary_files_go_when_shim_and_service_were_killed(here: Here) -> None:
+    await here.submit("sh", "-c", 'echo x >"$TMPDIR/x"; echo "$TMPDIR" >where; exec sleep 300')
+    short = await here.text("where")
+    shim = here.session().shim
+    assert shim
+    assert os.path.exists(f"{short}/x")
+    os.kill(shim.pid, signal.SIGKILL)
+    await here.gone(shim.pid)
+    again = Local(name="here", cores=1)
+    await again.open(here.home)
+    assert not os.path.lexists(short)
+    assert not (here.session().root / "tmp").exists()
+    await again.close()
+
+
 async def test_a_job_whose_directory_was_removed_can_still_be_stopped(here: Here) -> None:
     job = await here.submit("sh", "-c", "(trap '' TERM; setsid env -i sleep 300 & echo $! >pid); exec sleep 300")
     pid = int(await here.text("pid"))

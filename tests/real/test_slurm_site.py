@@ -212,18 +212,20 @@ async def test_several_nodes_are_one_job_and_leave_nothing_on_any_of_them(slurm:
     first, second, count, *there, place = (await output(slurm, name)).split()
     nodes = sorted([first, second])
     assert (len(set(nodes)), count, sorted(there)) == (2, "2", nodes), await slurm.output(name, "stderr", 0, 1000)
-    assert f"/sessions/{name}/" in place, "where all of them see it"
+    assert "/t/sublet-" in place, "a short path, where all of them see it"
     assert not cluster.site.on("login", "find", place, "-maxdepth", "0", check=False)
 
 
 async def test_a_nodes_own_disk_is_used_as_long_as_it_runs(slurm: Slurm, cluster: Cluster) -> None:
     told = await cluster.open("told", scratch="/dev/shm")
-    script = 'hostname; echo x >"$TMPDIR/x" && echo "$TMPDIR"'
+    manager = "import multiprocessing; multiprocessing.Manager()"
+    script = f'hostname; python3 -c "{manager}" && echo "$TMPDIR"'
     for platform, place in ((slurm, "/tmp/sublet."), (told, "/dev/shm/sublet.")):
         name = await platform.submit(small("sh", "-c", script), key())
         await ended(platform, name)
         node, used = (await output(platform, name)).split()
         assert used.startswith(place)
+        assert len(used) <= 40
         assert not cluster.site.on(node, "find", used, "-maxdepth", "0", check=False)
         await platform.clean(name)
     await told.close()

@@ -60,6 +60,16 @@ def test_a_job_records_its_exit_code_in_every_shell(tmp_path: Path, sh: str) -> 
     assert not list(tmp_path.glob(".sublet.*")), "its notes are gone"
 
 
+@pytest.mark.parametrize("sh", ["dash", "bash"])
+def test_a_job_has_a_short_path_to_its_temporary_files_which_goes_with_it(tmp_path: Path, sh: str) -> None:
+    place = tmp_path / f"execute-{'x' * 40}"
+    _, out, _, _ = run(laid_out(place, job("sh", "-c", 'echo "$TMPDIR"; cd "$TMPDIR" && pwd -P')), sh)
+    short, real = out.split()
+    assert len(short) <= 40
+    assert real == f"{place}/tmp"
+    assert not os.path.lexists(short)
+
+
 def test_words_and_variables_arrive_as_they_are(tmp_path: Path) -> None:
     script = 'for word; do printf "<%s>" "$word"; done; printf "[%s]" "$ODD"'
     words = ("sh", "-c", script, "sh", *ODD)

@@ -76,6 +76,24 @@ def test_a_job_removes_what_others_that_were_killed_left_on_the_nodes_disk(tmp_p
     assert {path.name for path in place.glob("sublet.*")} == {names["alive"], names["own"]}
 
 
+@pytest.mark.parametrize("sh", ["dash", "bash"])
+@pytest.mark.parametrize("nodes", ["1", "2"])
+def test_a_job_has_a_short_path_to_its_temporary_files_which_goes_with_it(tmp_path: Path, sh: str, nodes: str) -> None:
+    root = tmp_path / f"long-{'x' * 40}"
+    script = f'export SLURM_JOB_NUM_NODES={nodes}; echo "$TMPDIR"; cd "$TMPDIR" && pwd -P'
+    place = laid_out(root / "sessions" / "s", *job("sh", "-c", script))
+    with_nodes = (place / "job.sh").read_text().replace("#!/bin/sh\n", f"#!/bin/sh\nSLURM_JOB_NUM_NODES={nodes}\n", 1)
+    (place / "job.sh").write_text(with_nodes)
+    (root / "t").mkdir(mode=0o700)
+    (root / "t" / "sublet-0123456789").symlink_to(root / "gone")
+    assert run(place, sh=sh)["code"] == 0
+    short, real = (place / "stdout").read_text().split()
+    assert len(short) <= (40 if nodes == "1" else len(str(root)) + 20)
+    assert real.startswith(f"{place}/")
+    assert not os.path.lexists(short)
+    assert os.listdir(root / "t") == ([] if nodes == "2" else ["sublet-0123456789"]), "what was left is swept"
+
+
 SERVER = """
 import os, socket, time
 listener = socket.create_server((os.environ["SUBLET_HOST"], int(os.environ["SUBLET_PORT"])))

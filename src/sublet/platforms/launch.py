@@ -46,7 +46,7 @@ def environment(
         "LANG": "C.UTF-8",
         "HOME": str(session.work),
         **inherited,
-        "TMPDIR": str(session.root / "tmp"),
+        "TMPDIR": session.make_scratch(),
         "OMP_NUM_THREADS": count,
         "PYTHONUNBUFFERED": "1",  # so that what it prints can be read while it runs
         "CUDA_VISIBLE_DEVICES": gpus,
@@ -167,3 +167,4 @@ def settle(session: SessionDir, shim: Shim | None) -> None:
         why = f"the shim that stayed with it was killed, so how it ended isn't known; {swept}{_last_words(session)}"
         end = End(EndKind.UNKNOWN, detail=why)
     session.settle(end, shim.began if shim else now, now)
+    session.remove_scratch()

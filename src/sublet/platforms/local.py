@@ -31,6 +31,7 @@ from sublet.errors import DiskFull, PlatformRefused, PlatformUnreachable
 from sublet.platforms import cores, launch, machine
 from sublet.platforms.port import Duration, Memory, Platform, ResultFile, Survey
 from sublet.platforms.sessiondir import SessionDir, age, remove_tree
+from sublet.platforms.shim import scratch
 
 GIB = 1 << 30
 FRESH = 60.0  # seconds that a survey is good for
@@ -98,6 +99,12 @@ class Local(Platform):
         self._notes = (machine.memory_note(self.cgroups), machine.volume_note())
         self._scratch = machine.scratch(self._home) if self.scratch is None else self.scratch
         self._look()
+        scratch.sweep(self._is_over)
+
+    def _is_over(self, directory: str) -> bool:
+        """Whether temporary files belong to a session of ours that has ended."""
+        root = Path(directory).parent
+        return root.parent == self._home / "sessions" and self._session(root.name).ended
 
     async def survey(self) -> Survey:
         """What this machine has, at most a minute old."""
@@ -198,6 +205,7 @@ class Local(Platform):
             "socket": socket,
             "running": str(session.running),
             "news": str(session.news),
+            "scratch": [session.make_scratch(), str(session.root / "tmp")],
         }
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import stat
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -21,6 +20,7 @@ from sublet.core.job import JobState, Mount, State
 from sublet.core.session import STOPPED, Connector, End, EndKind, Usage, paused
 from sublet.errors import NotFound, PlatformRefused
 from sublet.platforms.port import ResultFile
+from sublet.platforms.shim import scratch
 from sublet.platforms.shim.processes import is_alive
 from sublet.platforms.shim.watch import END_SIZE
 
@@ -77,6 +77,21 @@ class SessionDir:
         """Make it, and what every session has in it."""
         for path in (self.root, self.work, self.root / "data", self.root / "tmp"):
             path.mkdir(mode=0o700, exist_ok=True)
+
+    def make_scratch(self) -> str:
+        """The short path to its own directory for temporary files; a link is made once."""
+        directory = str(self.root / "tmp")
+        link = self._text("tmp.link")
+        if scratch.leads_to(link) != directory:
+            link = scratch.shorten(directory)
+            self.write("tmp.link", link.encode())
+        return link
+
+    def remove_scratch(self) -> None:
+        """Remove its temporary files, and the short path to them."""
+        directory = str(self.root / "tmp")
+        scratch.remove_link(self._text("tmp.link"), directory)
+        scratch.remove_files(directory)
 
     def write(self, name: str, data: bytes) -> None:
         """Write one of its own files by rename, readable by nobody else."""
@@ -254,6 +269,7 @@ class SessionDir:
 
     def remove(self, trash: Path) -> None:
         """Remove it and its marks: aside first, so that half of it is never seen."""
+        scratch.remove_link(self._text("tmp.link"), str(self.root / "tmp"))
         aside = trash / f"{self.key}.{os.getpid()}.{os.urandom(4).hex()}"
         with suppress(FileNotFoundError):
             self.root.rename(aside)
@@ -265,10 +281,7 @@ class SessionDir:
 
 def remove_tree(path: Path) -> None:
     """Remove a directory with all in it, also what the job made unwritable for its owner."""
-    for folder, _, _ in os.walk(path):
-        with suppress(OSError):
-            os.chmod(folder, 0o700)
-    shutil.rmtree(path, ignore_errors=True)
+    scratch.remove_files(str(path))
 
 
 def read_end(record: dict[str, Any]) -> JobState:

@@ -26,6 +26,9 @@ say() { printf 'pilot: %s on %s: %s\n' "$number" "$node" "$1" >&2; }
 clean() {
     [ -n "$renewing" ] && kill "$renewing" 2>/dev/null
     cd /
+    for link in /tmp/sublet-* /var/tmp/sublet-* /dev/shm/sublet-*; do # short paths to what jobs had here
+        case $([ -L "$link" ] && readlink "$link") in "$dir"/*) rm -f "$link" ;; esac
+    done
     chmod -R u+rwX "$dir" 2>/dev/null
     rm -rf "$dir"
 }

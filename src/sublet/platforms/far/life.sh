@@ -36,6 +36,23 @@ stop_all() { # first by a word, then, after so many seconds, by force
     done
 }
 
+shorten() { # a directory, then places for a link to it; sets `short`: the path of a Unix socket has room for 107 characters only
+    to=$1 short=
+    shift
+    [ "${#to}" -gt 40 ] || return 0
+    for place; do
+        [ -d "$place" ] && [ -w "$place" ] && { [ -k "$place" ] || [ -O "$place" ]; } || continue
+        sweep_links "$place"
+        short=$place/sublet-$(od -An -N5 -tx1 /dev/urandom | tr -d ' \n')
+        ln -sT "$to" "$short" 2>/dev/null && return 0
+        short=
+    done
+}
+
+sweep_links() { # what jobs that were killed left: links of ours that lead nowhere
+    find "$1" -maxdepth 1 -type l -name 'sublet-??????????' -user "$(id -u)" ! -exec test -e {} \; -exec rm -f {} + 2>/dev/null
+}
+
 link() { # a part of the session's directory, as the program wants to see it below its working directory
     case $2 in */*) mkdir -p "work/${2%/*}" ;; esac
     [ -e "$1" ] || mkdir -p "$1"

@@ -21,6 +21,7 @@ began=$(date +%s)
 date +%s.%N >"$own/began"
 . ./program
 . ./life.sh
+short=
 mark=SUBLET_MARK=$session.${SUBLET_PART:-0}. # another part of the session may run beside this one
 
 record() { # kind, code and detail (as JSON)
@@ -33,6 +34,7 @@ record() { # kind, code and detail (as JSON)
 
 finish() { # only files and directories can travel, and what is sealed can't be removed
     trap '' TERM
+    [ -n "$short" ] && rm -f "$short"
     chmod -R u+rwX work data storage kept
     find work ! -type f ! -type d -exec rm -f {} +
     record "$@"
@@ -101,7 +103,7 @@ watch() { # keep its time and its memory: warn, and stop it at the end
 run() { # becomes the program; from here on its processes carry the mark
     trap - TERM HUP
     LANG=${LANG:-C.UTF-8}
-    TMPDIR=$dir/tmp
+    TMPDIR=${short:-$dir/tmp}
     SUBLET_SESSION=$session SUBLET_DATA=$dir/data SUBLET_WARNING=$dir/warning
     SUBLET_UNTIL=$(clock "$((began + duration))")
     export LANG TMPDIR SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL "$mark"
@@ -112,6 +114,7 @@ run() { # becomes the program; from here on its processes carry the mark
 
 case $dir in *[!A-Za-z0-9/._+@:,=-]*) finish not-started 70 '"the node gave it a directory with an odd name"' ;; esac
 mkdir -p tmp data
+shorten "$dir/tmp" /tmp /var/tmp /dev/shm
 links
 files
 find_program || finish not-started 127 "$missing"

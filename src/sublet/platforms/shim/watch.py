@@ -9,7 +9,7 @@ import signal
 import time
 from typing import Any
 
-from . import cgroups, listeners
+from . import cgroups, listeners, scratch
 from .child import PR_SET_CHILD_SUBREAPER, WITHIN_GROUP, WITHOUT_GROUP, VolumesFailed, become, prctl
 from .outputs import FULL, NO_MEMORY, Outputs
 from .processes import descendants, proportional, resident, send, still
@@ -22,6 +22,7 @@ TICK, CLOSE_TICK, STOP_TICK = (
 STILL_TRIES = 100  # for what the kernel itself holds up; it is tried again at the next look
 LEFT_BEHIND = 1.0  # seconds for what the main process left running
 END_SIZE = 4096  # the room kept for the end's record
+REFRESH = 3600.0  # seconds after which the short path to its temporary files is touched
 NO_VOLUMES = "volumes: "  # how the child begins when it is these that failed
 UNSTARTED = ("staging-failed", "not-started")  # what a kind's own runner may say of itself, in the file `unstarted`
 SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
@@ -81,6 +82,8 @@ class Watch:
         self.peak = 0
         self.port = 0
         self.opened = not self.job["connects"]
+        self.scratch = self.job["scratch"]  # the short path, and the directory that it leads to
+        self.refresh_at = began + REFRESH
         self.outputs = Outputs(self.job["output_limit"])
         self.group: cgroups.Group | None = None
         self.set_until(self.job["until"])
@@ -264,8 +267,11 @@ class Watch:
             place("warning", end)
 
     def look(self) -> None:
-        """Its memory, its output, its connector."""
+        """Its memory, its output, its connector, its temporary files."""
         self.outputs.look()
+        if time.time() >= self.refresh_at:
+            self.refresh_at = time.time() + REFRESH
+            scratch.refresh(*self.scratch)
         if self.group:
             self.peak = max(self.peak, self.group.resident())
         else:
@@ -350,12 +356,14 @@ class Watch:
         }
         if self.group:
             self.group.remove()
+        scratch.remove_link(*self.scratch)
         with open("end.json.room", "r+", encoding="utf-8") as file:
             file.write(json.dumps(end).ljust(END_SIZE))
             file.flush()
             os.fsync(file.fileno())
         os.rename("end.json.room", "end.json")
         self.mark("ended")
+        scratch.remove_files(self.scratch[1])  # it may take long, and nobody waits for it
 
     def mark(self, what: str) -> None:
         """Leave a mark where the service looks for news; the last one is the running mark itself, moved."""

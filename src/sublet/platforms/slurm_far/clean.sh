@@ -11,6 +11,9 @@ for left in "trash/$key."*; do
     [ -d "$left" ] && chmod -R u+rwX "$left" 2>/dev/null
     rm -rf "$left"
 done
-rmdir trash incoming kept sessions 2>/dev/null
+for link in t/*; do # the short path to its temporary files
+    [ -L "$link" ] && [ ! -e "$link" ] && rm -f "$link"
+done
+rmdir trash incoming kept sessions t 2>/dev/null
 cd / && rmdir "$root" 2>/dev/null
 exit 0

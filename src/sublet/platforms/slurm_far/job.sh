@@ -38,7 +38,7 @@ PATH=${places:+$places:}$PATH
 mark=SUBLET_SESSION=$session
 [ "$parts" -gt 1 ] && mark=SUBLET_MARK=$session.$part.
 
-termed= scratch=
+termed= scratch= short=
 trap 'termed=1' TERM
 trap '' HUP
 
@@ -82,6 +82,7 @@ record() { # kind, code, by and detail (both as JSON)
 }
 
 finish() {
+    [ -n "$short" ] && rm -f "$short"
     [ -n "$scratch" ] && chmod -R u+rwX "$scratch" 2>/dev/null
     [ -n "$scratch" ] && rm -rf "$scratch"
     record "$@"
@@ -177,7 +178,7 @@ run() { # becomes the program; from here on its processes carry the mark
     trap - TERM HUP
     unset TZ LC_ALL
     LANG=${LANG:-C.UTF-8}
-    TMPDIR=$scratch SUBLET_DISK=$disk
+    TMPDIR=${short:-$scratch} SUBLET_DISK=$disk
     SUBLET_SESSION=$session SUBLET_DATA=$dir/data SUBLET_WARNING=$own/warning
     SUBLET_UNTIL=$(clock "$(ends)") SUBLET_PART=$part SUBLET_PARTS=$parts
     export LANG TMPDIR SUBLET_DISK SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL SUBLET_PART SUBLET_PARTS
@@ -212,7 +213,11 @@ for disk in "$local_scratch" "$SLURM_TMPDIR" "$TMPDIR" /tmp ''; do
     sweep "$disk"
     scratch=$(mktemp -d "$disk/sublet.$$.$(born $$).XXXXXX") && break
 done
-[ -n "$scratch" ] || mkdir -p "${scratch:=$own/tmp}"
+if [ -n "$scratch" ]; then
+    shorten "$scratch" /tmp /var/tmp /dev/shm
+else # on the shared disk, where every node sees the short path too
+    mkdir -p "${scratch:=$own/tmp}" && mkdir -p -m 700 "${dir%/sessions/*}/t" && shorten "$scratch" "${dir%/sessions/*}/t"
+fi
 : >>stdout
 : >>stderr
 modules >>slurm.log 2>&1

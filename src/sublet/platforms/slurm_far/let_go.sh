@@ -4,7 +4,7 @@
 root=$1 idle=$2 trash=../trash
 shift 2
 tidy() {
-    cd "$root" 2>/dev/null && rmdir kept trash sessions incoming 2>/dev/null
+    cd "$root" 2>/dev/null && rmdir kept trash sessions incoming t 2>/dev/null
     cd / && rmdir "$root" 2>/dev/null
 }
 trap 'code=$?; tidy; exit "$code"' EXIT
