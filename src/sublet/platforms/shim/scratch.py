@@ -1,8 +1,8 @@
 """A session's TMPDIR: a directory with the session's other files, and a short path that leads to it.
 
-Programs put Unix sockets into TMPDIR, and the path of a socket has room for 107 bytes: what Python's multiprocessing, Parsl
-or Ray append must still fit. The short path is a symbolic link with a random name in a directory where nobody else can
-replace it; the files themselves stay where they are counted and removed with the session.
+Programs put Unix sockets into TMPDIR, and the path of a socket has room for 107 bytes: what Python's multiprocessing,
+Parsl or Ray append must still fit. The short path is a symbolic link with a random name in a directory where nobody
+else can replace it; the files themselves stay where they are counted and removed with the session.
 """
 
 from __future__ import annotations
