@@ -303,6 +303,13 @@ class NotHere(SubletError):
     exit_code = 1
 
 
+class ServerNotInstalled(SubletError):
+    """{what} needs the parts of Sublet that run a service, and only its client is installed here."""
+
+    hint = "pip install 'sublet[server]'; or use a service that runs elsewhere: sublet login URL"
+    exit_code = 1
+
+
 class BadSettings(SubletError):
     """The settings in {file} can't be used: {detail}"""
 

@@ -22,6 +22,7 @@ from sublet.client.calls.people import whoami
 from sublet.client.calls.platforms import platforms
 from sublet.client.link import Link
 from sublet.errors import BadMasterKey, SubletError
+from sublet.extras import has_server
 from sublet.home import Home, sublet_home
 from sublet.master_key import find, read
 from sublet.whereabouts import objections, on_network, probe
@@ -139,7 +140,9 @@ def service(_: Home) -> Iterator[Finding]:
     try:
         found = link.do(health())
     except SubletError as error:
-        if address.home:
+        if address.home and not has_server():
+            yield Finding("warn", "service", "only the client is installed", "pip install 'sublet[server]'")
+        elif address.home:
             yield Finding("ok", "service", "not running; it starts by itself")
         else:
             yield Finding("bad", "service", error.message, error.advice)

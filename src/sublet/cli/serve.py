@@ -10,6 +10,7 @@ import click
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.errors import NotHere
+from sublet.extras import require_server
 from sublet.home import sublet_home
 from sublet.serving import ServeOptions
 from sublet.whereabouts import OVERRIDE, objections, probe
@@ -68,6 +69,7 @@ def serve(
 
 def _load() -> None:
     """Load the whole service. All of it stays, so nothing looks through it for garbage: not now, and never after."""
+    require_server("`sublet serve`")
     gc.disable()
     import sublet.api.server  # noqa: F401 - for whoever imports it next
 
@@ -77,6 +79,7 @@ def _load() -> None:
 
 def add_directly(config: str | None, address: str, role: str) -> PersonView:
     """Make someone known in a gateway's database itself: the service need not run."""
+    require_server("`sublet person add` without a service")
     from sublet.api.server import add_person
 
     return add_person(ServeOptions(config=os.path.abspath(config) if config else None), address, role)

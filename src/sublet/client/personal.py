@@ -14,6 +14,7 @@ from typing import IO
 from sublet.client.address import Address
 from sublet.client.http import connect
 from sublet.errors import ServiceUnreachable
+from sublet.extras import require_server
 from sublet.home import Home
 
 PATIENCE = 60.0  # seconds to wait for a service that is alive but doesn't listen yet
@@ -30,6 +31,7 @@ def start(address: Address, note: Callable[[str], None]) -> None:
     with _alone(home):
         if _answers(address):
             return
+        require_server("A service of your own")
         note("starting your Sublet service …")
         if _comes_to_answer(address, home):
             return
