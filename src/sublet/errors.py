@@ -167,6 +167,13 @@ class NotFound(SubletError):
     status = 404
 
 
+class IdTooShort(NotFound):
+    """{name} is too short to name a {noun}."""
+
+    hint = "Type at least {least} letters of its id, and more if several begin like that."
+    exit_code = 2
+
+
 class AppRevoked(NotFound):
     """{version} was revoked on {when}, so that nobody can run it any more: {why}"""
 
@@ -174,7 +181,7 @@ class AppRevoked(NotFound):
 
 
 class Ambiguous(SubletError):
-    """{name} could mean several sessions: {matches}."""
+    """{name} could mean several {nouns}: {matches}."""
 
     hint = "Type more of its id."
     status = 409

@@ -11,6 +11,7 @@ from sublet.cli.command import Example, Group, command
 from sublet.cli.output import Output, table
 from sublet.cli.texts import when
 from sublet.client.calls import people
+from sublet.core.short_ids import pick_one, require_length
 from sublet.wire.v1.people import TokenView
 
 
@@ -106,8 +107,10 @@ def list_tokens(out: Output) -> None:
 def revoke(out: Output, token: str) -> None:
     """Make a token worthless."""
     link = out.link()
-    known = [one.id for one in link.do(people.tokens()).items if one.id.startswith(token)]
-    link.do(people.revoke(known[0] if len(known) == 1 else token))
+    known = [one for one in link.do(people.tokens()).items if one.id.startswith(token)]
+    require_length(token, "token")
+    one = pick_one(token, "token", known, lambda one: f"{one.id[:13]} ({' '.join(one.scope) or 'everything'})")
+    link.do(people.revoke(one.id if one else token))
     out.show({"revoked": token}, lambda: [f"{token} is revoked."], lambda: [token])
 
 

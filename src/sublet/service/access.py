@@ -10,10 +10,10 @@ from uuid import uuid4
 from sublet.core.access import NO_LIMITS, NOUNS, AccessRequest, AccessRule, Limits, Thing
 from sublet.core.access_words import limits_text, why
 from sublet.core.people import Role
+from sublet.core.short_ids import pick_one, require_length
 from sublet.errors import (
     AlreadyAllowed,
     AlreadyDecided,
-    Ambiguous,
     BadRequest,
     NotAGateway,
     NotFound,
@@ -166,11 +166,11 @@ class Access(AccessRules):
 
 def _found(tx: Tx, name: str, person: Person) -> AccessRequest:
     found = [one for one in tx.access_requests.find(name) if person.operator or one.person == person.name]
-    if len(found) > 1:
-        raise Ambiguous(f"{name} could mean several requests.", hint="Type more of its id.")
-    if not found:
+    require_length(name, "request")
+    one = pick_one(name, "request", found, lambda one: f"{one.id[:13]} ({one.person}, {one.name})")
+    if one is None:
         raise NotFound(noun="request for access", name=name, hint="`sublet access list` lists them.")
-    return found[0]
+    return one
 
 
 def _decide(tx: Tx, request: AccessRequest, state: str, person: Person, now: datetime, answer: str, rule: str) -> None:

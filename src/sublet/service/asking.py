@@ -17,7 +17,8 @@ from sublet.core.pledge import OPEN, offers_within, pledge_text, sizes_in
 from sublet.core.request import Request
 from sublet.core.rules import apply_rules
 from sublet.core.session import OfferSet, Phase, Session
-from sublet.errors import Ambiguous, NotFound, NotYours, SubletError, TooMany
+from sublet.core.short_ids import pick_one, require_length
+from sublet.errors import NotFound, NotYours, SubletError, TooMany
 from sublet.service import metrics
 from sublet.service.candidates import Asked, Candidate, Candidates
 from sublet.service.dependencies import end_of_all, hopeless, later, latest_end, own, planned_end
@@ -43,7 +44,7 @@ PINNED = Reason(
     "Which code an app runs is not for who asks to say.",
     nearest="its name, and a version that was approved",
 )
-SHORTEST = 4  # letters of an id that may name a session
+GONE = frozenset({Phase.REJECTED, Phase.EXPIRED})  # offers that nobody took: they don't stand in the way of others
 
 
 class Asking(Candidates):
@@ -273,12 +274,14 @@ def named(tx: Tx, name: str, person: Person) -> Session | None:
         return whole
     if person.session:
         return tx.sessions.get(person.session) if name and person.session.startswith(name) else None
-    if len(name) < SHORTEST:
-        return None
+    require_length(name, "session")
     found = tx.sessions.find(name, None if person.operator else person.name)
-    if len(found) > 1:
-        raise Ambiguous(name=name, matches=", ".join(session.id[:13] for session in found))
-    return found[0] if found else None
+    there = [session for session in found if session.phase not in GONE]
+    return pick_one(name, "session", there or found, _brief)
+
+
+def _brief(session: Session) -> str:
+    return f"{session.id[:13]} ({session.name}, {session.phase.value})"
 
 
 def _whole(tx: Tx, found: OfferSet | None) -> OfferSet | None:

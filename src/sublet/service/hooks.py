@@ -11,7 +11,8 @@ from uuid import uuid4
 
 from sublet.core.hooks import MAILTO, Delivery, Hook, words_of
 from sublet.core.session import Event
-from sublet.errors import Ambiguous, BadHook, BadRequest, NotFound, NotTold, TooManyHooks
+from sublet.core.short_ids import pick_one, require_length
+from sublet.errors import BadHook, BadRequest, NotFound, NotTold, TooManyHooks
 from sublet.service.calling import wrong_with
 from sublet.service.desk import Person
 from sublet.service.sessions import Sessions
@@ -115,8 +116,8 @@ class Hooks(Telling, Sessions):
         """One of a person's own, by its id or the beginning of it."""
         mine = await self.store.read(lambda tx: tx.hooks.of(person.name))
         found = [hook for hook in mine if hook.id == name] or [hook for hook in mine if hook.id.startswith(name)]
-        if not found or not name:
+        require_length(name, "hook")
+        hook = pick_one(name, "hook", found if name else [], lambda one: f"{one.id[:13]} ({one.address})")
+        if hook is None:
             raise NotFound(noun="hook", name=name, hint="`sublet notify list` lists them.")
-        if len(found) > 1:
-            raise Ambiguous(f"{name} could mean several hooks.", hint="Type more of its id.")
-        return found[0]
+        return hook

@@ -11,7 +11,8 @@ from uuid import uuid4
 from sublet.core.access import GROUP, NO_LIMITS, AccessRule, Decision, Limits, Thing, Use, decide
 from sublet.core.access_words import limits_text
 from sublet.core.session import Session
-from sublet.errors import Ambiguous, BadRequest, NotFound, OperatorsOnly
+from sublet.core.short_ids import pick_one, require_length
+from sublet.errors import BadRequest, NotFound, OperatorsOnly
 from sublet.service.desk import Person
 from sublet.service.quotas import Claim, Quotas, decided, used, who_is
 from sublet.store.audit import Entry
@@ -171,11 +172,11 @@ def _under_way(tx: Tx) -> Iterator[Session]:
 
 def _found(tx: Tx, name: str) -> AccessRule:
     found = tx.rules.find(name)
-    if len(found) > 1:
-        raise Ambiguous(f"{name} could mean several rules.", hint="Type more of its id.")
-    if not found:
+    require_length(name, "rule")
+    one = pick_one(name, "rule", found, lambda one: f"{one.id[:13]} ({one.effect} {one.who})")
+    if one is None:
         raise NotFound(noun="rule", name=name, hint="`sublet rule list` lists them.")
-    return found[0]
+    return one
 
 
 def rule_detail(rule: AccessRule) -> dict[str, Any]:

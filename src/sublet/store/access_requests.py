@@ -14,7 +14,7 @@ from sublet.store.tables.access import access_requests
 A = access_requests.c
 REQUEST = select(A.id, A.person, A.noun, A.name, A.why, A.created, A.state, A.decided, A.by, A.answer, A.rule)
 GET = REQUEST.where(A.id == given("request_id"))
-BY_PREFIX = REQUEST.where(A.id >= given("low"), A.id < given("high")).order_by(A.id).limit(2)
+BY_PREFIX = REQUEST.where(A.id >= given("low"), A.id < given("high")).order_by(A.id).limit(100)
 OPEN = REQUEST.where(
     A.person == given("of_person"), A.noun == given("of_noun"), A.name == given("of_name"), A.state == "open"
 )
@@ -60,7 +60,7 @@ class AccessRequests:
         )
 
     def find(self, name: str) -> list[AccessRequest]:
-        """The one with this id, else those whose ids begin so, two at most."""
+        """The one with this id, else those whose ids begin so, a few of them if there are many."""
         if row := self._sql.row(GET, {"request_id": plain(name)}):
             return [_request(row)]
         low = name.lower()

@@ -17,7 +17,7 @@ RULE = select(R.id, R.effect, R.who, R.noun, R.name, R.limits, R.created, R.expi
 ALL = RULE.order_by(R.created, R.id)
 OF_NOUN = ALL.where(R.noun == given("of_noun"))
 GET = RULE.where(R.id == given("rule_id"))
-BY_PREFIX = ALL.where(R.id >= given("low"), R.id < given("high")).limit(2)
+BY_PREFIX = ALL.where(R.id >= given("low"), R.id < given("high")).limit(6)
 ADD = insert(rules)
 REMOVE = delete(rules).where(R.id == given("rule_id"))
 APPS = select(versions.c.app).where(versions.c.state == "approved").distinct().order_by(versions.c.app)
@@ -49,7 +49,7 @@ class Rules:
         )
 
     def find(self, name: str) -> list[AccessRule]:
-        """The one with this id, else those whose ids begin so, two at most."""
+        """The one with this id, else those whose ids begin so, a few of them if there are many."""
         if row := self._sql.row(GET, {"rule_id": plain(name)}):
             return [_rule(row)]
         low = name.lower()

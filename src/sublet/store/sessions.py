@@ -27,6 +27,7 @@ ADD = insert(sessions)
 GET = SESSION.where(S.id == given("session_id"))
 OF_SET = SESSION.where(S.offerset == given("of_set")).order_by(S.created, S.id)
 BY_PREFIX = SESSION.where(S.id >= given("low"), S.id < given("high")).order_by(S.id).limit(given("most"))
+BY_PREFIX_OF = BY_PREFIX.where(S.person == given("of"))
 OFFERED_SIBLINGS = SESSION.where(
     S.offerset == given("of_set"), S.id != given("session_id"), S.phase == Phase.OFFERED.value
 )
@@ -79,14 +80,14 @@ class Sessions(Claims):
         """All sessions of an offer set."""
         return [read_session(row) for row in self._sql.rows(OF_SET, {"of_set": plain(offerset)})]
 
-    def find(self, prefix: str, person: str | None = None, limit: int = 5) -> list[Session]:
-        """Those whose id begins like this, a few of them if there are many."""
+    def find(self, prefix: str, person: str | None = None, limit: int = 100) -> list[Session]:
+        """Those whose id begins like this, of everybody or of one person; some of them if there are many."""
         low = prefix.lower()
         if not low or not set(low) <= set("0123456789abcdef-"):
             return []
-        rows = self._sql.rows(BY_PREFIX, {"low": low, "high": low + "g", "most": limit if person is None else 1000})
-        found = [read_session(row) for row in rows if person is None or row[2] == person]
-        return found[:limit]
+        values = {"low": low, "high": low + "g", "most": limit}
+        rows = self._sql.rows(*((BY_PREFIX, values) if person is None else (BY_PREFIX_OF, values | {"of": person})))
+        return [read_session(row) for row in rows]
 
     def list(
         self,
