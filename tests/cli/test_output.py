@@ -100,10 +100,10 @@ def test_offers_are_drawn_as_a_table() -> None:
         ),
     ]
     assert drawn(asking.listed(offers, NOW)) == snapshot("""\
-OFFER     WHERE    START                                     TIME    CORES  MEMORY  GPUS  PRICE    TERMS      WHY
-3f2a91c0  here     now                                       10 min  2      2 GiB   -     -        booked     earliest
-3f2a91c0  here     tomorrow 09:00 (in 1 d)                   10 min  4      2 GiB   1     1.2 EUR  booked     cheapest
-3f2a91c0  cluster  today 11:00 (today 10:00 to today 14:00)  10 min  2      2 GiB   -     -        predicted  earliest\
+OFFER     WHERE    START                         TIME    CORES  MEMORY  GPUS  PRICE    TERMS      WHY
+3f2a91c0  here     now                           10 min  2      2 GiB   -     -        booked     earliest
+3f2a91c0  here     tomorrow 09:00 (in 1 d)       10 min  4      2 GiB   1     1.2 EUR  booked     cheapest
+3f2a91c0  cluster  today 11:00 (10:00 to 14:00)  10 min  2      2 GiB   -     -        predicted  earliest\
 """)
 
 
@@ -167,9 +167,11 @@ terms    booked
 costs    1.2 EUR
 started  today 09:00 (3 min ago)
 until    today 10:00 (in 57 min)
-connect  http://x/connect/y/ (available)
 page     http://x/web/sessions/y
-person   ada\
+person   ada
+
+The shell is ready. Type sublet attach 3f2a91c0, or open this in a browser:
+http://x/connect/y/\
 """)
 
 

@@ -55,7 +55,7 @@ class Importing:
 
     def _show(self, plans: list[AccountPlan]) -> None:
         rows = [(plan.name, note.state, note.field, note.words) for plan in plans for note in plan.notes]
-        lines = table(("ACCOUNT", "", "FIELD", "WHAT BECOMES OF IT"), rows)
+        lines = table(("ACCOUNT", "", "FIELD", "WHAT BECOMES OF IT"), rows, fold=True)
         self.out.show({"items": plans}, lambda: lines, lambda: [plan.name for plan in plans])
 
     def _add(self, plan: AccountPlan) -> None:

@@ -17,7 +17,7 @@ STATES = ("up", "starting", "queued", "asked", "dead", "ending", "ended")
 def planned(plan: PlanView) -> list[str]:
     """A whole resource request: every line with its source and its flag, what speaks against it, and its cost."""
     rows = [(SIGNS[row.state], row.field, row.value, row.source, _short(row.limit), row.flag) for row in plan.rows]
-    lines = table(("", "WHAT", plan.lease, "FROM", "LIMIT", "CHANGED BY"), rows)
+    lines = table(("", "WHAT", plan.lease, "FROM", "LIMIT", "CHANGED BY"), rows, fold=True)
     for row in plan.rows:
         lines += _objection(row)
     verdict = ["It would be refused."] if plan.refused else []
@@ -64,7 +64,16 @@ def _spent(leases: Iterable[LeaseView]) -> str:
 def overview(annexes: Iterable[AnnexView], now: datetime) -> list[str]:
     """One line for each annex."""
     rows = [_annex_row(annex, now) for annex in annexes]
-    return table(("ANNEX", "STATE", "NODES", "CORES BUSY", "JOBS", "LEFT", "COST", "OPEN TO"), rows) if rows else []
+    return (
+        table(
+            ("ANNEX", "STATE", "NODES", "CORES BUSY", "JOBS", "LEFT", "COST", "OPEN TO"),
+            rows,
+            keep=("STATE",),
+            least=("OPEN TO", "COST"),
+        )
+        if rows
+        else []
+    )
 
 
 def _annex_row(annex: AnnexView, now: datetime) -> tuple[str, ...]:
@@ -141,7 +150,7 @@ def _lease(lease: LeaseView, now: datetime) -> Iterator[str]:
     if lease.nodes:
         rows = [_node(node, now) for node in lease.nodes]
         head = ("NODE", "NAME", "STATE", "CORES BUSY", "JOBS", "MEMORY", "GPUS", "HEARD", "WHY")
-        yield from (f"  {line}" for line in table(head, rows))
+        yield from table(head, rows, margin="  ")
 
 
 def _time(lease: LeaseView, now: datetime) -> str:
@@ -176,4 +185,13 @@ def remembered(leases: Iterable[LeaseView], now: datetime) -> list[str]:
         )
         for lease in leases
     ]
-    return table(("LEASE", "ASKED FOR", "STATE", "WHERE", "NODES", "LASTED", "COST", "WHY"), rows) if rows else []
+    return (
+        table(
+            ("LEASE", "ASKED FOR", "STATE", "WHERE", "NODES", "LASTED", "COST", "WHY"),
+            rows,
+            least=("ASKED FOR",),
+            fold=True,
+        )
+        if rows
+        else []
+    )

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from sublet.cli.command import AFTER, command
+from sublet.cli.connecting import command_for
 from sublet.cli.examples import FIRST
 from sublet.cli.output import Output, table
 from sublet.cli.texts import length, moment, quoted, size, when
@@ -121,7 +122,7 @@ def listed(views: Sequence[OfferView], now: datetime) -> list[str]:
         )
         for view in views
     ]
-    return table(HEAD, rows)
+    return table(HEAD, rows, keep=("START", "PRICE"), least=("TERMS", "MEMORY", "TIME", "NODES", "WHY"))
 
 
 def placed(view: OfferView | SessionView) -> str:
@@ -133,7 +134,11 @@ def _start(view: OfferView, now: datetime) -> str:
     if view.start <= now + timedelta(seconds=5) and view.terms.kind == "booked":
         return "now"
     if view.terms.kind == "predicted" and view.terms.p10 and view.terms.p90:
-        return f"{moment(view.start, now)} ({moment(view.terms.p10, now)} to {moment(view.terms.p90, now)})"
+        start = moment(view.start, now)
+        bounds = (moment(view.terms.p10, now), moment(view.terms.p90, now))
+        day, _, _ = start.rpartition(" ")
+        first, last = (bound.removeprefix(f"{day} ") for bound in bounds)  # the same day need not be said again
+        return f"{start} ({first} to {last})"
     return when(view.start, now)
 
 
@@ -178,7 +183,7 @@ def accept(out: Output, offer: str) -> None:
     start = when(view.start, datetime.now(UTC))
     out.show(view, lambda: [f"{view.short} is accepted: on {placed(view)}, {start}."], lambda: [view.short])
     if out.for_people:
-        out.note(f"Follow it with: sublet logs -f {view.short}")
+        out.note(f"{'Connect to it' if view.kind == 'interactive' else 'Follow it'} with: sublet {command_for(view)}")
 
 
 @command("reject", "sublet reject 3f2a")

@@ -8,26 +8,33 @@ import signal
 import sys
 import termios
 import threading
+import time
 import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 import click
 
 from sublet.cli.command import command
+from sublet.cli.connecting import NOT_YET, SHELL, open_ways, ready_lines
 from sublet.cli.output import Output
+from sublet.cli.progress import Progress
+from sublet.cli.texts import away
 from sublet.client.calls import sessions
+from sublet.client.following import OVER
+from sublet.client.waiting import patiently
 from sublet.errors import NotAllowedNow, ServiceUnreachable, SubletError
 from sublet.wire.v1.sessions import SessionView
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
-SHELL = "uri:shell"
 AWAY = b"\x1d"  # Ctrl-]
 PIECE = 4096
+LOOK_EVERY = 0.5  # seconds
 
 
 @command("attach", "sublet attach 3f2a")
@@ -35,9 +42,17 @@ PIECE = 4096
 def attach(out: Output, session: str) -> None:
     """Open the terminal of a shell session. Ctrl-] leaves it running; `exit` ends it.
 
-    Begin one with `sublet run --detach --interactive shell`.
+    Begin one with `sublet run --detach --interactive shell`. Of a JupyterLab, its address is printed. A session that
+    has not started yet is waited for.
     """
-    view = out.link().do(sessions.session(session))
+    view = _when_ready(out, session)
+    ways = open_ways(view)
+    if ways and all(way.kind != SHELL for way in ways):
+        *words, address = ready_lines(view)
+        for line in words if out.for_people else ():
+            out.note(line)
+        out.show(view, lambda: [address], lambda: [address])
+        return
     from websockets.exceptions import WebSocketException  # slow to load, and only needed here
     from websockets.sync.client import connect
 
@@ -50,18 +65,36 @@ def attach(out: Output, session: str) -> None:
     out.note(f"\nleft {view.short}; it goes on" if left else f"\n{view.short} has ended")
 
 
+def _when_ready(out: Output, name: str) -> SessionView:
+    """The session, once it can be connected to or never will be."""
+    link, progress = out.link(), Progress(wanted=out.for_people)
+    view = link.do(sessions.session(name))
+    try:
+        while view.phase in NOT_YET:
+            now = datetime.now(UTC)
+            start = f"; starts {away(view.start, now)}" if view.start and view.start > now else ""
+            progress.show(f"{view.short}: {view.condition or 'waiting for it to start'}{start}")
+            time.sleep(LOOK_EVERY)
+            view = patiently(link, sessions.session(view.id))
+    finally:
+        progress.end()
+    return view
+
+
 def terminal_of(view: SessionView) -> str:
     """The WebSocket address of a session's shell, with its secret."""
     if not view.connectors and view.phase != "AVAILABLE":
-        raise NotAllowedNow(f"{view.short} is {view.phase}: there is nothing to attach to.", session=view.short)
+        hint = f"See why with: sublet explain {view.short}" if view.phase in OVER else ""
+        raise NotAllowedNow(
+            f"{view.short} is {view.phase}: there is nothing to attach to.", hint=hint, session=view.short
+        )
     for way in view.connectors:
         place = urlsplit(way.location)
         if way.kind == SHELL and place.netloc:
             scheme = "wss" if place.scheme == "https" else "ws"
             term = quote(os.environ.get("TERM") or "dumb")
             return f"{scheme}://{place.netloc}{place.path.rstrip('/')}/ws?{place.query}&term={term}"
-    hint = "; ".join(way.location for way in view.connectors)
-    raise SubletError(f"{view.short} has no shell.", hint=f"Open it in a browser: {hint}" if hint else "")
+    raise SubletError(f"{view.short} has no shell.", hint=f"See what it is with: sublet status {view.short}")
 
 
 def converse(socket: ClientConnection) -> bool:

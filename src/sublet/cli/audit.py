@@ -55,7 +55,11 @@ def audit(
     rows = [_row(one) for one in found]
     out.show(
         found,
-        lambda: table(("TIME", "PERSON", "ACTION", "WHAT", "FROM", "DETAIL"), rows) if rows else [],
+        lambda: (
+            table(("TIME", "PERSON", "ACTION", "WHAT", "FROM", "DETAIL"), rows, keep=("ACTION",), least=("FROM",))
+            if rows
+            else []
+        ),
         lambda: (str(one.id) for one in found),
     )
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
 
-from sublet.cli.output import Output
+from sublet.cli.output import Output, say
+from sublet.cli.screen import paint
 
 AFTER = "sublet.after"  # in a context's meta: how many words were typed after --
 F = TypeVar("F", bound=Callable[..., Any])
@@ -116,7 +118,7 @@ def command(name: str, *example: str, **settings: Any) -> Callable[[Callable[...
 
 def told(message: str, hint: str, code: int) -> int:
     """Tell an error as all errors are told, and return the exit code."""
-    click.echo(f"error: {message}", err=True)
+    say(f"{paint('error:', 'red', sys.stderr)} {message}")
     if hint:
-        click.echo(f"\nhint: {hint}", err=True)
+        say(f"\nhint: {hint}")
     return code

@@ -49,7 +49,9 @@ def doctor(out: Output) -> int:
     found = [finding for check in CHECKS for finding in check(sublet_home())]
     out.show(
         found,
-        lambda: table(("", "WHAT", "FOUND", "WHAT TO DO"), [(f.state, f.what, f.detail, f.todo) for f in found]),
+        lambda: table(
+            ("", "WHAT", "FOUND", "WHAT TO DO"), [(f.state, f.what, f.detail, f.todo) for f in found], fold=True
+        ),
         lambda: (f"{f.state} {f.what}: {f.detail}" for f in found if f.state != "ok"),
     )
     return 1 if any(finding.state == "bad" for finding in found) else 0

@@ -100,7 +100,13 @@ def _table(found: Sequence[JobView]) -> list[str]:
         (one.id, one.state, one.annex, _name(one), moment(one.submitted, now), _since(one, now), one.why)
         for one in found
     ]
-    return table(("JOB", "STATE", "ANNEX", "NAME", "SUBMITTED", "SINCE", "WHY"), rows) if rows else []
+    return (
+        table(
+            ("JOB", "STATE", "ANNEX", "NAME", "SUBMITTED", "SINCE", "WHY"), rows, keep=("STATE",), least=("SUBMITTED",)
+        )
+        if rows
+        else []
+    )
 
 
 def _name(one: JobView) -> str:

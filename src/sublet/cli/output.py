@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from sublet.cli.screen import columns_of, has_colours, paint_phase, wrap
 
 if TYPE_CHECKING:
     from sublet.client.link import Link
@@ -24,8 +26,14 @@ class Output:
         if self.json:
             self.data(value)
             return
-        for line in quiet() if self.quiet else human():
-            click.echo(line)
+        if self.quiet:
+            for line in quiet():
+                click.echo(line)
+            return
+        width = columns_of(sys.stdout)
+        for line in human():
+            for part in [line] if is_aligned(line) else wrap(line, width, _indent(line)):
+                click.echo(part, color=has_colours(sys.stdout))
 
     def data(self, value: Any) -> None:
         """Print a value as JSON."""
@@ -38,12 +46,12 @@ class Output:
     def note(self, text: str) -> None:
         """Tell a person something beside the data."""
         if not self.quiet:
-            click.echo(text, err=True)
+            say(text)
 
     def detail(self, text: str) -> None:
         """Tell it only to those who want to know more."""
         if self.verbose:
-            click.echo(text, err=True)
+            say(text)
 
     @property
     def for_people(self) -> bool:
@@ -65,15 +73,51 @@ class Output:
         return link
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Rows under their headings, in aligned columns; a column that is empty throughout is left out."""
+def is_aligned(line: str) -> bool:
+    """Whether a line has columns, which breaking it between words would undo."""
+    return "  " in line.strip()
+
+
+def _indent(line: str) -> str:
+    return " " * (len(line) - len(line.lstrip()))
+
+
+def say(text: str) -> None:
+    """Write lines to stderr, broken between words where they are read on a terminal."""
+    width = columns_of(sys.stderr)
+    for line in text.split("\n"):
+        for part in [line] if is_aligned(line) else wrap(line, width, _indent(line)):
+            click.echo(part, err=True, color=has_colours(sys.stderr))
+
+
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    keep: Collection[str] = (),
+    least: Sequence[str] = (),
+    fold: bool = False,
+    margin: str = "",
+) -> list[str]:
+    """Rows under their headings, in aligned columns; a column that is empty throughout is left out.
+
+    On a terminal it fits the width: long cells are cut, or folded with `fold`, but not in the first column nor in those
+    to `keep`; the `least` important columns are left out first. Elsewhere it is as wide as it is.
+    """
+    from sublet.cli.columns import Columns, Manner  # help has no tables
+
     body = [[tame(str(cell)) for cell in row] for row in rows]
     kept = [column for column in range(len(head)) if any(row[column] for row in body)]
     last = kept[-1] if kept else 0  # an empty cell at the end of a line needs no sign
     cells = [[row[column] or ("" if column == last else "-") for column in kept] for row in body]
-    lines = [[head[column] for column in kept], *cells]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(kept))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    drawn = Columns([head[column] for column in kept], cells, Manner(keep, least, fold))
+    return [f"{margin}{line}" for line in drawn.fit(_room(margin))]
+
+
+def _room(margin: str) -> int | None:
+    """The columns that are left on a terminal beside a margin."""
+    screen = columns_of(sys.stdout)
+    return None if screen is None else screen - len(margin)
 
 
 def tame(text: str) -> str:
@@ -81,8 +125,14 @@ def tame(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
-def pairs(items: Iterable[tuple[str, str]]) -> list[str]:
-    """Names and values, one below the other; what is empty is left out."""
+def pairs(items: Iterable[tuple[str, str]], *, margin: str = "") -> list[str]:
+    """Names and values, one below the other; what is empty is left out, and what is long goes on in the next line."""
     kept = [(name, tame(value)) for name, value in items if value]
     width = max((len(name) for name, _ in kept), default=0)
-    return [f"{name.ljust(width)}  {value}" for name, value in kept]
+    screen = _room(margin)
+    room = None if screen is None else max(screen - width - 2, 20)
+    lines: list[str] = []
+    for name, value in kept:
+        shown = [paint_phase(value)] if name == "phase" else wrap(value, room)
+        lines += [f"{margin}{(name if n == 0 else '').ljust(width)}  {line}" for n, line in enumerate(shown)]
+    return lines

@@ -26,7 +26,13 @@ def list_platforms(out: Output) -> None:
     rows = [_row(one) for one in view.items]
     out.show(
         view,
-        lambda: table(("NAME", "KIND", "TERMS", "NODES", "CORES", "MEMORY", "GPUS", "STATE"), rows) if rows else [],
+        lambda: (
+            table(
+                ("NAME", "KIND", "TERMS", "NODES", "CORES", "MEMORY", "GPUS", "STATE"), rows, least=("TERMS", "MEMORY")
+            )
+            if rows
+            else []
+        ),
         lambda: (one.name for one in view.items if not one.ask),
     )
 

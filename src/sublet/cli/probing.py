@@ -63,7 +63,7 @@ def _drawn(view: ProbeView, everything: bool) -> list[str]:
         f"{counts['same']} the same",
     ]
     hidden = " (--all shows them)" if counts["same"] and not everything else ""
-    drawn = [*table(("OF", "WHAT", "KNOWN", "LIVE", ""), rows), ""] if rows else []
+    drawn = [*table(("OF", "WHAT", "KNOWN", "LIVE", ""), rows, fold=True), ""] if rows else []
     return [*drawn, f"{', '.join(words)}{hidden}."]
 
 
@@ -135,7 +135,7 @@ def recorded(record: RecordView | None) -> list[str]:
     none = [f"no track record: no start was seen in {record.days} days"]
     title = f"Predicted starts, and how much later jobs started in {record.days} days"
     notes = ["", "Notes of the last survey", *(f"  {note}" for note in record.notes)] if record.notes else []
-    return ["", title, *(f"  {line}" for line in (table(head, rows) if rows else none)), *notes]
+    return ["", title, *(table(head, rows, margin="  ") if rows else [f"  {line}" for line in none]), *notes]
 
 
 def late(time: timedelta | None) -> str:

@@ -1,11 +1,16 @@
-"""One line on the terminal that says what is being waited for; nothing where there is no terminal."""
+"""One line on the terminal that says what is being waited for; elsewhere, a plain line now and then."""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+import time
+
+from sublet.cli.screen import columns_of, fit, is_terminal
 
 CLEAR = "\r\033[K"
+FIRST_LINE, LONGEST_SILENCE = 30.0, 600.0  # seconds before a plain line, and between two of them at most
 
 
 class Progress:
@@ -13,7 +18,10 @@ class Progress:
 
     def __init__(self, *, wanted: bool) -> None:
         """Nothing is shown yet."""
-        self._wanted = wanted and sys.stderr.isatty()
+        self._wanted = wanted
+        self._redraws = is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb"
+        self._next = time.monotonic() + FIRST_LINE
+        self._silence = FIRST_LINE
         self._lock = threading.Lock()
         self._shown = False
         self._over = False
@@ -26,10 +34,24 @@ class Progress:
     def show(self, text: str) -> None:
         """Say it in the place of what was said before."""
         with self._lock:
-            if self._wanted and not self._over:
-                sys.stderr.write(f"{CLEAR}{text}")
-                sys.stderr.flush()
-                self._shown = True
+            if not self._wanted or self._over:
+                return
+            if not self._redraws:
+                self._say_now_and_then(text)
+                return
+            room = (columns_of(sys.stderr) or 80) - 1  # a line that fills the last column can't be drawn over
+            sys.stderr.write(f"{CLEAR}{fit(text.replace(chr(10), ' '), room)}")
+            sys.stderr.flush()
+            self._shown = True
+
+    def _say_now_and_then(self, text: str) -> None:
+        """A line of its own, ever less often."""
+        if time.monotonic() < self._next:
+            return
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+        self._silence = min(self._silence * 2, LONGEST_SILENCE)
+        self._next = time.monotonic() + self._silence
 
     def clear(self) -> None:
         """Make room for other words."""

@@ -67,7 +67,16 @@ def list_(out: Output) -> None:
     ]
     out.show(
         view,
-        lambda: table(("ID", "EFFECT", "WHO", "WHAT", "LIMITS", "EXPIRES", "NOTE"), rows) if rows else [],
+        lambda: (
+            table(
+                ("ID", "EFFECT", "WHO", "WHAT", "LIMITS", "EXPIRES", "NOTE"),
+                rows,
+                keep=("EFFECT", "WHO"),
+                least=("NOTE",),
+            )
+            if rows
+            else []
+        ),
         lambda: (one.id for one in view.items),
     )
     if not rows and out.for_people:

@@ -11,10 +11,12 @@ import click
 
 from sublet.cli.asking import answered, price, split
 from sublet.cli.command import command
+from sublet.cli.connecting import NOT_YET, advice_for, command_for, ready_lines
 from sublet.cli.fetching import fetch_all
 from sublet.cli.output import Output
 from sublet.cli.progress import Progress
 from sublet.cli.prompts import agreed
+from sublet.cli.screen import paint_phase
 from sublet.cli.texts import away, length, when
 from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
@@ -29,7 +31,6 @@ EXIT_CODES = {"timeout": 124, "not-started": 127, "cancelled": 130, "out-of-memo
 OWN_CODE = {"out-of-memory", "disk-full"}  # ends that a program may have met with an exit code of its own
 LOOK_EVERY = 0.5  # seconds
 SOON = timedelta(seconds=10)
-NOT_YET = frozenset({"ACCEPTED", "WAITING", "PREPARING"})
 
 
 @command(
@@ -80,7 +81,7 @@ def accepted(
     session = link.do(sessions.accept(offer.id))
     if detach:
         out.show(session, lambda: [session.short], lambda: [session.short])
-        out.note(f"It goes on by itself. Follow it with: sublet logs -f {session.short}")
+        out.note(advice_for(session))
         return 0
     return _attended(out, link, session, to, keep)
 
@@ -102,7 +103,7 @@ def _attended(out: Output, link: Link, session: SessionView, to: str | None, kee
     told = "starts now" if start - now < SOON else f"starts {when(start, now)}; waiting"
     out.note(f"session {session.short} on {session.platform} {told}")
     done, progress = threading.Event(), Progress(wanted=out.for_people)
-    readers = [Reader(link, session.id, *pair, done, progress) for pair in _streams(out)]
+    readers = [Reader(link, session.id, *pair, done, progress) for pair in _streams(out, session)]
     for reader in readers:
         reader.start()
     try:
@@ -121,8 +122,13 @@ def _attended(out: Output, link: Link, session: SessionView, to: str | None, kee
     return exit_code(session)
 
 
-def _streams(out: Output) -> tuple[tuple[str, IO[bytes]], ...]:
-    """What the job prints goes where it would; with --json, stdout is kept for the JSON."""
+def _streams(out: Output, session: SessionView) -> tuple[tuple[str, IO[bytes]], ...]:
+    """What the job prints goes where it would; with --json, stdout is kept for the JSON.
+
+    What an interactive session prints is a server's log, and would push its address away.
+    """
+    if session.kind == "interactive" and not out.verbose:
+        return ()
     first = sys.stderr.buffer if out.json else sys.stdout.buffer
     return (("stdout", first), ("stderr", sys.stderr.buffer))
 
@@ -180,8 +186,8 @@ def _tell(out: Output, session: SessionView) -> None:
     if session.condition and not (session.phase in NOT_YET and soon):
         out.note(f"{session.short}: {session.condition}")
     elif session.phase == "AVAILABLE":
-        for way in session.connectors:
-            out.note(f"{session.short}: connect to {way.location}")
+        for line in ready_lines(session):
+            out.note(line)
     else:
         out.detail(f"{session.short}: {session.phase}")
 
@@ -192,7 +198,9 @@ def _tell_end(out: Output, session: SessionView) -> None:
     sentence = session.end.sentence if session.end else ""
     took = f" after {length(session.ended - session.started)}" if session.ended and session.started else ""
     if session.phase != "COMPLETED":
-        out.note(f"{session.short} {session.phase}{took}: {sentence}")
+        out.note(f"{session.short} {paint_phase(session.phase, sys.stderr)}{took}: {sentence}")
+        if session.phase == "FAILED" and session.kind == "interactive":
+            out.note(f"See what it printed with: sublet logs --stderr {session.short}")
     else:
         out.detail(f"{session.short} {session.phase}{took}")
 
@@ -223,5 +231,7 @@ def _interrupted(out: Output, link: Link, session: SessionView) -> int:
         out.note(f"{session.short} is cancelled.")
     else:
         left = f"; its time ends {away(session.until, datetime.now(UTC))}" if session.until else ""
-        out.note(f"{session.short} goes on{left}. Follow it: sublet logs -f {session.short}. Stop it: sublet cancel …")
+        out.note(f"{session.short} goes on{left}.")
+        out.note(f"Follow it with: sublet {command_for(session)}")
+        out.note(f"Stop it with: sublet cancel {session.short}")
     return 130

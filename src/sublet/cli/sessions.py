@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sublet.cli.command import command
+from sublet.cli.connecting import ready_lines
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import away, length, quoted, size, when
 from sublet.client.calls import sessions
@@ -82,7 +83,7 @@ def listed(views: Iterable[SessionView], now: datetime) -> list[str]:
         )
         for view in views
     ]
-    return table(HEAD, rows) if rows else []
+    return table(HEAD, rows, keep=("PHASE", "TIME"), least=("MEMORY", "KIND", "CORES", "WHERE")) if rows else []
 
 
 def _each(number: int, view: SessionView) -> str:
@@ -121,7 +122,8 @@ def status(out: Output, session: str) -> None:
 def described(view: SessionView, now: datetime) -> list[str]:
     """A session in full."""
     usage = view.end.usage if view.end else None
-    return pairs(
+    ready = ready_lines(view)
+    facts = pairs(
         [
             ("session", view.id),
             ("name", view.name if view.name != view.kind else ""),
@@ -144,11 +146,12 @@ def described(view: SessionView, now: datetime) -> list[str]:
             ("started", when(view.started, now)),
             ("until", when(view.until, now) if view.phase not in OVER else ""),
             ("ended", when(view.ended, now)),
-            *(("connect", f"{way.location} ({way.status.lower()})") for way in view.connectors),
+            *(("connect", f"{way.location} ({way.status.lower()})") for way in view.connectors if not ready),
             ("page", view.page),
             ("person", view.person),
         ]
     )
+    return [*facts, "", *ready] if ready else facts
 
 
 def _has(view: SessionView) -> str:

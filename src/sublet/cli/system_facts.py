@@ -37,7 +37,7 @@ def described(system: System, today: date) -> list[str]:
 
 
 def _group(title: str, items: Iterable[tuple[str, str]]) -> list[str]:
-    lines = [f"  {line}" for line in pairs(items)]
+    lines = pairs(items, margin="  ")
     return ["", title, *lines] if lines else []
 
 
@@ -135,7 +135,7 @@ def _queues(queues: tuple[Queue, ...]) -> list[str]:
         for queue in queues
     ]
     notes = [f"  {queue.name}: {note}" for queue in queues for note in _notes(queue)]
-    return ["", "Queues", *(f"  {line}" for line in table(head, rows)), *notes] if rows else []
+    return ["", "Queues", *table(head, rows, least=("SAYS", "CHARGE", "TOGETHER"), margin="  "), *notes] if rows else []
 
 
 def _notes(queue: Queue) -> Iterator[str]:

@@ -97,7 +97,16 @@ def list_tokens(out: Output) -> None:
     ]
     out.show(
         view,
-        lambda: table(("ID", "PERSON", "FOR", "NOTE", "CREATED", "USED", "EXPIRES"), rows) if rows else [],
+        lambda: (
+            table(
+                ("ID", "PERSON", "FOR", "NOTE", "CREATED", "USED", "EXPIRES"),
+                rows,
+                keep=("EXPIRES",),
+                least=("CREATED", "USED"),
+            )
+            if rows
+            else []
+        ),
         lambda: (t.id for t in view.items),
     )
 

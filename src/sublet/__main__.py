@@ -1,0 +1,5 @@
+"""`python -m sublet` is the `sublet` command."""
+
+from sublet.cli.app import main
+
+main()
