@@ -231,6 +231,7 @@ def test_platforms_and_the_doctor_are_well(person: Person) -> None:
     assert "cores" in person.types("platform", "show", "here").stdout
     found = person.types("doctor")
     assert found.returncode == 0, found.stdout
+    assert "memory is limited by" in found.stdout, "how limits are held is told"
 
 
 def test_a_second_service_in_the_same_home_is_refused(person: Person) -> None:

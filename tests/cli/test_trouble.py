@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sublet.container_network import USUAL, choose_networks, look_at_machine
 from tests.canned import Said
 from tests.cli.conftest import Serve, Type
 
@@ -58,6 +59,18 @@ def test_the_doctor_finds_what_is_bad(type_in: Type, monkeypatch: pytest.MonkeyP
     home.chmod(0o700)
     good = json.loads(type_in("doctor", "--json").out)
     assert {"state": "ok", "what": "database", "detail": "made at the first start", "todo": ""} in good
+
+
+def test_the_doctor_says_which_network_containers_get_and_why(
+    type_in: Type, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "podman").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (expected, *_) = choose_networks("podman", USUAL, False, look_at_machine())
+    found = [one for one in json.loads(type_in("doctor", "--json").out) if one["what"] == "their network"]
+    state = "warn" if expected.is_none else "ok"
+    assert found == [{"state": state, "what": "their network", "detail": expected.words, "todo": expected.remedy}]
 
 
 def test_the_doctor_says_what_is_missing_of_htcondor(

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sublet.core.job import Mount
+from sublet.core.job import Mount, Program
 from sublet.core.request import Executable
 from sublet.kinds.container import DOCKER, SINGULARITY
 from tests.real import images
@@ -104,6 +107,31 @@ def test_an_image_runs_its_own_command_unless_another_is_given(
 
 def test_the_exit_code_is_the_containers_own(place: Place, tools: dict[str, str], archive: tuple[str, str]) -> None:
     assert run(place, tools, sh(archive[0], "echo out; echo err >&2; exit 7")) == (7, "out\n", "err\n")
+
+
+@pytest.mark.parametrize("code", [125, 126, 127])
+def test_an_exit_code_that_container_tools_use_too_is_still_the_programs(
+    place: Place, tools: dict[str, str], archive: tuple[str, str], code: int
+) -> None:
+    if code != 126 and "podman" not in tools:
+        pytest.skip("Charliecloud has no codes of its own")
+    script = f"echo 'Error: network trouble of my own' >&2; exit {code}"
+    assert run(place, tools, sh(archive[0], script)) == (code, "", "Error: network trouble of my own\n")
+    assert not (place.directory / "unstarted").exists()
+
+
+@pytest.mark.parametrize(("program", "reason"), [("/nope", "No such file"), ("/app/doc", "Permission denied")])
+def test_a_container_that_could_not_be_started_is_told_in_the_tools_words(
+    place: Place, tools: dict[str, str], archive: tuple[str, str], program: str, reason: str
+) -> None:
+    code, out, err = run(place, tools, docker(archive[0], entrypoint=program))
+    assert (code, out) == (125, ""), err
+    kind, words = (place.directory / "unstarted").read_text().splitlines()
+    assert kind == "not-started", "it is no exit of the program's"
+    assert words.startswith('"the container could not be started: ')
+    assert reason.lower() in words.lower()
+    assert reason.lower() in err.lower()
+    assert nothing_is_left(place)
 
 
 def test_environment_gets_in_as_it_is_and_the_accounts_own_stays_out(
@@ -276,6 +304,53 @@ def test_an_image_with_a_user_of_its_own_can_write_its_results(
     assert (place.work / "out.txt").read_text() == "mine\n"
 
 
+@pytest.fixture
+def listener() -> Iterator[int]:
+    """The port of something that listens on the machine's loopback and greets everyone."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=greet, args=(server,), daemon=True).start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def greet(server: socket.socket) -> None:
+    """Greet until the server is closed."""
+    with suppress(OSError):
+        while True:
+            visitor, _ = server.accept()
+            visitor.sendall(b"a service that trusts the machine\n")
+            visitor.close()
+
+
+def test_a_strangers_container_does_not_reach_the_machines_loopback(
+    place: Place, tools: dict[str, str], archive: tuple[str, str], listener: int
+) -> None:
+    executable = sh(archive[0], f"/bin/nc -w 2 127.0.0.1 {listener} </dev/null; true")
+    if "podman" not in tools:
+        assert run(place, tools, executable)[1] == "a service that trusts the machine\n", "it shares the network"
+    assert run(place, tools, executable, network="own")[:2] == (0, "")
+
+
+def test_a_port_is_reached_in_a_container_without_any_network(
+    place: Place, podman: dict[str, str], archive: tuple[str, str]
+) -> None:
+    serve = "echo hello > index.html; exec /bin/httpd -f -p 127.0.0.1:8888 -h /work"
+    network = {"ports": [{"access": True, "internal": {"port": 8888}}]}
+    port, executable = free_port(), sh(archive[0], serve, network=network)
+    program = place.program(DOCKER, executable, podman, secret="s3cret", base_url="/connect/x/", network="none")
+    with place.start(program, SUBLET_PORT=str(port)) as process:
+        try:
+            wait_for(lambda: answers(port))
+            bearer = {"Authorization": "Bearer s3cret"}
+            assert get(port, "/connect/x/index.html")[0] == 403
+            assert [get(port, "/connect/x/index.html", bearer)[2] for _ in range(3)] == [b"hello\n"] * 3
+        finally:
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=60)
+    assert err == b"sublet: the container has no network, as the setting container_network says\n"
+    assert nothing_is_left(place)
+
+
 def test_a_port_is_reached_with_the_secret_only(place: Place, podman: dict[str, str], archive: tuple[str, str]) -> None:
     serve = "echo hello > index.html; exec /bin/httpd -f -p 8888 -h /work"
     network = {"ports": [{"access": True, "protocol": "HTTP", "internal": {"port": 8888}, "path": "/index.html"}]}
@@ -319,27 +394,57 @@ def other_user(tmp_path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     shutil.rmtree(home)
 
 
-@pytest.mark.parametrize("name", list(TOOLS))
-def test_somebody_without_privileges_can_run_it_too(name: str, other_user: tuple[int, dict[str, str]]) -> None:
-    tools = tools_of(name)
-    uid, environment = other_user
-    home = Path(environment["HOME"])
-    (home / "session").mkdir()
-    place = Place(home / "session")
-    images.docker_archive(home / "image.tar")
-    (place.directory / "data" / "cube").mkdir(parents=True)
-    script = "touch /input/b || echo refused; id -u; echo mine > out.txt"
-    mounts = (Mount("data/cube", "/input"),)
-    program = place.program(DOCKER, sh(f"docker-archive:{home}/image.tar", script), tools, mounts=mounts)
-    for path in (home / "session", *home.rglob("session/**/*"), home / "image.tar"):
+def start_as(user: tuple[int, dict[str, str]], program: Program, place: Place, **more: str) -> subprocess.Popen[bytes]:
+    """Start a program as somebody without privileges, to whom all that it needs belongs."""
+    uid, environment = user
+    for path in (place.directory, *place.directory.rglob("*"), *Path(environment["HOME"]).glob("*.tar")):
         os.chown(path, uid, uid)
-    become = ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups")
-    argv = (*become, "/usr/bin/python3", *program.argv[1:])  # a Python that everybody may read
     if not os.path.exists("/usr/bin/python3"):
         pytest.skip("there is no Python for everybody")
-    said = subprocess.run(
-        argv, cwd=place.work, env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True
-    )
-    assert said.returncode == 0, said.stderr
-    assert said.stdout.startswith("refused\n")
-    assert (place.work / "out.txt").stat().st_uid == uid
+    argv = ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "/usr/bin/python3", *program.argv[1:])
+    env = {"PATH": os.environ["PATH"], **environment, **program.environment, **more}
+    return subprocess.Popen(argv, cwd=place.work, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.fixture
+def their_place(other_user: tuple[int, dict[str, str]]) -> Place:
+    """A session's directory in the home of somebody without privileges."""
+    session = Path(other_user[1]["HOME"]) / "session"
+    session.mkdir()
+    return Place(session)
+
+
+@pytest.mark.parametrize("name", list(TOOLS))
+def test_somebody_without_privileges_can_run_it_too(
+    name: str, other_user: tuple[int, dict[str, str]], their_place: Place
+) -> None:
+    tools, home = tools_of(name), other_user[1]["HOME"]
+    images.docker_archive(Path(home) / "image.tar")
+    (their_place.directory / "data" / "cube").mkdir(parents=True)
+    script = "touch /input/b || echo refused; id -u; echo mine > out.txt"
+    mounts = (Mount("data/cube", "/input"),)
+    program = their_place.program(DOCKER, sh(f"docker-archive:{home}/image.tar", script), tools, mounts=mounts)
+    with start_as(other_user, program, their_place) as process:
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert out.startswith(b"refused\n")
+    assert (their_place.work / "out.txt").stat().st_uid == other_user[0]
+
+
+def test_somebody_without_privileges_reaches_a_port_whatever_network_there_is(
+    other_user: tuple[int, dict[str, str]], their_place: Place, podman: dict[str, str]
+) -> None:
+    home, port = other_user[1]["HOME"], free_port()
+    images.docker_archive(Path(home) / "image.tar")
+    serve = "echo hello > index.html; exec /bin/httpd -f -p 8888 -h /work"
+    network = {"ports": [{"access": True, "internal": {"port": 8888}}]}
+    executable = sh(f"docker-archive:{home}/image.tar", serve, network=network)
+    program = their_place.program(DOCKER, executable, podman, secret="s3cret", base_url="/connect/x/")
+    with start_as(other_user, program, their_place, SUBLET_PORT=str(port)) as process:
+        try:
+            wait_for(lambda: answers(port))
+            bearer = {"Authorization": "Bearer s3cret"}
+            assert get(port, "/connect/x/index.html", bearer)[::2] == (200, b"hello\n")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)

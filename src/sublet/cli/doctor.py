@@ -21,6 +21,7 @@ from sublet.client.calls.health import health
 from sublet.client.calls.people import whoami
 from sublet.client.calls.platforms import platforms
 from sublet.client.link import Link
+from sublet.container_network import USUAL, choose_networks, look_at_machine
 from sublet.errors import BadMasterKey, SubletError
 from sublet.extras import has_server
 from sublet.home import Home, sublet_home
@@ -158,6 +159,7 @@ def service(_: Home) -> Iterator[Finding]:
             state = "ok" if platform.working or platform.ask else "bad"
             said = platform.kind if platform.working else platform.problem
             yield Finding(state, f"platform {platform.name}", said, platform.ask)
+            yield from (Finding("ok", f"on {platform.name}", note) for note in platform.notes)
     except SubletError as error:
         yield Finding("bad", "service", error.message, error.advice)
 
@@ -167,6 +169,9 @@ def tools(_: Home) -> Iterator[Finding]:
     containers = [name for name in CONTAINERS if shutil.which(name)]
     todo = "" if containers else "To run images, install podman or apptainer."
     yield Finding("ok" if containers else "warn", "containers", ", ".join(containers) or "no tool for them", todo)
+    if "podman" in containers:
+        network = choose_networks("podman", USUAL, False, look_at_machine())[0]
+        yield Finding("warn" if network.is_none else "ok", "their network", network.words, network.remedy)
     missing = [name for name in NOTEBOOKS if find_spec(name) is None]
     if missing:
         yield Finding("warn", "notebooks", f"without {', '.join(missing)}", "pip install 'sublet[notebook]'")

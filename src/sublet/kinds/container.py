@@ -17,7 +17,11 @@ from sublet.kinds import images
 from sublet.kinds.port import Kind, Setting, Way
 from sublet.kinds.travel import PROGRAM, packed
 
-PARTS = tuple(f"kinds/inside/{name}.py" for name in ("container_images", "container_tools", "image_files", "gate"))
+INSIDE = (
+    *("container_images", "container_port", "container_start", "container_tools"),
+    *("gate", "image_files", "inner_port"),
+)
+PARTS = ("container_network.py", *(f"kinds/inside/{name}.py" for name in INSIDE))
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 ARCHITECTURES = {"amd64", "x86_64"}
 KINDS = "https://www.purl.org/ivoa.net/Calycopis-openapi/schema/v1.0/kinds/executable"
@@ -244,6 +248,7 @@ def image_plan(tool: str, sources: Sequence[Mapping[str, str]], digest: str, set
         "cores": setting.shape.cores,
         "memory": setting.shape.memory,
         "gpus": setting.shape.gpus,
+        "network": setting.network,
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
+from sublet.container_network import USUAL
 from sublet.core.job import Mount, Program
 from sublet.core.offer import Reason, Shape
 from sublet.core.request import Data, Executable, Request
@@ -38,6 +39,7 @@ class Setting:
     session: str = ""  # its id
     person: str = ""  # whose it is
     platform: str = ""  # the platform's name
+    network: str = USUAL  # the policy of what network its containers may have: one of container_network.POLICIES
 
     def brought(self, name: str) -> str:
         """The directory that one of the things named by `Kind.brings` is in."""

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
 
+from sublet import container_network
 from sublet.core.job import Job, JobState, State
 from sublet.core.offer import Node
 from sublet.core.session import CONTINUED, STOPPED, End, EndKind
@@ -74,6 +75,12 @@ class Local(Platform):
     contained_only: bool = Field(
         default=False, description="Run nothing that isn't in a container; HOME is then the session's own directory."
     )
+    container_network: Literal["usual", "own", "host", "none"] = Field(
+        default="usual",
+        description="The network of containers: `usual` (Podman and Docker make one of their own, or give none; "
+        "Apptainer and Charliecloud share the machine's), `own` (never the machine's), `host` (the machine's, with "
+        "all that listens on its loopback) or `none`. Others than the service's own person never get the machine's.",
+    )
     _home: Path = PrivateAttr()
     _survey: Survey | None = PrivateAttr(default=None)
     _surveyed: float = PrivateAttr(default=0.0)
@@ -113,7 +120,13 @@ class Local(Platform):
             self._surveyed = time.monotonic()
         return self._survey
 
+    def choose_network_policy(self, is_for_stranger: bool) -> str:
+        """As it is set; a stranger's container never reaches what listens on this machine's loopback."""
+        shares = self.container_network in (container_network.USUAL, container_network.HOST)
+        return container_network.OWN if is_for_stranger and shares else self.container_network
+
     def _survey_now(self) -> Survey:
+        tools = machine.tools()
         node = Node(
             name=gethostname(),
             cores=self.cores or len(machine.cores()),
@@ -124,8 +137,8 @@ class Local(Platform):
             as_of=datetime.now(UTC),
             nodes=(node,),
             pools={"scratch": self._scratch},
-            tools=machine.tools(),
-            notes=self._notes,
+            tools=tools,
+            notes=(*self._notes, *machine.network_notes(tools, self.container_network)),
             contained_only=self.contained_only,
         )
 

@@ -7,8 +7,10 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+from sublet.container_network import choose_networks, look_at_machine
 from sublet.platforms.shim import cgroups
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -29,6 +31,7 @@ TOOLS = (
     "unsquashfs",
     "git",
 )
+CONTAINER_TOOLS = {name: name for name in ("podman", "apptainer", "singularity", "docker")} | {"charliecloud": "ch-run"}
 PROBE = 64 * MIB
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -102,3 +105,13 @@ def volume_note() -> str:
     if tried.returncode == 0:
         return "read-only volumes are read-only bind mounts, seen by the session alone"
     return "read-only volumes are links to files without write permission: mount namespaces are not allowed here"
+
+
+def network_notes(tools: Mapping[str, str], policy: str) -> list[str]:
+    """In words, which network the containers of each tool get here, and why."""
+    means = look_at_machine()
+    return [
+        f"{tool}'s containers have {choose_networks(tool, policy, False, means)[0].words}"
+        for tool, program in CONTAINER_TOOLS.items()
+        if program in tools
+    ]

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from sublet.container_network import USUAL
 from sublet.core.amounts import parse_duration, parse_memory
 from sublet.core.job import Job, JobState
 from sublet.core.offer import Answer, Node, Quote, Reason, Take
@@ -141,6 +142,10 @@ class Platform(BaseModel):
     def hosts(self, person: str) -> bool:
         """Whether this person is there at its owner's invitation: contained, and without the owner's files."""
         return False
+
+    def choose_network_policy(self, is_for_stranger: bool) -> str:
+        """What network containers may have there; see `sublet.container_network`."""
+        return USUAL
 
     def unfit(self, request: Request) -> Sequence[Reason]:
         """What it could never run, whatever its calendar says; who answers with offers says so there too."""

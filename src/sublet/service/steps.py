@@ -130,6 +130,7 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
         session=session.id,
         person=session.person,
         platform=session.offer.platform,
+        network=platform.choose_network_policy(desk.settings.mode == "gateway" or platform.hosts(session.person)),
     )
     return Job(
         program=way.program(setting),

@@ -18,6 +18,7 @@ from typing import Any
 
 from sublet.kinds.inside import container_runner as containers
 from sublet.kinds.inside.container_images import NoImage, have_image, own_name, say
+from sublet.kinds.inside.container_start import NotStarted
 from sublet.kinds.inside.container_tools import Image, Plan, inner_mounts
 
 PLAN, IMAGE = ".sublet/app.json", ".sublet/image.json"
@@ -146,7 +147,14 @@ def run(plan: Plan, image: Image) -> int:
         code = run_tasks(plan, image) if name in plan["each"] else run_stages(plan, image, [name])
         if code:
             return code
+        remove_container(plan)  # the next stage's has its name
     return 0
+
+
+def remove_container(plan: Plan) -> None:
+    """Remove the container of a stage that has ended, where the tool keeps it."""
+    if plan["tool"] in ("podman", "docker"):
+        containers.remove(plan["paths"][plan["tool"]], plan["name"])
 
 
 def task_plan(plan: Plan) -> dict[str, Any]:
@@ -172,6 +180,9 @@ def task() -> int:
         return code
     except containers.Stopped:
         return 128 + signal.SIGTERM
+    except NotStarted as why:
+        note_failure(containers.tell_unstarted(plan, why))
+        return containers.NO_IMAGE
     finally:
         if plan["tool"] != HOST:
             clean_task(plan)
@@ -179,8 +190,7 @@ def task() -> int:
 
 def clean_task(plan: Plan) -> None:
     """Leave neither container nor private files behind; the image is the others' too."""
-    if plan["tool"] in ("podman", "docker"):
-        containers.remove(plan["paths"][plan["tool"]], plan["name"])
+    remove_container(plan)
     shutil.rmtree(plan["private"], ignore_errors=True)
 
 
@@ -220,9 +230,8 @@ def main() -> int:
         return 128 + signal.SIGTERM
     except NoImage as why:
         return containers.not_run(plan, "staging-failed", str(why))
-    except OSError as why:
-        say(f"the app could not be started: {why}")
-        return containers.not_run(plan, "not-started", str(why))
+    except (NotStarted, OSError) as why:
+        return containers.tell_unstarted(plan, why)
     finally:
         if plan["tool"] != HOST:
             containers.clean(plan, image)

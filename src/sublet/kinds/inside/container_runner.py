@@ -15,20 +15,25 @@ import signal
 import subprocess
 import threading
 import time
+from contextlib import closing, nullcontext
 
+from sublet.container_network import Network, choose_networks, find_program, is_about_network, look_at_machine
 from sublet.kinds.inside import container_tools as tools
-from sublet.kinds.inside import gate
 from sublet.kinds.inside.container_images import NoImage, alone, have_image, own_name, say
+from sublet.kinds.inside.container_port import open_gate
+from sublet.kinds.inside.container_start import NotStarted, Tail, find_why_unstarted
 from sublet.kinds.inside.container_tools import Image, Machine, Plan
 from sublet.kinds.inside.image_files import inside
+from sublet.kinds.inside.inner_port import InnerPort
 
 NO_IMAGE = 125
+LEFT_BEHIND = 2 * 86400  # seconds after which nobody is going to ask how a container ended
 STOP_SECONDS = 3  # between SIGTERM and SIGKILL inside the container
 HOOK = """#!/bin/sh
 # The container's first process joins the job's control group, so that its memory is counted and limited as the job's.
 sed 's/.*"pid": *\\([0-9]*\\).*/\\1/' > "$1/cgroup.procs"
 """
-CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
+CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE, MS_RELATIME = 1, 32, 4096, 16384, 1 << 19, 1 << 21
 KEPT, ST_RELATIME = 2 | 4 | 8 | 1024 | 2048, 4096  # nosuid, nodev, noexec, noatime, nodiratime: statvfs and mount agree
 
@@ -49,7 +54,7 @@ class Stopped(Exception):
     """The job is being stopped."""
 
 
-def machine_of(plan: Plan) -> Machine:
+def machine_of(plan: Plan, network: Network) -> Machine:
     """What the tools must be told about this machine."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     processes = resource.getrlimit(resource.RLIMIT_NPROC)[1]
@@ -64,25 +69,9 @@ def machine_of(plan: Plan) -> Machine:
         runtime=runtime,
         hooks=make_hook(plan["private"]) if runtime and root else "",
         root=root,
-        init=bool(found("catatonit")),
-        network=other_network(root) if plan["tool"] == "podman" else "",
+        init=bool(find_program("catatonit")),
+        network=network.name,
     )
-
-
-def found(*programs: str) -> str:
-    """The first of these programs that is there, also where only Podman and root look."""
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:/usr/lib/podman:/usr/libexec/podman:/usr/local/libexec/podman"
-    return next((where for program in programs if (where := shutil.which(program, path=path))), "")
-
-
-def other_network(root: bool) -> str:
-    """Nothing if Podman's usual network can be made here, else the next best."""
-    if root and (found("netavark") or os.path.isdir("/usr/lib/cni")) and found("iptables"):
-        return ""
-    if found("slirp4netns", "pasta"):
-        return "slirp4netns" if root and found("slirp4netns") else ""
-    say("the container has no network: neither netavark with iptables nor slirp4netns is installed")
-    return "none"
 
 
 def read(path: str) -> str:
@@ -98,7 +87,7 @@ def other_runtime() -> str:
     """crun refuses a machine whose control groups are of both versions; runc doesn't mind."""
     if not read("/sys/fs/cgroup/unified/cgroup.controllers"):
         return ""
-    return found("runc")
+    return find_program("runc")
 
 
 def make_hook(folder: str) -> str:
@@ -118,10 +107,10 @@ def make_hook(folder: str) -> str:
     return ""
 
 
-def command(plan: Plan, image: Image) -> tuple[list[str], dict[str, str]]:
+def command(plan: Plan, image: Image, network: Network) -> tuple[list[str], dict[str, str]]:
     """The tool's words and environment."""
     os.makedirs(plan["private"], mode=0o700, exist_ok=True)
-    machine, environment = machine_of(plan), dict(os.environ)
+    machine, environment = machine_of(plan, network), dict(os.environ)
     environment.pop("SUBLET_SECRET", None)
     told = tools.inner_environment(plan, image)
     if plan["tool"] in ("podman", "docker"):
@@ -130,7 +119,7 @@ def command(plan: Plan, image: Image) -> tuple[list[str], dict[str, str]]:
         make = tools.podman if plan["tool"] == "podman" else tools.docker
         return make(plan, image, machine, lines), environment
     if plan["tool"] == "charliecloud":
-        prepare_directory(plan, image)
+        prepare_directory(plan, image, network)
         own = {"USER": environment.get("USER") or str(os.getuid()), "PATH": "/usr/local/bin:/usr/bin:/bin"}
         return tools.charliecloud(plan, image), {**own, **told}
     told = tools.apptainer_environment(plan)
@@ -144,10 +133,12 @@ def write_private(path: str, text: str) -> None:
         file.write(text)
 
 
-def prepare_directory(plan: Plan, image: Image) -> None:
-    """For Charliecloud: places to mount on; and what is read-only is made so, for us alone."""
+def prepare_directory(plan: Plan, image: Image, network: Network) -> None:
+    """For Charliecloud: places to mount on; what is read-only is made so, and the network taken away, for us alone."""
     make_places(plan, image)
-    if sources := [os.fsencode(source) for source, _, read_only in tools.inner_mounts(plan) if read_only]:
+    sources = [os.fsencode(source) for source, _, read_only in tools.inner_mounts(plan) if read_only]
+    if sources or network.is_none:
+        enter_namespaces(CLONE_NEWNS | (CLONE_NEWNET if network.is_none else 0))
         make_read_only(sources)
 
 
@@ -163,14 +154,19 @@ def make_places(plan: Plan, image: Image) -> None:
         make_place(image.directory, target, "file" if os.path.isfile(source) else "folder")
 
 
-def make_read_only(paths: list[bytes]) -> None:
-    """From here on this process and its children see these read-only; without root, by way of a user namespace."""
+def enter_namespaces(kinds: int) -> None:
+    """Leave the machine's namespaces of these kinds; without root, by way of a user namespace."""
     libc, uid, gid = ctypes.CDLL(None, use_errno=True), os.geteuid(), os.getegid()
-    call(libc.unshare(CLONE_NEWNS | (CLONE_NEWUSER if uid else 0)))
+    call(libc.unshare(kinds | (CLONE_NEWUSER if uid else 0)))
     if uid:
         for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
+
+
+def make_read_only(paths: list[bytes]) -> None:
+    """From here on this process and its children see these read-only, in a mount namespace of their own."""
+    libc = ctypes.CDLL(None, use_errno=True)
     call(libc.mount(b"none", b"/", None, MS_REC | MS_SLAVE, None))
     for path in paths:
         call(libc.mount(path, path, None, MS_BIND | MS_REC, None))
@@ -195,29 +191,6 @@ def call(failed: int) -> None:
         raise OSError(code, os.strerror(code))
 
 
-def published(plan: Plan, process: subprocess.Popen[bytes]) -> tuple[str, int] | None:
-    """Where the container's port is reached on this machine, once something listens there; None if it ended before."""
-    tool = plan["paths"][plan["tool"]]
-    address: tuple[str, int] | None = None
-    while process.poll() is None:
-        if address is None:
-            said = subprocess.run([tool, "port", plan["name"], f"{plan['port']}/tcp"], capture_output=True, text=True)
-            host, _, port = said.stdout.strip().partition("\n")[0].rpartition(":")
-            address = (host, int(port)) if port.isdigit() else None
-        if address and gate.listens(address):
-            return address
-        time.sleep(0.1)
-    return None
-
-
-def open_gate(plan: Plan, process: subprocess.Popen[bytes], secret: str) -> None:
-    """Let in who brings the session's secret."""
-    address = published(plan, process)
-    if address:
-        door = gate.Door(secret, plan["base_url"], plan["path"])
-        gate.serve(int(os.environ["SUBLET_PORT"]), lambda visitor: gate.forward(visitor, door, address))
-
-
 def on_term(number: int, frame: object) -> None:
     """End the wait, once."""
     signal.signal(number, signal.SIG_IGN)
@@ -225,17 +198,42 @@ def on_term(number: int, frame: object) -> None:
 
 
 def run(plan: Plan, image: Image) -> int:
-    """Run it to its end, or until the job is stopped."""
-    argv, environment = command(plan, image)
+    """Run it to its end, or until the job is stopped; NotStarted if it can be started with none of its networks."""
     secret = os.environ.pop("SUBLET_SECRET", "")
-    process = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL)
-    try:
-        if plan["port"]:
-            threading.Thread(target=open_gate, args=(plan, process, secret), daemon=True).start()
-        code = process.wait()
-    except Stopped:
-        stop(plan, process)
-        code = process.wait()
+    networks = choose_networks(plan["tool"], plan["network"], bool(plan["port"]), look_at_machine())
+    for number, network in enumerate(networks):
+        if network.is_none:
+            say(f"the container has {network.words}")
+        try:
+            return run_with(plan, image, network, secret)
+        except NotStarted as why:
+            if number + 1 == len(networks) or not is_about_network(str(why)):
+                raise
+            remove(plan["paths"][plan["tool"]], plan["name"])
+    raise AssertionError  # there always is a network to try
+
+
+def run_with(plan: Plan, image: Image, network: Network, secret: str) -> int:
+    """Run it with one network; NotStarted if the tool could not start it."""
+    argv, environment = command(plan, image, network)
+    with closing(InnerPort()) if plan["port"] and network.is_none else nullcontext() as inner:
+        tail = Tail()
+        process = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, stderr=tail.write_end)
+        tail.start()
+        try:
+            if plan["port"]:
+                threading.Thread(target=open_gate, args=(plan, process, secret, inner), daemon=True).start()
+            code = process.wait()
+        except Stopped:
+            stop(plan, process)
+            return code_of(process.wait())
+        if why := find_why_unstarted(plan, code, process.pid, tail.read()):
+            raise NotStarted(why)
+        return code_of(code)
+
+
+def code_of(code: int) -> int:
+    """A process's code as a shell tells it."""
     return code if code >= 0 else 128 - code
 
 
@@ -280,11 +278,14 @@ def clean(plan: Plan, image: Image) -> None:
 
 
 def sweep(podman: str) -> None:
-    """Remove what a crash left: containers of ours that Podman takes for running, and whose process is gone."""
-    argv = [podman, "ps", "--filter", "label=sublet", "--format", "{{.Pid}} {{.Names}}"]
+    """Remove what a crash left: containers of ours that ended days ago, or whose process is gone unknown to Podman."""
+    long_ago = time.strftime("%Y-%m-%d", time.localtime(time.time() - LEFT_BEHIND))
+    argv = [podman, "ps", "--all", "--filter", "label=sublet", "--format", "{{.Pid}} {{.CreatedAt}}|{{.Names}}"]
     for line in subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines():
-        pid, _, name = line.partition(" ")
-        if pid.isdigit() and pid != "0" and not os.path.exists(f"/proc/{pid}"):
+        about, _, name = line.rpartition("|")
+        pid, _, created = about.partition(" ")
+        is_running = pid.isdigit() and pid != "0"
+        if not os.path.exists(f"/proc/{pid}") if is_running else created < long_ago:
             remove(podman, name)
             quietly(podman, "rmi", own_name(name))
 
@@ -293,6 +294,13 @@ def not_run(plan: Plan, kind: str, why: str) -> int:
     """Leave a word for the record of the end: this was no exit of the program's own."""
     write_private(plan["unstarted"], f"{kind}\n{json.dumps(why[:600], ensure_ascii=False)}\n")
     return NO_IMAGE
+
+
+def tell_unstarted(plan: Plan, why: Exception) -> int:
+    """Say that the container could not be started, and why; the tool itself has said so already."""
+    if not isinstance(why, NotStarted):
+        say(f"the container could not be started: {why}")
+    return not_run(plan, "not-started", f"the container could not be started: {why}")
 
 
 def main() -> int:
@@ -308,8 +316,7 @@ def main() -> int:
         return 128 + signal.SIGTERM
     except NoImage as why:
         return not_run(plan, "staging-failed", str(why))
-    except OSError as why:
-        say(f"the container could not be started: {why}")
-        return not_run(plan, "not-started", str(why))
+    except (NotStarted, OSError) as why:
+        return tell_unstarted(plan, why)
     finally:
         clean(plan, image)

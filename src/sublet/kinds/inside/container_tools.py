@@ -81,7 +81,7 @@ class Machine:
     hooks: str = ""  # a directory with a hook that keeps the container's memory in our control group
     root: bool = False
     init: bool = True  # whether there is a first process for containers that passes signals on and buries the dead
-    network: str = ""  # another than the tool's usual one
+    network: str = ""  # another than the tool's usual one, or "none"
 
 
 def podman(plan: Plan, image: Image, machine: Machine, environment_file: str) -> list[str]:
@@ -100,8 +100,7 @@ def podman(plan: Plan, image: Image, machine: Machine, environment_file: str) ->
     if machine.gpus:
         argv += [f"--device=nvidia.com/gpu={number}" for number in machine.gpus.split(",")]
     argv += ["--init"] if machine.init else []
-    argv += [f"--network={machine.network}"] if machine.network else []
-    argv += [*_like_docker(plan, image, environment_file, ",U=true" if owner_differs(image) else "")]
+    argv += [*_like_docker(plan, image, machine, environment_file, ",U=true" if owner_differs(image) else "")]
     if image.directory:
         return [*argv, "--rootfs", f"{image.directory}:O", *words(plan, image)]
     return [*argv, image.reference, *_arguments(plan)]
@@ -115,18 +114,20 @@ def docker(plan: Plan, image: Image, machine: Machine, environment_file: str) ->
         argv += [f"--cpuset-cpus={','.join(map(str, machine.cores))}"]
     if machine.gpus:
         argv += [f'--gpus="device={machine.gpus}"']
-    return [*argv, *_like_docker(plan, image, environment_file), image.reference, *_arguments(plan)]
+    return [*argv, *_like_docker(plan, image, machine, environment_file), image.reference, *_arguments(plan)]
 
 
-def _like_docker(plan: Plan, image: Image, environment_file: str, writable: str = "") -> list[str]:
-    argv = ["--rm", f"--name={plan['name']}", "--label=sublet", "--security-opt=no-new-privileges"]
+def _like_docker(plan: Plan, image: Image, machine: Machine, environment_file: str, writable: str = "") -> list[str]:
+    # without --rm: if it can't be started, only the container itself tells that from a program that failed
+    argv = [f"--name={plan['name']}", "--label=sublet", "--security-opt=no-new-privileges"]
     argv += [f"--env-file={environment_file}", f"--workdir={inner_directory(plan, image)}"]
     for name, value in inner_environment(plan, image).items():
         if "\n" in value or "\r" in value:
             argv += ["--env", f"{name}={value}"]  # a file of lines can't hold it
     for source, target, read_only in inner_mounts(plan):
         argv += ["--mount", f"type=bind,source={source},target={target}" + (",readonly" if read_only else writable)]
-    if plan["port"]:
+    argv += [f"--network={machine.network}"] if machine.network else []
+    if plan["port"] and machine.network != "none":
         argv += [f"--publish=127.0.0.1::{plan['port']}"]
     if plan["entrypoint"] and not image.directory:
         argv += ["--entrypoint", plan["entrypoint"][0]]
@@ -145,6 +146,8 @@ def apptainer(plan: Plan, image: Image, machine: Machine) -> list[str]:
     argv += ["--pwd", plan.get("start") or inner_work(plan)]
     if machine.gpus:
         argv += ["--nv"]
+    if machine.network:
+        argv += ["--net", f"--network={machine.network}"]
     for source, target, read_only in inner_mounts(plan):
         argv += ["--bind", f"{source}:{target}" + (":ro" if read_only else "")]
     return [*argv, image.reference or image.directory, *(plan["entrypoint"] or ()), *plan["command"]]

@@ -144,16 +144,16 @@ def _handle(visitor: socket.socket, handle: Callable[[socket.socket], None]) -> 
         handle(visitor)
 
 
-def listens(address: tuple[str, int]) -> bool:
+def listens(connect: Callable[[], socket.socket]) -> bool:
     """Whether something takes connections there."""
     try:
-        socket.create_connection(address, timeout=1).close()
+        connect().close()
     except OSError:
         return False
     return True
 
 
-def forward(visitor: socket.socket, door: Door, address: tuple[str, int]) -> None:
+def forward(visitor: socket.socket, door: Door, connect: Callable[[], socket.socket]) -> None:
     """Pass one request on to the server behind the door, and its answer back."""
     head = read_head(visitor)
     if head is None or not door.admits(head):
@@ -163,7 +163,7 @@ def forward(visitor: socket.socket, door: Door, address: tuple[str, int]) -> Non
         visitor.sendall(welcome)
         return
     try:
-        server = socket.create_connection(address, timeout=PATIENCE)
+        server = connect()
     except OSError as why:
         visitor.sendall(answer(502, f"The server in the container doesn't answer: {why}\n"))
         return

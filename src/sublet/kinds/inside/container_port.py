@@ -1,0 +1,54 @@
+"""Lets visitors with the session's secret in to a container's port. Travels with the job: Python alone."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from functools import partial
+
+from sublet.kinds.inside import gate
+from sublet.kinds.inside.container_tools import Plan
+from sublet.kinds.inside.inner_port import InnerPort
+
+Connect = Callable[[], socket.socket]
+
+
+def find_published(plan: Plan) -> Connect | None:
+    """How to connect to where the tool has published the port on this machine; None before it has."""
+    answer = ask_tool(plan, "port", plan["name"], f"{plan['port']}/tcp")
+    host, _, port = answer.partition("\n")[0].rpartition(":")
+    return partial(socket.create_connection, (host, int(port)), gate.PATIENCE) if port.isdigit() else None
+
+
+def find_inner(inner: InnerPort, plan: Plan) -> Connect | None:
+    """How to connect to the port inside of a container without network; None before that runs."""
+    pid = ask_tool(plan, "inspect", "--type", "container", "--format", "{{.State.Pid}}", plan["name"])
+    return partial(inner.connect, int(pid), plan["port"]) if pid.isdigit() and pid != "0" else None
+
+
+def ask_tool(plan: Plan, *words: str) -> str:
+    """What the tool answers; empty if it can't."""
+    argv = [plan["paths"][plan["tool"]], *words]
+    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def wait_for_server(find: Callable[[], Connect | None], process: subprocess.Popen[bytes]) -> Connect | None:
+    """How to connect to the container's server, once it listens; None if the container ended before."""
+    connect: Connect | None = None
+    while process.poll() is None:
+        connect = connect or find()
+        if connect and gate.listens(connect):
+            return connect
+        time.sleep(0.1)
+    return None
+
+
+def open_gate(plan: Plan, process: subprocess.Popen[bytes], secret: str, inner: InnerPort | None) -> None:
+    """Let in who brings the session's secret."""
+    connect = wait_for_server(partial(find_inner, inner, plan) if inner else partial(find_published, plan), process)
+    if connect:
+        door = gate.Door(secret, plan["base_url"], plan["path"])
+        gate.serve(int(os.environ["SUBLET_PORT"]), lambda visitor: gate.forward(visitor, door, connect))
