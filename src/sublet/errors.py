@@ -202,6 +202,13 @@ class OfferExpired(SubletError):
     status = 409
 
 
+class OfferGaveWay(SubletError):
+    """This offer gave way to your later request {offerset}, which needed its room."""
+
+    hint = "Ask again. `sublet ask --keep-offers` leaves your earlier offers as they are."
+    status = 409
+
+
 class NotAllowedNow(SubletError):
     """A session that is {phase} can't be made {wanted}."""
 

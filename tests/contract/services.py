@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sublet.core.access import Limits
+from sublet.core.giving_way import USUAL, Precedence
 from sublet.core.session import OVER, OfferSet, Phase, Session
 from sublet.service.desk import Person
 from sublet.service.rules import Changed
@@ -17,6 +19,8 @@ from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.databases import put_database
 
+KEEP = Precedence(keep_offers=True)  # earlier offers stay
+FIRM = Precedence(firm=True)  # as of those who accept at once
 ME = Person("me")
 OTHER = Person("other")
 OPERATOR = Person("op@example.org", operator=True)
@@ -31,11 +35,11 @@ async def serving(home: Path, *, loop: bool = True, **settings: Any) -> AsyncIte
         yield service
 
 
-async def ask(service: Service, person: Person = ME, **short: Any) -> OfferSet:
+async def ask(service: Service, person: Person = ME, precedence: Precedence = USUAL, **short: Any) -> OfferSet:
     """Ask in the short form."""
     short.setdefault("run", ["true"])
     asked = await service.read(json.dumps(short).encode(), "application/json", person)
-    return await service.ask(person, asked)
+    return await service.ask(person, replace(asked, precedence=precedence))
 
 
 async def allow(service: Service, who: str = "*", *, noun: str = "system", name: str = "*", **more: Any) -> Changed:

@@ -30,7 +30,7 @@ from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from sublet.settings_operation import ThrottleSettings
-from tests.contract.services import ME, OPERATOR, allow, ask, in_phase, reach, serving
+from tests.contract.services import KEEP, ME, OPERATOR, allow, ask, in_phase, reach, serving
 
 pytestmark = pytest.mark.anyio
 ANNA = Person("anna@illinois.edu")
@@ -175,12 +175,15 @@ async def test_nobody_keeps_others_out_by_offers_that_they_never_take(tmp_path: 
         await allow(service)
         held = [await wish(service, cores=1) for _ in range(3)]
         with pytest.raises(TooMany, match="held for 3 of your requests"):
-            await wish(service, cores=1)
+            await wish(service, precedence=KEEP, cores=1)
         assert (await ask(service, Person("other@illinois.edu"), **IMAGE)).offers
         await service.accept(held[0].offers[0].id, ANNA)
         await wish(service, cores=1)
         with pytest.raises(TooMany):
-            await wish(service, cores=1)
+            await wish(service, precedence=KEEP, cores=1)
+        await wish(service, cores=1)
+        assert {one.id for one in await service.open_offers(ANNA)}.isdisjoint({held[0].id, held[1].id})
+        assert len(await service.open_offers(ANNA)) == 3, "the oldest gave way"
 
 
 async def test_someone_asks_to_be_let_in_and_an_operator_decides(tmp_path: Path) -> None:

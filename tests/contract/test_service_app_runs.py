@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sublet.core.giving_way import Precedence
 from sublet.core.session import OfferSet, Phase
 from sublet.errors import (
     AlreadySubmitted,
@@ -194,8 +195,8 @@ async def test_of_two_who_submit_at_once_one_does_and_what_is_refused_at_the_end
     await service.set_draft(BOB, later.id, fields)
     asked = service.ask_app
 
-    async def revoked_meanwhile(person: Person, wish: AppWish) -> OfferSet:
-        found = await asked(person, wish)
+    async def revoked_meanwhile(person: Person, wish: AppWish, precedence: Precedence) -> OfferSet:
+        found = await asked(person, wish, precedence)
         await service.revoke("hello@1", REVIEWER, "It is wrong.")
         return found
 

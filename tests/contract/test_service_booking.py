@@ -11,7 +11,7 @@ from sublet.core.session import Phase
 from sublet.errors import NoRoom, NotAllowedNow, NotYours, OfferExpired
 from sublet.service.service import Service
 from sublet.service.steps import running
-from tests.contract.services import ME, OTHER, ask, in_phase, over, reach, serving
+from tests.contract.services import KEEP, ME, OTHER, ask, in_phase, over, reach, serving
 
 pytestmark = pytest.mark.anyio
 LONG = {"trial": {"kind": "memory", "takes": "10h"}}
@@ -161,7 +161,7 @@ async def test_the_same_key_is_the_same_offer_set(tmp_path: Path) -> None:
 
 async def test_what_waits_moves_up_when_room_comes_free_unless_it_named_its_time(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms=LONG) as service:
-        first, soon = [await ask(service, cores=16, time="2h") for _ in range(2)]
+        first, soon = [await ask(service, precedence=KEEP, cores=16, time="2h") for _ in range(2)]
         later = f"{service.now() + timedelta(hours=5):%Y-%m-%dT%H:%M:%SZ}/PT0S"
         named = await ask(service, cores=16, time="1h", start=later)
         for one in (first, soon, named):

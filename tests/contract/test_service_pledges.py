@@ -18,7 +18,7 @@ from sublet.service.desk import Person
 from sublet.service.moving_up import move_up
 from sublet.service.service import Service
 from sublet.settings import Settings
-from tests.contract.services import OPERATOR, allow, ask, in_phase, reach, serving
+from tests.contract.services import FIRM, KEEP, OPERATOR, allow, ask, in_phase, reach, serving
 from tests.contract.stored import most_cores
 
 pytestmark = pytest.mark.anyio
@@ -176,7 +176,7 @@ async def test_people_who_ask_and_accept_at_once_never_get_more_than_a_pledge_ha
 
         async def take(number: int) -> str:
             person, service = people[number % 3], (one, two)[number % 2]
-            found = await wish(service, person, 1, 4, **NOW)
+            found = await wish(service, person, 1, 4, precedence=FIRM, **NOW)
             if found.offers:
                 await (two, one)[number % 2].accept(found.offers[0].id, person)
             return person.name if found.offers else ""
@@ -191,7 +191,7 @@ async def test_people_who_ask_and_accept_at_once_never_get_more_than_a_pledge_ha
 async def test_what_was_booked_stays_when_a_pledge_becomes_smaller_and_nothing_stands_still(tmp_path: Path) -> None:
     me, other = Person("me"), {"site": {**SMALL["site"], "pledges": {"srcnet": {"cores": 4}, "day": {"cores": 12}}}}
     async with serving(tmp_path, platforms=SMALL) as service:
-        found = [await ask(service, me, cores=8, nodes=2, time="2h", pledge="srcnet") for _ in range(2)]
+        found = [await ask(service, me, KEEP, cores=8, nodes=2, time="2h", pledge="srcnet") for _ in range(2)]
         first, second = [await service.accept(one.offers[0].id, me) for one in found]
         await reach(service, first.id, in_phase(Phase.RUNNING))
         await reach(service, second.id, in_phase(Phase.WAITING))
@@ -231,4 +231,4 @@ async def test_a_platform_that_has_less_than_was_pledged_says_so_and_sells_no_mo
         assert "24 cores are pledged, and there are 16 now" in survey.notes[-1]
         assert (await ask(service, me, cores=8, pledge="open")).result == "NO"
         assert (await ask(service, me, cores=6, nodes=2, pledge="srcnet", **NOW)).result == "YES"
-        assert (await ask(service, me, cores=3, nodes=2, pledge="night", **NOW)).result == "NO"
+        assert (await ask(service, me, KEEP, cores=3, nodes=2, pledge="night", **NOW)).result == "NO"

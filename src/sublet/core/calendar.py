@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -73,6 +74,17 @@ class Calendar:
     def takes(self, key: str) -> tuple[Take, ...]:
         """All that is booked under a key."""
         return self._takes.get(key, ())
+
+    @contextmanager
+    def set_aside(self, keys: Iterable[str]) -> Iterator[None]:
+        """Search as if nothing were booked under these keys; afterwards all is as it was."""
+        released = [(key, self.release(key)) for key in keys]
+        try:
+            yield
+        finally:
+            for key, takes in released:
+                if takes:
+                    self.put(key, takes)
 
     def fits(self, takes: Iterable[Take]) -> bool:
         """Whether all of them could be booked together."""

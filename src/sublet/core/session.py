@@ -16,7 +16,7 @@ class Phase(StrEnum):
 
     OFFERED = "OFFERED"  # held for the asker, until it expires
     ACCEPTED = "ACCEPTED"  # the asker took it; recorded, nothing done yet
-    REJECTED = "REJECTED"  # the asker declined it, or took a sibling
+    REJECTED = "REJECTED"  # the asker declined it, took a sibling, or needed its room for a later request
     EXPIRED = "EXPIRED"  # nobody answered in time
     WAITING = "WAITING"  # for its time to come
     PREPARING = "PREPARING"  # data and images are being brought
@@ -74,6 +74,7 @@ class EndKind(StrEnum):
     DISK_FULL = "disk-full"
     DEPENDENCY_FAILED = "dependency-failed"  # a session that it waited for did not complete
     NOT_APPROVED = "not-approved"  # the code that it was to run is not approved any more, or is not what was approved
+    GAVE_WAY = "gave-way"  # an offer: a later request of the same person needed its room; `detail` is that offer set
     UNKNOWN = "unknown"  # there is no record of how it ended
 
 
@@ -114,6 +115,8 @@ class End:
         """The phase that this end leads to."""
         if self.kind is EndKind.CANCELLED:
             return Phase.CANCELLED
+        if self.kind is EndKind.GAVE_WAY:
+            return Phase.REJECTED
         return Phase.COMPLETED if self.kind is EndKind.EXITED and self.code == 0 else Phase.FAILED
 
 
@@ -205,3 +208,4 @@ class OfferSet:
     reasons: tuple[Reason, ...] = ()
     key: str | None = None  # the asker's own: the same key is the same set
     offers: tuple[Session, ...] = ()  # as they are now; earliest first
+    firm: bool = False  # they don't give way to a later request of the same person

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from sublet.core.giving_way import USUAL, Precedence
 from sublet.core.session import OfferSet
 from sublet.service.desk import Person
 from sublet.service.sessions import Sessions
@@ -23,6 +25,7 @@ class Again(Sessions):
         changes: Mapping[str, Any],
         set: Mapping[str, Any] | None = None,
         words: Mapping[str, str] | None = None,
+        precedence: Precedence = USUAL,
     ) -> tuple[OfferSet, tuple[str, ...]]:
         """Offers for a session's request with changes put over it, and each change in words."""
         session = await self.session(name, person)
@@ -30,4 +33,4 @@ class Again(Sessions):
         document = parse_document(old.document.encode(), old.content_type)
         new, told = with_changes(document, changes, set or {}, words or {})
         asked = await self.read(json.dumps(new).encode(), "application/json", person)
-        return await self.ask(person, asked), told
+        return await self.ask(person, replace(asked, precedence=precedence)), told

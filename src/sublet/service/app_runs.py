@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sublet.core.app import Version, VersionState, revoked
+from sublet.core.giving_way import USUAL, Precedence
 from sublet.core.offer import Reason
 from sublet.core.parameters import read as read_word
 from sublet.core.repository import read_address
@@ -47,7 +48,7 @@ class AppRuns(Maintainers, Tokens):
                 names.append(name)
         return Places(tuple(names), tuple(reasons))
 
-    async def ask_app(self, person: Person, wish: AppWish) -> OfferSet:
+    async def ask_app(self, person: Person, wish: AppWish, precedence: Precedence = USUAL) -> OfferSet:
         """Offers for an app, with these values, data and resources."""
         version = await self.runnable(person, wish)
         manifest = version.as_manifest()
@@ -55,14 +56,14 @@ class AppRuns(Maintainers, Tokens):
         parameters = {**typed, **wish.set}
         document = document_of(wish, version.app, version.number, parameters)
         asked = await self.read(json.dumps(document).encode(), "application/json", person)
-        return await self.ask(person, asked)
+        return await self.ask(person, replace(asked, precedence=precedence))
 
     async def start_app(self, person: Person, wish: AppWish, host: str = "") -> tuple[Session, str]:
         """Ask for it, take the best offer, and make a token that is for this session only."""
-        found = await self.ask_app(person, wish)
+        found = await self.ask_app(person, wish, Precedence(firm=True))
         if not found.offers:
             raise no_offers(found.reasons)
-        session = await self.accept(found.offers[0].id, person)
+        session = await self.accept_of(found, found.offers[0].id, person)
         _, secret = await self.make_session_token(person, session.id, host=host)
         return session, secret
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -23,6 +24,8 @@ from sublet.service import metrics
 from sublet.service.candidates import Asked, Candidate, Candidates
 from sublet.service.dependencies import end_of_all, hopeless, later, latest_end, own, planned_end
 from sublet.service.desk import Person, log
+from sublet.service.holds import GIVE_BACK, give_back, held_on, take_hold
+from sublet.service.planning import Plan, plan_answers
 from sublet.service.track import corrected, recall
 from sublet.store.tx import Tx
 from sublet.wire.document import parse_document
@@ -138,13 +141,19 @@ class Asking(Candidates):
         samples = await self.store.read(lambda tx: recall(tx, platform, now))
         return corrected(answer, samples, now)
 
-    def _check_held(self, tx: Tx, person: Person, now: datetime) -> None:
-        """On a gateway nobody keeps others out by offers that they never take."""
+    def _limit_held(self, tx: Tx, person: Person, asked: Asked, newer: str, now: datetime) -> None:
+        """On a gateway nobody keeps others out by offers that they never take; beyond a number the oldest give way."""
         most = self.settings.most_held
-        if self.settings.mode == "gateway" and tx.sessions.count_held(person.name, now) >= most:
+        if self.settings.mode != "gateway" or (count := tx.sessions.count_held(person.name, now)) < most:
+            return
+        movable = [hold for hold in tx.holds.of(person.name) if hold.expires > now and not hold.firm]
+        surplus = count - most + 1
+        if asked.precedence.keep_offers or len(movable) < surplus:
             told = f"Offers are held for {most} of your requests already, and there can't be more at once."
-            hint = "Accept or reject some of them, or wait until they expire."
+            hint = f"Accept or reject some of them, or give back all: {GIVE_BACK}"
             raise TooMany(told, hint=hint, seconds=round(self.settings.hold.total_seconds()))
+        for hold in movable[-surplus:]:
+            self.freed |= held_on(give_back(tx, hold.offerset, now, by=person.name, newer=newer))
 
     def _hold(
         self,
@@ -160,25 +169,29 @@ class Asking(Candidates):
         if key and (known := _whole(tx, tx.offersets.by_key(person.name, key))):
             return known
         now = self.now()
-        self._check_held(tx, person, now)
+        id = str(uuid4())
+        self._limit_held(tx, person, asked, id, now)
         offers: list[Offer] = []
         no = [*reasons, *(Reason("urn:capped-by-rule", "request", note) for note in asked.notes)]
-        booked = replace(asked.request, not_before=asked.booked_from)
         held: dict[str, list[Offer]] = {}
-        for candidate in sorted(candidates, key=lambda c: c.platform):  # always in one order: no deadlocks
-            answer = shared.get(candidate.platform) or self._look(tx, candidate, booked, now)
-            thing = (self.noun_of(candidate.platform), candidate.platform)
-            answer = within(candidate.bounds.limits, thing, candidate.platform, answer)
+        candidates = sorted(candidates, key=lambda c: c.platform)  # always in one order: no deadlocks
+        plans = self._plans(tx, person, asked, [one for one in candidates if one.platform not in shared], now)
+        for candidate in candidates:
+            name = candidate.platform
+            answer = self._within(candidate, shared[name]) if name in shared else plans[name].answer
             found = [_marked(offer, candidate.interactive, asked.request.after) for offer in answer.offers]
             offers += found
             no += answer.reasons
-            if candidate.platform not in shared and found:
-                held[candidate.platform] = found
+            if name in plans and found:
+                held[name] = found
         offers.sort(key=_rank)
         expires = expiry_of(offers, now, self.settings.hold) if offers else now + self.settings.hold
-        id = str(uuid4())
         for name, found in held.items():
-            tx.books.take(name, id, hold_of(found))
+            if take_hold(tx, name, id, hold_of(found), plans[name].older, now):
+                self.freed.add(name)
+        instead_of = asked.precedence.instead_of
+        if offers and instead_of and self._is_theirs(tx, person, instead_of):
+            self.freed |= held_on(give_back(tx, instead_of, now, by=person.name, newer=id))
         sessions = tuple(self._offered(id, person, asked.request, offer, now, expires) for offer in offers)
         made = OfferSet(
             id=id,
@@ -192,6 +205,7 @@ class Asking(Candidates):
             reasons=tuple(no),
             key=key,
             offers=sessions,
+            firm=asked.precedence.firm,
         )
         tx.offersets.add(made)
         if sessions:
@@ -205,6 +219,28 @@ class Asking(Candidates):
                 "OFFERED",
             )
         return made
+
+    def _plans(
+        self, tx: Tx, person: Person, asked: Asked, candidates: Sequence[Candidate], now: datetime
+    ) -> Mapping[str, Plan]:
+        """What the calendars of these platforms have for the asker."""
+        booked = replace(asked.request, not_before=asked.booked_from)
+
+        def look(candidate: Candidate) -> Answer:
+            return self._within(candidate, self._look(tx, candidate, booked, now))
+
+        looks = {one.platform: partial(look, one) for one in candidates}
+        return plan_answers(tx, looks, person.name, asked.precedence, booked, now)
+
+    def _within(self, candidate: Candidate, answer: Answer) -> Answer:
+        """An answer without what the rules don't let the asker have of a platform."""
+        thing = (self.noun_of(candidate.platform), candidate.platform)
+        return within(candidate.bounds.limits, thing, candidate.platform, answer)
+
+    @staticmethod
+    def _is_theirs(tx: Tx, person: Person, offerset: str) -> bool:
+        earlier = tx.offersets.get(offerset)
+        return earlier is not None and earlier.person == person.name
 
     def _look(self, tx: Tx, candidate: Candidate, request: Request, now: datetime) -> Answer:
         """What the calendar of a platform has for the asker, under whichever of its pledges they may draw on."""

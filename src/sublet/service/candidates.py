@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from sublet.core.bounds import Bounds, names_of
+from sublet.core.giving_way import USUAL, Precedence
 from sublet.core.offer import Reason
 from sublet.core.offers import WayFacts
 from sublet.core.request import Executable, Request
@@ -33,6 +34,7 @@ class Asked:
     reasons: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
     unresolved: bool = False  # it names an app that can't be run so; the reasons say why
+    precedence: Precedence = USUAL
     booked_from: datetime | None = None  # what it waits for is sure to have ended then, as far as that is planned
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import structlog
 
 from sublet.core.draft import Draft, new_id
+from sublet.core.giving_way import Precedence
 from sublet.core.hooks import MAILTO
 from sublet.core.parameters import as_typed
 from sublet.core.session import Event, Session
@@ -78,15 +79,16 @@ class Drafts(Hooks, AppRuns, Output):
         wish = read_seed(seed_of(draft))
         manifest = (await self.runnable(person, wish)).as_manifest()
         mailto = await self._mailed(person, draft)
-        found = await self.ask_app(person, replace(wish, set=as_typed(manifest, wish.set)))
+        found = await self.ask_app(person, replace(wish, set=as_typed(manifest, wish.set)), Precedence(firm=True))
         if not found.offers:
             raise BadRequest(" ".join(reason.message for reason in found.reasons), hint=_nearest(found.reasons))
         offered = found.offers[0].id
         now = self.now()
         if not await self.store.write(lambda tx: tx.drafts.submit(id, offered, now)):  # of two at once, one goes on
+            await self.reject_set(found.id, person)
             raise AlreadySubmitted(job=id)
         try:
-            session = await self.accept(offered, person)
+            session = await self.accept_of(found, offered, person)
         except SubletError:
             await self.store.write(lambda tx: tx.drafts.reopen(id, offered))
             raise

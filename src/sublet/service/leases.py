@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from sublet.core.amounts import duration_iso
 from sublet.core.annex import Annex, Details, Lease
+from sublet.core.giving_way import Precedence
 from sublet.core.lease_state import PENDING
 from sublet.core.leasing import Plan
 from sublet.core.pilot import MEANING
@@ -92,14 +93,14 @@ class Leases(LeasePlans, Splits, Sessions):
         document = self._document(annex, lease)
         text = json.dumps(document)
         asked = await self.understand(document, person, text, "application/json")
-        found = await self.ask(person, asked)
+        found = await self.ask(person, replace(asked, precedence=Precedence(firm=True)))
         point("lease.offered")
         if not found.offers:
             raise _no_offers(lease.details.system, found)
         session = found.offers[0].id
         await self.store.write(lambda tx: _sent(tx, lease, session))
         point("lease.sent")
-        accepted = await self.accept(session, person)
+        accepted = await self.accept_of(found, session, person)
         point("lease.accepted")
         return accepted
 

@@ -47,6 +47,7 @@ from sublet.service.leases import Leases
 from sublet.service.logins import Logins
 from sublet.service.maintainers import Maintainers
 from sublet.service.node_releases import NodeReleases
+from sublet.service.offers import Offers
 from sublet.service.oidc import Oidc
 from sublet.service.output import Output
 from sublet.service.pausing import Pausing
@@ -137,6 +138,7 @@ class Service(
     Pausing,
     Output,
     Sessions,
+    Offers,
     Asking,
     Candidates,
 ):

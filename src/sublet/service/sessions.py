@@ -10,14 +10,26 @@ from datetime import datetime, timedelta
 from sublet.core.amounts import parse_duration
 from sublet.core.holds import hold_of, takes_of
 from sublet.core.offer import Offer
-from sublet.core.session import ACTIVE, OVER, OfferSet, Phase, Session
-from sublet.errors import BadRequest, NoOffers, NotAllowedNow, NotFound, NotInvited, OfferExpired, PlatformRefused
+from sublet.core.session import ACTIVE, OVER, EndKind, OfferSet, Phase, Session
+from sublet.errors import (
+    BadRequest,
+    NoOffers,
+    NotAllowedNow,
+    NotFound,
+    NotInvited,
+    OfferExpired,
+    OfferGaveWay,
+    PlatformRefused,
+    SubletError,
+)
 from sublet.service import metrics
-from sublet.service.asking import Asking, named
+from sublet.service.asking import named
 from sublet.service.candidates import Asked
 from sublet.service.dependencies import begin
 from sublet.service.desk import Person, log
 from sublet.service.faults import point
+from sublet.service.holds import held_on
+from sublet.service.offers import Offers
 from sublet.store.audit import Entry
 from sublet.store.sessions import Page
 from sublet.store.tx import Tx
@@ -25,7 +37,7 @@ from sublet.store.tx import Tx
 PATIENCE = timedelta(seconds=20)  # how long `cancel` waits for the work to have stopped
 
 
-class Sessions(Asking):
+class Sessions(Offers):
     """Sessions, as their owners see and change them."""
 
     async def session(self, name: str, person: Person) -> Session:
@@ -69,10 +81,19 @@ class Sessions(Asking):
 
     async def direct(self, person: Person, asked: Asked) -> Session:
         """Ask, and accept the best offer at once."""
-        found = await self.ask(person, asked)
+        firm = replace(asked.precedence, firm=True)
+        found = await self.ask(person, replace(asked, precedence=firm))
         if not found.offers:
             raise NoOffers(reasons=found.reasons)
-        return await self.accept(found.offers[0].id, person)
+        return await self.accept_of(found, found.offers[0].id, person)
+
+    async def accept_of(self, offerset: OfferSet, offer: str, person: Person) -> Session:
+        """Take one of the offers that were just made; if that can't be, none of them stays held."""
+        try:
+            return await self.accept(offer, person)
+        except SubletError:
+            await self.reject_set(offerset.id, person)
+            raise
 
     async def accept(self, name: str, person: Person) -> Session:
         """Take an offer: its siblings are rejected, and exactly what it needs is booked. Accepting twice is once."""
@@ -95,12 +116,14 @@ class Sessions(Asking):
             return session
         if session.phase is Phase.EXPIRED or (session.phase is Phase.OFFERED and session.expires <= now):
             raise OfferExpired(expires=_clock(session.expires))
+        if session.end and session.end.kind is EndKind.GAVE_WAY:
+            raise OfferGaveWay(offerset=session.end.detail[:8])
         if session.phase is not Phase.OFFERED:
             raise NotAllowedNow(phase=session.phase, wanted=Phase.ACCEPTED, session=id[:8])
         self.admit(tx, session, now)
         start = start_of(session.offer, now)
         siblings = tx.sessions.reject_siblings(session, now)
-        for platform in sorted(_holders([session, *siblings])):
+        for platform in sorted(held_on([session, *siblings])):
             tx.books.release(platform, session.offerset)
             self.freed.add(platform)
         if session.offer.terms.kind == "booked":
@@ -130,7 +153,7 @@ class Sessions(Asking):
             raise NotAllowedNow(phase=session.phase, wanted=to, session=id[:8])
         siblings = tx.sessions.of_set(session.offerset)
         left = [other.offer for other in siblings if other.phase is Phase.OFFERED and other.id != id]
-        for platform in sorted(_holders(siblings)):
+        for platform in sorted(held_on(siblings)):
             stay = [offer for offer in left if offer.platform == platform]
             tx.books.release(platform, session.offerset)
             self.freed.add(platform)
@@ -240,10 +263,6 @@ def _there(tx: Tx, id: str) -> Session:
     if session is None:
         raise NotFound(noun="session", name=id)
     return session
-
-
-def _holders(sessions: Sequence[Session]) -> set[str]:
-    return {s.offer.platform for s in sessions if s.offer.terms.kind == "booked"}
 
 
 def _clock(time: datetime) -> str:

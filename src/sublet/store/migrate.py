@@ -8,7 +8,7 @@ from sublet.errors import BrokenStore
 from sublet.store.engine import Database
 from sublet.store.tables import metadata
 
-HEAD = "0007"  # the newest migration that this version ships
+HEAD = "0008"  # the newest migration that this version ships
 
 
 def migrate(database: Database) -> None:

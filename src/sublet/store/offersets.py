@@ -58,6 +58,7 @@ class OfferSets:
                 "document": plain(new.document),
                 "content_type": plain(new.content_type),
                 "reasons": dump(REASONS, new.reasons) if new.reasons else "[]",
+                "firm": int(new.firm),
             },
         )
         return new
@@ -84,7 +85,7 @@ class OfferSets:
 
 
 def _offerset(row: Row) -> OfferSet:
-    id_, person, key, created, expires, result, request, document, content_type, reasons = row
+    id_, person, key, created, expires, result, request, document, content_type, reasons, firm = row
     return OfferSet(
         id=id_,
         person=person,
@@ -96,4 +97,5 @@ def _offerset(row: Row) -> OfferSet:
         content_type=content_type,
         reasons=REASONS.validate_json(reasons),
         key=key,
+        firm=bool(firm),
     )

@@ -14,6 +14,7 @@ from sublet.store.drafts import Drafts
 from sublet.store.events import Events
 from sublet.store.factors import Factors
 from sublet.store.groups import Groups
+from sublet.store.holds import Holds
 from sublet.store.hooks import Hooks
 from sublet.store.leases import Leases
 from sublet.store.offersets import OfferSets
@@ -46,6 +47,7 @@ class Tx:
         self.events = Events(sql)
         self.factors = Factors(sql)
         self.groups = Groups(sql)
+        self.holds = Holds(sql)
         self.hooks = Hooks(sql)
         self.leases = Leases(sql)
         self.offersets = OfferSets(sql)

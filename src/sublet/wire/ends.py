@@ -23,6 +23,7 @@ SENTENCES: dict[EndKind, tuple[str, str]] = {  # what happened; the details come
         "The code that it was to run may not be started",
         "`sublet app list` shows what can be run.",
     ),
+    EndKind.GAVE_WAY: ("The offer gave way to a later request of the same person", "Ask again."),
     EndKind.UNKNOWN: ("There is no record of how it ended", ""),
 }
 

@@ -22,6 +22,7 @@ offersets = Table(
     Column("document", Text, nullable=False),
     Column("content_type", Text, nullable=False),
     Column("reasons", Text, nullable=False),
+    Column("firm", BigInteger, nullable=False, server_default="0"),  # 1: it does not give way to later requests
     UniqueConstraint("person", "key"),
     Index(None, "created"),
 )
