@@ -10,6 +10,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import base_of, host_of, person_of, service_of
+from sublet.api.precedence import Said
 from sublet.wire.app_runs import AppWish, read_seed
 from sublet.wire.shown import offerset_view, session_view
 from sublet.wire.v1.app_runs import AppAsk, StartedView
@@ -27,10 +28,10 @@ EXAMPLE = {
 
 
 @router.post("/offersets/apps/{app}", status_code=201, response_model=OfferSetView, responses=ANSWERS)
-async def ask(request: Request, app: str, ask: AppAsk) -> Response:
+async def ask(request: Request, app: str, ask: AppAsk, said: Said) -> Response:
     """Ask for an app: its parameters are checked by its schema, its resources by its manifest, its use by the rules."""
     service = service_of(request)
-    found = await service.ask_app(await person_of(request), AppWish(app=app, **vars(ask)))
+    found = await service.ask_app(await person_of(request), AppWish(app=app, **vars(ask)), said)
     base = base_of(request)
     response = json_response(offerset_view(found, base, service.could_lease(found)), 201)
     response.headers["location"] = f"{base}/v1/offersets/{found.id}"

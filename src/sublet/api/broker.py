@@ -7,6 +7,7 @@ What OpenAPI says of them is in `described.py`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from uuid import UUID
 
 from starlette.requests import Request
@@ -15,9 +16,11 @@ from starlette.routing import Route
 
 from sublet.api.bodies import document_response, preferred, read_body
 from sublet.api.people import base_of, person_of, service_of
+from sublet.api.precedence import read_broker_precedence
 from sublet.core.offer import Reason
 from sublet.core.session import Phase, Session
 from sublet.errors import NoOffers, NotAllowedNow, NotFound
+from sublet.service.candidates import Asked
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.wire.document import parse_document
@@ -38,9 +41,15 @@ async def ask(request: Request) -> Response:
     person = await person_of(request)
     kind = preferred(request)
     service, base = service_of(request), base_of(request)
-    asked = await service.read(await read_body(request), request.headers.get("content-type", ""), person)
+    asked = await _read(request, service, person)
     found = await service.ask(person, asked, key=request.headers.get("idempotency-key"))
     return document_response(offerset_document(found, base, asked.notes), kind, 303, f"{base}/offersets/{found.id}")
+
+
+async def _read(request: Request, service: Service, person: Person) -> Asked:
+    precedence = read_broker_precedence(request)
+    asked = await service.read(await read_body(request), request.headers.get("content-type", ""), person)
+    return replace(asked, precedence=precedence)
 
 
 async def direct(request: Request) -> Response:
@@ -48,7 +57,7 @@ async def direct(request: Request) -> Response:
     person = await person_of(request)
     kind = preferred(request)
     service, base = service_of(request), base_of(request)
-    asked = await service.read(await read_body(request), request.headers.get("content-type", ""), person)
+    asked = await _read(request, service, person)
     try:
         session = await service.direct(person, asked)
     except NoOffers as error:

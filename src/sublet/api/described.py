@@ -11,6 +11,7 @@ from fastapi.openapi.utils import get_openapi
 
 from sublet.api import broker
 from sublet.api.bodies import JSON, YAML
+from sublet.api.precedence import BROKER_PARAMETERS
 from sublet.api.problems import MEDIA_TYPE
 from sublet.api.schemas import COMPONENTS, Schema, ref
 
@@ -76,6 +77,7 @@ UPDATES = {
 _UUID = {"name": "uuid", "in": "path", "required": True, "schema": {"type": "string", "format": "uuid"}}
 _FAILED = _document("ExecutionSession", "It can't be run: a FAILED session with the reasons; or a problem.")
 _ASK = {
+    "parameters": BROKER_PARAMETERS,
     "responses": {
         303: _document("OfferSetResponse", "The offers, and where to look at them again.") | {"headers": LOCATION},
         **problems(400, 401, 406, 413, 415),
@@ -88,6 +90,7 @@ BROKER: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/offersets"): {"operationId": "ExecutionRequestOlder", "deprecated": True, **_ASK},
     ("POST", "/direct"): {
         "operationId": "DirectExecution",
+        "parameters": BROKER_PARAMETERS,
         "responses": {
             303: _document("ExecutionSession", "It is accepted.") | {"headers": LOCATION},
             400: _FAILED | {"content": _FAILED["content"] | {MEDIA_TYPE: {"schema": ref("Problem")}}},

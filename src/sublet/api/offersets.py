@@ -2,29 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response, read_body
 from sublet.api.people import base_of, person_of, service_of
+from sublet.api.precedence import Said
+from sublet.core.session import OfferSet
+from sublet.service.desk import Person
+from sublet.service.service import Service
 from sublet.wire.shown import offerset_view
-from sublet.wire.v1.offers import OfferSetView
+from sublet.wire.v1.offers import OfferSetPage, OfferSetView, RejectedView
 
 router = APIRouter(prefix="/v1/offersets", tags=["Offers"])
 
 
 @router.post("", status_code=201, response_model=OfferSetView, **described.ASK_SHORT)
-async def ask(request: Request) -> Response:
-    """Ask: *when, and where, can I run this?* A NO is an answer too, with its reasons."""
+async def ask(request: Request, said: Said) -> Response:
+    """Ask: *when, and where, can I run this?* A NO is an answer too, with its reasons.
+
+    Earlier offers of yours that you have not accepted give way where they leave no room for these.
+    """
     person = await person_of(request)
     service = service_of(request)
     asked = await service.read(await read_body(request), request.headers.get("content-type", ""), person)
+    asked = replace(asked, precedence=said)
     found = await service.ask(person, asked, key=request.headers.get("idempotency-key"))
+    await _give_back_unheard(request, service, person, found)
     notes = (*asked.notes, *service.could_lease(found))
     response = json_response(offerset_view(found, base_of(request), notes), 201)
     response.headers["location"] = f"{base_of(request)}/v1/offersets/{found.id}"
     return response
+
+
+@router.get("", response_model=OfferSetPage, responses=described.problems(401))
+async def offersets(request: Request) -> Response:
+    """What is held for you: your offers that can still be accepted, by their sets, the newest first."""
+    found = await service_of(request).open_offers(await person_of(request))
+    base = base_of(request)
+    return json_response(OfferSetPage(items=tuple(offerset_view(one, base) for one in found)))
+
+
+@router.delete("", response_model=RejectedView, responses=described.problems(401))
+async def reject_all(request: Request) -> Response:
+    """Reject all of your open offers: what they held is free again."""
+    return json_response(RejectedView(offers=await service_of(request).reject_all(await person_of(request))))
+
+
+@router.delete("/{id}", response_model=RejectedView, responses=described.problems(401, 403, 404))
+async def reject_set(request: Request, id: str) -> Response:
+    """Reject the open offers of a set: what they held is free again."""
+    return json_response(RejectedView(offers=await service_of(request).reject_set(id, await person_of(request))))
 
 
 @router.get("/{id}", response_model=OfferSetView, responses=described.problems(401, 403, 404))
@@ -33,3 +64,9 @@ async def offerset(request: Request, id: str) -> Response:
     service = service_of(request)
     found = await service.offerset(id, await person_of(request))
     return json_response(offerset_view(found, base_of(request), service.could_lease(found)))
+
+
+async def _give_back_unheard(request: Request, service: Service, person: Person, found: OfferSet) -> None:
+    """Hold nothing for who went away before the answer came, unless they can ask for it again by their key."""
+    if found.offers and found.key is None and await request.is_disconnected():
+        await service.reject_set(found.id, person)

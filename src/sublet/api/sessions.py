@@ -12,6 +12,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import base_of, host_of, person_of, service_of
+from sublet.api.precedence import Said
 from sublet.core.session import Phase, Session
 from sublet.errors import BadRequest
 from sublet.wire.shown import offerset_view, session_view
@@ -124,11 +125,11 @@ async def explain(request: Request, id: Id) -> Response:
 
 
 @router.post("/{id}/again", status_code=201, response_model=OfferSetView, responses=CHANGE)
-async def again(request: Request, id: Id, ask: Annotated[AgainAsk, BeforeValidator(_amounts)]) -> Response:
+async def again(request: Request, id: Id, ask: Annotated[AgainAsk, BeforeValidator(_amounts)], said: Said) -> Response:
     """Ask for the same once more, with changes: new offers, whose notes say what was changed."""
     changes = {name: value for name, value in vars(ask).items() if name not in ("set", "words")}
     service = service_of(request)
-    found, told = await service.again(id, await person_of(request), changes, ask.set, ask.words)
+    found, told = await service.again(id, await person_of(request), changes, ask.set, ask.words, said)
     base = base_of(request)
     response = json_response(offerset_view(found, base, told), 201)
     response.headers["location"] = f"{base}/v1/offersets/{found.id}"

@@ -53,7 +53,8 @@ def again(
     """
     link = out.link()
     said = {name: value for name, value in changes.items() if value is not None}
-    view = link.do(moves.again(session, {**said, "set": set_json(values), "words": set_words(words)}))
+    said |= {"set": set_json(values), "words": set_words(words)}
+    view = link.do(moves.again(session, said, firm=not only_ask))
     for note in view.notes:
         out.note(f"changed: {note}")
     if only_ask or not view.offers:

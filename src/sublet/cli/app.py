@@ -21,7 +21,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Ask and run": {
         "ask": ("asking", "When and where can this run? Shows offers."),
         "accept": ("asking", "Take an offer."),
-        "reject": ("asking", "Decline an offer."),
+        "offers": ("offers", "List the offers that are held for you."),
+        "reject": ("offers", "Decline an offer, or all of them."),
         "run": ("running", "Ask, take the earliest offer, follow the output."),
         "again": ("again", "Run what a session ran once more, with changes."),
     },

@@ -178,7 +178,7 @@ def _run(out: Output, archive: bytes, document: dict[str, Any], taken: dict[str,
         if "there is no image" not in error.message:
             raise
         raise BadManifest(error.message, hint="Name one with --image, or in [images] of sublet.toml.") from error
-    view = link.do(offers.ask({"app": trial.name, **document}))
+    view = link.do(offers.ask({"app": trial.name, **document}, firm=True))
     if not view.offers:
         return answered(out, view)
     return accepted(out, link, view, detach=False, yes=True, to=to, keep=False)

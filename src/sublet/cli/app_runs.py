@@ -72,7 +72,7 @@ def run(
         "data": dict(_inputs(data, local=link.address.local)),
         "resources": {each: number_of(resources[each]) for each in RESOURCES if resources[each] is not None},
     }
-    view = link.do(app_runs.ask(title, wish))
+    view = link.do(app_runs.ask(title, wish, firm=not only_ask))
     if only_ask or not view.offers:
         return answered(out, view)
     return accepted(out, link, view, detach=not wait, yes=yes, to=to, keep=keep)

@@ -1,4 +1,4 @@
-"""Asking, and answering offers: ask, accept, reject."""
+"""Asking, and accepting an offer: ask, accept."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ from sublet.wire.v1.sessions import SessionView
 
 HEAD = ("OFFER", "WHERE", "START", "TIME", "NODES", "CORES", "MEMORY", "GPUS", "PRICE", "TERMS", "WHY")
 NOT_OURS = ("--constraint", "--jobs", "--option")  # flags of `system check` that a request has no word for
+HELD = "urn:held"  # a reason that names what unaccepted offers hold
 MONETARY = "urn:ivoa:calycopis:cost:monetary"
+
+
+KEEP_OFFERS = click.option("--keep-offers", is_flag=True, help="Leave your earlier offers as they are.")
 
 
 @command(
@@ -33,14 +37,26 @@ MONETARY = "urn:ivoa:calycopis:cost:monetary"
     "sublet ask --cores 4 --memory 8GiB --time 2h --start 'tomorrow 09:00-12:00' -- python sim.py",
 )
 @wishes
+@KEEP_OFFERS
 @click.option("--example", is_flag=True, help="Print an example of a request, and do nothing.")
 @click.option("--show", is_flag=True, help="Show each part of it, who said so, and its flag; ask nothing.")
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.argument("words", nargs=-1, metavar="[-- COMMAND…]", type=click.UNPROCESSED)
-def ask(out: Output, example: bool, show: bool, file: str | None, words: tuple[str, ...], **given: Any) -> int:
+def ask(
+    out: Output,
+    example: bool,
+    show: bool,
+    keep_offers: bool,
+    file: str | None,
+    words: tuple[str, ...],
+    **given: Any,
+) -> int:
     """When and where can this run? Shows offers, or says why not.
 
     What is asked for stands in a FILE, or in options with a command after --. Options are put over the file.
+
+    The offers are held for a few minutes. Earlier ones that you have not accepted give way to them where there is no
+    room for both.
     """
     if example:
         click.echo(FIRST, nl=False)
@@ -48,8 +64,8 @@ def ask(out: Output, example: bool, show: bool, file: str | None, words: tuple[s
     if show:
         return _shown(out, *split(file, words), given)
     link = out.link()
-    view = link.do(offers.ask(document(out, *split(file, words), given, local=link.address.local)))
-    return answered(out, view)
+    asked = document(out, *split(file, words), given, local=link.address.local)
+    return answered(out, link.do(offers.ask(asked, keep_offers=keep_offers)))
 
 
 def _shown(out: Output, file: str | None, words: tuple[str, ...], given: dict[str, Any]) -> int:
@@ -158,7 +174,16 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
     unproven = {offer.platform for offer in view.offers if offer.terms.kind == "predicted" and offer.terms.samples < 20}
     lines += [f"note: {name}: predicted starts have no track record yet" for name in sorted(unproven)]
     lines += [f"note: {note}" for note in view.notes]
-    return lines + [f"note: {reason.platform or 'also'}: {reason.message}" for reason in view.reasons]
+    return lines + [f"note: {reason.platform or 'also'}: {reason.message}{_remedy(reason)}" for reason in view.reasons]
+
+
+def causes(view: OfferSetView) -> list[str]:
+    """Whose unaccepted offers keep it from starting earlier."""
+    return [f"note: {reason.message}{_remedy(reason)}" for reason in view.reasons if reason.kind == HELD]
+
+
+def _remedy(reason: ReasonView) -> str:
+    return f" Give them back with: {reason.nearest}" if reason.kind == HELD and reason.nearest else ""
 
 
 def refused(reasons: Sequence[ReasonView]) -> list[str]:
@@ -184,12 +209,3 @@ def accept(out: Output, offer: str) -> None:
     out.show(view, lambda: [f"{view.short} is accepted: on {placed(view)}, {start}."], lambda: [view.short])
     if out.for_people:
         out.note(f"{'Connect to it' if view.kind == 'interactive' else 'Follow it'} with: sublet {command_for(view)}")
-
-
-@command("reject", "sublet reject 3f2a")
-@click.argument("offer", nargs=-1, required=True)
-def reject(out: Output, offer: tuple[str, ...]) -> None:
-    """Decline offers; what was held for them is given back."""
-    link = out.link()
-    views = [link.do(sessions.reject(one)) for one in offer]
-    out.show(views, lambda: (f"{view.short} is rejected." for view in views), lambda: (view.short for view in views))

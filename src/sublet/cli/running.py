@@ -9,10 +9,11 @@ from typing import IO, Any
 
 import click
 
-from sublet.cli.asking import answered, price, split
+from sublet.cli.asking import KEEP_OFFERS, answered, causes, price, split
 from sublet.cli.command import command
 from sublet.cli.connecting import NOT_YET, advice_for, command_for, ready_lines
 from sublet.cli.fetching import fetch_all
+from sublet.cli.offers import giving_back
 from sublet.cli.output import Output
 from sublet.cli.progress import Progress
 from sublet.cli.prompts import agreed
@@ -39,6 +40,7 @@ SOON = timedelta(seconds=10)
     "sublet run job.yaml --out results",
 )
 @wishes
+@KEEP_OFFERS
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
 @click.option("--out", "to", metavar="DIR", help="Fetch what it left into this directory.")
@@ -53,6 +55,7 @@ def run(
     yes: bool,
     to: str | None,
     keep: bool,
+    keep_offers: bool,
     **given: Any,
 ) -> int:
     """Ask, take the earliest offer, follow the output, and exit with the job's own exit code.
@@ -66,7 +69,7 @@ def run(
     """
     link = out.link()
     asked = document(out, *split(file, words), given, local=link.address.local)
-    view = link.do(offers.ask(asked))
+    view = link.do(offers.ask(asked, keep_offers=keep_offers, firm=True))
     if not view.offers:
         return answered(out, view)
     return accepted(out, link, view, detach=detach, yes=yes, to=to, keep=keep)
@@ -77,8 +80,11 @@ def accepted(
 ) -> int:
     """Take the earliest of these offers, and follow it."""
     offer = min(view.offers, key=lambda one: one.start)
-    _agree(out, offer, yes)
-    session = link.do(sessions.accept(offer.id))
+    with giving_back(link, view):
+        _agree(out, offer, yes)
+        session = link.do(sessions.accept(offer.id))
+    for cause in causes(view):
+        out.note(cause)
     if detach:
         out.show(session, lambda: [session.short], lambda: [session.short])
         out.note(advice_for(session))

@@ -42,7 +42,7 @@ from sublet.wire.v1.annexes import PlanView
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
 from sublet.wire.v1.moves import Explanation, PauseView
-from sublet.wire.v1.offers import OfferView
+from sublet.wire.v1.offers import OfferSetView, OfferView
 from sublet.wire.v1.people import PersonView, TokenView, WhoView
 from sublet.wire.v1.platforms import PlatformView
 from sublet.wire.v1.results import ResultFileView
@@ -79,15 +79,30 @@ class AsyncClient:
         """Let go of the connections."""
         await self._link.close()
 
-    async def ask(self, document: Document | None = None, /, **wishes: Any) -> AsyncOffers:
-        """When and where can this run? A document, a file, YAML text, or words: `cores=2, time="10m"`."""
-        view = await self.do(offers.ask(document_of(document, wishes, local=self._link.address.local)))
-        return AsyncOffers(view, [AsyncOffer(self, offer) for offer in view.offers])
+    async def ask(
+        self, document: Document | None = None, /, *, keep_offers: bool = False, **wishes: Any
+    ) -> AsyncOffers:
+        """When and where can this run? A document, a file, YAML text, or words: `cores=2, time="10m"`.
+
+        Earlier offers that were not accepted give way where they leave no room for these, unless `keep_offers`.
+        """
+        document = document_of(document, wishes, local=self._link.address.local)
+        view = await self.do(offers.ask(document, keep_offers=keep_offers))
+        return AsyncOffers(self, view)
 
     async def offers(self, id: str) -> AsyncOffers:
         """The offers that were made before, by the id of their set."""
         view = await self.do(offers.offerset(id))
-        return AsyncOffers(view, [AsyncOffer(self, offer) for offer in view.offers])
+        return AsyncOffers(self, view)
+
+    async def open_offers(self) -> list[AsyncOffers]:
+        """All offers that can still be accepted, by the answer that they came in, the newest first."""
+        page = await self.do(offers.open_offers())
+        return [AsyncOffers(self, view) for view in page.items]
+
+    async def reject_all(self) -> int:
+        """Decline all of them, and say how many those were."""
+        return (await self.do(offers.reject_all())).offers
 
     async def session(self, id: str) -> AsyncSession:
         """One session, by its id or the beginning of it."""
@@ -234,7 +249,27 @@ class AsyncOffer(OfferFacts):
 
 
 class AsyncOffers(OfferList[AsyncOffer]):
-    """The answer to a request."""
+    """The answer to a request; after `async with await client.ask(…)` nothing stays held that was not accepted."""
+
+    def __init__(self, client: AsyncClient, view: OfferSetView) -> None:
+        """Made by `AsyncClient.ask`."""
+        super().__init__(view, [AsyncOffer(client, offer) for offer in view.offers])
+        self._client = client
+
+    async def reject(self) -> int:
+        """Decline all that were not accepted, and say how many those were."""
+        return (await self._client.do(offers.reject_set(self.view.id))).offers
+
+    async def __aenter__(self) -> AsyncOffers:
+        """For `async with`."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Give back what is still held."""
+        if self.view.offers:
+            await self.reject()
 
 
 class AsyncSession(SessionFacts):
@@ -321,7 +356,7 @@ class AsyncSession(SessionFacts):
     async def again(self, **changes: Any) -> AsyncOffers:
         """The same once more: `cores=8`, `time="2h"`, `set={"a": 2}`; the notes of the answer say what is changed."""
         view = await self._client.do(moves.again(self.id, changes))
-        return AsyncOffers(view, [AsyncOffer(self._client, offer) for offer in view.offers])
+        return AsyncOffers(self._client, view)
 
     async def explain(self) -> Explanation:
         """Why it is where it is."""

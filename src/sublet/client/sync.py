@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from types import TracebackType
 from typing import Any, TypeVar
 
 from sublet.client.address import find_address
@@ -41,7 +42,7 @@ from sublet.wire.v1.annexes import PlanView
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
 from sublet.wire.v1.moves import Explanation, PauseView
-from sublet.wire.v1.offers import OfferView
+from sublet.wire.v1.offers import OfferSetView, OfferView
 from sublet.wire.v1.people import PersonView, TokenView, WhoView
 from sublet.wire.v1.platforms import PlatformView
 from sublet.wire.v1.results import ResultFileView
@@ -64,15 +65,28 @@ class Client:
         """A URL with a token, or a Unix socket; else SUBLET_URL; else where `sublet login` led, or one's own."""
         self.link = Link(find_address(url, token, socket))
 
-    def ask(self, document: Document | None = None, /, **wishes: Any) -> Offers:
-        """When and where can this run? A document, a file, YAML text, or words: `cores=2, time="10m"`."""
-        view = self.do(offers.ask(document_of(document, wishes, local=self.link.address.local)))
-        return Offers(view, [Offer(self, offer) for offer in view.offers])
+    def ask(self, document: Document | None = None, /, *, keep_offers: bool = False, **wishes: Any) -> Offers:
+        """When and where can this run? A document, a file, YAML text, or words: `cores=2, time="10m"`.
+
+        Earlier offers that were not accepted give way where they leave no room for these, unless `keep_offers`.
+        """
+        document = document_of(document, wishes, local=self.link.address.local)
+        view = self.do(offers.ask(document, keep_offers=keep_offers))
+        return Offers(self, view)
 
     def offers(self, id: str) -> Offers:
         """The offers that were made before, by the id of their set."""
         view = self.do(offers.offerset(id))
-        return Offers(view, [Offer(self, offer) for offer in view.offers])
+        return Offers(self, view)
+
+    def open_offers(self) -> list[Offers]:
+        """All offers that can still be accepted, by the answer that they came in, the newest first."""
+        page = self.do(offers.open_offers())
+        return [Offers(self, view) for view in page.items]
+
+    def reject_all(self) -> int:
+        """Decline all of them, and say how many those were."""
+        return (self.do(offers.reject_all())).offers
 
     def session(self, id: str) -> Session:
         """One session, by its id or the beginning of it."""
@@ -192,7 +206,27 @@ class Offer(OfferFacts):
 
 
 class Offers(OfferList[Offer]):
-    """The answer to a request."""
+    """The answer to a request; after `with client.ask(…) as offers:` nothing stays held that was not accepted."""
+
+    def __init__(self, client: Client, view: OfferSetView) -> None:
+        """Made by `Client.ask`."""
+        super().__init__(view, [Offer(client, offer) for offer in view.offers])
+        self._client = client
+
+    def reject(self) -> int:
+        """Decline all that were not accepted, and say how many those were."""
+        return self._client.do(offers.reject_set(self.view.id)).offers
+
+    def __enter__(self) -> Offers:
+        """For `with`."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Give back what is still held."""
+        if self.view.offers:
+            self.reject()
 
 
 class Session(SessionFacts):
@@ -266,7 +300,7 @@ class Session(SessionFacts):
     def again(self, **changes: Any) -> Offers:
         """The same once more: `cores=8`, `time="2h"`, `set={"a": 2}`; the notes of the answer say what is changed."""
         view = self._client.do(moves.again(self.id, changes))
-        return Offers(view, [Offer(self._client, offer) for offer in view.offers])
+        return Offers(self._client, view)
 
     def explain(self) -> Explanation:
         """Why it is where it is."""

@@ -9,6 +9,8 @@ from sublet.core.amounts import duration_text
 from sublet.core.pledge import pledge_text
 from sublet.core.session import ACTIVE, Phase, Session
 from sublet.service.desk import Person
+from sublet.service.holds import GIVE_BACK
+from sublet.service.moving_up import find_causes
 from sublet.service.sessions import Sessions
 from sublet.wire.ends import end_sentence
 
@@ -49,7 +51,9 @@ SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
     ],
     P.RUNNING: lambda s, now: [f"It runs since {_moment(s.started, now)}; its time ends at {_moment(s.until, now)}."],
     P.RELEASING: lambda s, now: ["It has ended; what it used is being given back."],
-    P.REJECTED: lambda s, now: ["The offer was declined, or another offer of the same set was accepted."],
+    P.REJECTED: lambda s, now: (
+        [] if s.end else ["The offer was declined, or another offer of the same set was accepted."]
+    ),
     P.EXPIRED: lambda s, now: [f"Nobody accepted the offer before {_moment(s.expires, now)}. Ask again."],
     P.COMPLETED: lambda s, now: [f"It ended as it should at {_moment(s.ended, now)}."],
     P.FAILED: lambda s, now: [f"It failed at {_moment(s.ended, now)}."],
@@ -64,6 +68,8 @@ class Explain(Sessions):
         """The session, and what can be said about it."""
         session = await self.session(name, person)
         sentences = SENTENCES[session.phase](session, self.now())
+        if person.name == session.person:
+            sentences += await self._held_up(session)
         if session.offer.after and session.phase in ACTIVE and not session.started:
             others = ", ".join(id[:8] for id in session.offer.after)
             sentences.append(f"It starts only when these have completed: {others}.")
@@ -78,3 +84,12 @@ class Explain(Sessions):
         if session.offer.terms.kind == "predicted":
             sentences.append("Its start is a prediction: others share that queue, and nothing is held.")
         return session, sentences
+
+    async def _held_up(self, session: Session) -> list[str]:
+        """Whose unaccepted offers it waits for, and how to give back one's own."""
+        now = self.now()
+        if session.phase not in (P.ACCEPTED, P.WAITING) or session.offer.terms.kind != "booked" or session.offer.after:
+            return []
+        causes = await self.store.read(lambda tx: find_causes(tx, session, now))
+        give_back = f" Give them back with: {GIVE_BACK}"
+        return [f"{cause.message}{give_back if cause.nearest else ''}" for cause in causes]

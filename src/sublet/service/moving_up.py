@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from sublet.core.calendar import Slot
 from sublet.core.holds import takes_of
+from sublet.core.offer import Offer, Reason
 from sublet.core.pledge import pool_of
 from sublet.core.request import Window
 from sublet.core.session import Phase, Session
 from sublet.service.dependencies import latest_end
+from sublet.service.holds import find_blame
 from sublet.store.tx import Tx
 
 AT_ONCE = 50  # sessions that are looked at, those that would start first
@@ -25,9 +28,47 @@ def move_up(tx: Tx, platform: str, now: datetime) -> int:
     return sum(_moved(tx, session, now) for session in tx.sessions.waiting(platform, AT_ONCE))
 
 
+def find_causes(tx: Tx, session: Session, now: datetime) -> list[Reason]:
+    """The unaccepted offers that keep an accepted session from an earlier start; none if it asked for its time."""
+    offer, start = session.offer, session.start
+    asked = tx.offersets.get(session.offerset)
+    if not start or asked is None or asked.request.windows or asked.request.recurring:
+        return []
+    soonest = _soonest(offer, now)
+    blame = find_blame(tx, offer.platform, session.person, now)
+
+    def search() -> datetime | None:
+        slot = _earlier(tx, offer, soonest, start)
+        return slot.start if slot and start - slot.start >= WORTH else None
+
+    if start - soonest < WORTH:
+        return []
+    with blame.calendar.set_aside([session.id]):
+        return blame.name(search() or start, search)
+
+
+def _soonest(offer: Offer, now: datetime) -> datetime:
+    return now.replace(microsecond=0) + timedelta(seconds=1) + offer.prepare
+
+
+def _earlier(tx: Tx, offer: Offer, soonest: datetime, start: datetime) -> Slot | None:
+    """Where the same could start before `start`."""
+    size = sum(offer.storage.values())
+    return tx.books.calendar(offer.platform).earliest(
+        offer.shape,
+        len(offer.nodes),
+        offer.duration,
+        [Window(soonest, start)],
+        storage={offer.pool: size} if size else {},
+        lead=offer.prepare,
+        tail=offer.release,
+        pledge=pool_of(offer.pledge),
+    )
+
+
 def _moved(tx: Tx, session: Session, now: datetime) -> bool:
     offer = session.offer
-    soonest = now.replace(microsecond=0) + timedelta(seconds=1) + offer.prepare
+    soonest = _soonest(offer, now)
     if offer.terms.kind != "booked" or session.cancel_by or not session.start or session.start - soonest < WORTH:
         return False
     asked = tx.offersets.get(session.offerset)
@@ -37,18 +78,8 @@ def _moved(tx: Tx, session: Session, now: datetime) -> bool:
     soonest = max([soonest, *(latest_end(one) + offer.release for one in others if one)])
     if session.start - soonest < WORTH:
         return False
-    size = sum(offer.storage.values())
     taken = tx.books.release(offer.platform, session.id)
-    slot = tx.books.calendar(offer.platform).earliest(
-        offer.shape,
-        len(offer.nodes),
-        offer.duration,
-        [Window(soonest, session.start)],
-        storage={offer.pool: size} if size else {},
-        lead=offer.prepare,
-        tail=offer.release,
-        pledge=pool_of(offer.pledge),
-    )
+    slot = _earlier(tx, offer, soonest, session.start)
     if slot is None or session.start - slot.start < WORTH:
         tx.books.keep(offer.platform, session.id, taken)
         return False

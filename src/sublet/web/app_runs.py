@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import service_of
 from sublet.core.app import Version, VersionState
+from sublet.core.giving_way import Precedence
 from sublet.core.manifest import Manifest
 from sublet.core.offer import Reason
 from sublet.core.session import OfferSet
@@ -19,6 +20,7 @@ from sublet.service.app_runs import Places
 from sublet.web import app_form
 from sublet.web.app_form import VERSION, beside, check, form_of, key_of, typed, wish_of
 from sublet.web.apps import TONES
+from sublet.web.ask import INSTEAD
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 from sublet.web.form import Values, Wrong
@@ -58,17 +60,20 @@ async def send(request: Request) -> Response:
     state = await service.app(request.path_params["name"], who.person)
     version = await service.runnable(who.person, AppWish(app=state.app.name, version=form.get(VERSION, "")))
     manifest = version.as_manifest()
-    values = typed(manifest, form)
+    values, instead_of = typed(manifest, form), form.get(INSTEAD, "")
     places = await service.places(who.person, version)
     if wrong := check(manifest, values):
-        return await _page(request, who, state, version, values, Answer(wrong, ()))
+        return await _page(request, who, state, version, values, Answer(wrong, ()), instead_of=instead_of)
     try:
-        found = await service.ask_app(who.person, wish_of(version, manifest, values))
+        precedence = Precedence(instead_of=instead_of)
+        found = await service.ask_app(who.person, wish_of(version, manifest, values), precedence)
     except SubletError as error:
-        return await _page(request, who, state, version, values, _refusal(manifest, values, error))
+        answer = _refusal(manifest, values, error)
+        return await _page(request, who, state, version, values, answer, instead_of=instead_of)
     if found.offers:
         return RedirectResponse(f"/web/offersets/{found.id}", 303)
-    return await _page(request, who, state, version, values, _no(manifest, values, found.reasons, places))
+    answer = _no(manifest, values, found.reasons, places)
+    return await _page(request, who, state, version, values, answer, instead_of=instead_of)
 
 
 def _refusal(manifest: Manifest, values: Values, error: SubletError) -> Answer:
@@ -95,6 +100,7 @@ async def _page(
     values: Values | None = None,
     answer: Answer | None = None,
     earlier: OfferSet | None = None,
+    instead_of: str = "",
 ) -> Response:
     manifest = version.as_manifest() if version else None
     places = await service_of(request).places(who.person, version) if version else Places()
@@ -114,4 +120,5 @@ async def _page(
         others=answer.others if answer else (),
         approved=[one for one in state.versions if one.state is VersionState.APPROVED],
         state_tones=TONES,
+        instead_of=earlier.id if earlier else instead_of,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import service_of
+from sublet.core.giving_way import Precedence
 from sublet.errors import SubletError
 from sublet.service.desk import Person
 from sublet.web.drawing import clock_of, page
@@ -21,6 +23,7 @@ from sublet.web.reading import posted, visitor
 from sublet.wire.document import parse_document
 from sublet.wire.local_starts import pin_starts
 
+INSTEAD = "instead_of"  # the field of the offer set that the form was filled in from
 EXAMPLE = """\
 name: first look
 run: python3 -c "print('hello from', __import__('os').uname().nodename)"
@@ -46,33 +49,34 @@ async def send(request: Request) -> Response:
     """Ask; what can't be understood comes back as it was typed, with what is wrong beside it."""
     who, form = await posted(request)
     if "document" in form:
-        return await _send_yaml(request, who, form["document"].replace("\r\n", "\n"))
+        return await _send_yaml(request, who, form["document"].replace("\r\n", "\n"), form.get(INSTEAD, ""))
     values = typed(form)
     if form.get("go") == "yaml":
-        return await _yaml(request, who, _written(short_of(values)))
+        return await _yaml(request, who, _written(short_of(values)), instead_of=form.get(INSTEAD, ""))
     clock = clock_of(request)
     local = clock.now.astimezone(clock.zone)
     wrong = check(values, local)
     if not wrong:
         try:
-            short = pin_starts(short_of(values), local)
-            return await _ask(request, who.person, json.dumps(short).encode(), "application/json")
+            body = json.dumps(pin_starts(short_of(values), local)).encode()
+            return await _ask(request, who.person, body, "application/json", form.get(INSTEAD, ""))
         except SubletError as error:
             name, said = wrong_of(error)
             wrong = {name: said}
-    return await _form(request, who, values, wrong, 400)
+    return await _form(request, who, values, wrong, 400, form.get(INSTEAD, ""))
 
 
-async def _send_yaml(request: Request, who: Visitor, text: str) -> Response:
+async def _send_yaml(request: Request, who: Visitor, text: str, instead_of: str) -> Response:
     try:
-        return await _ask(request, who.person, text.encode(errors="replace"), "application/yaml")
+        return await _ask(request, who.person, text.encode(errors="replace"), "application/yaml", instead_of)
     except SubletError as error:
-        return await _yaml(request, who, text, Wrong(error.message, error.advice), 400)
+        return await _yaml(request, who, text, Wrong(error.message, error.advice), 400, instead_of)
 
 
-async def _ask(request: Request, person: Person, body: bytes, kind: str) -> Response:
+async def _ask(request: Request, person: Person, body: bytes, kind: str, instead_of: str) -> Response:
     service = service_of(request)
-    found = await service.ask(person, await service.read(body, kind, person))
+    asked = await service.read(body, kind, person)
+    found = await service.ask(person, replace(asked, precedence=Precedence(instead_of=instead_of)))
     return RedirectResponse(f"/web/offersets/{found.id}", 303)
 
 
@@ -85,21 +89,29 @@ async def _again(request: Request, who: Visitor, id: str, heed: str | None) -> R
     if values is not None:
         values = heeded(values, (r for r in earlier.reasons if r.platform == heed))[0]
         values["start"] = show_in_zone(values["start"], clock_of(request).zone)
-        return await _form(request, who, values)
+        return await _form(request, who, values, instead_of=earlier.id)
     document = parse_document(earlier.document.encode(), earlier.content_type)
-    return await _yaml(request, who, _written(document))
+    return await _yaml(request, who, _written(document), instead_of=earlier.id)
 
 
 async def _form(
-    request: Request, who: Visitor, values: Values, wrong: dict[str, Wrong] | None = None, status: int = 200
+    request: Request,
+    who: Visitor,
+    values: Values,
+    wrong: dict[str, Wrong] | None = None,
+    status: int = 200,
+    instead_of: str = "",
 ) -> Response:
-    platforms = await service_of(request).usable(who.person)
-    return page(request, "ask.html", who, status, values=values, wrong=wrong or {}, platforms=platforms, document=None)
+    shown = {"values": values, "wrong": wrong or {}, "document": None, INSTEAD: instead_of}
+    return page(request, "ask.html", who, status, platforms=await service_of(request).usable(who.person), **shown)
 
 
-async def _yaml(request: Request, who: Visitor, text: str, wrong: Wrong | None = None, status: int = 200) -> Response:
+async def _yaml(
+    request: Request, who: Visitor, text: str, wrong: Wrong | None = None, status: int = 200, instead_of: str = ""
+) -> Response:
     said = {"document": wrong} if wrong else {}
-    return page(request, "ask.html", who, status, values=EMPTY, wrong=said, platforms=[], document=text)
+    shown = {"values": EMPTY, "wrong": said, "document": text, INSTEAD: instead_of}
+    return page(request, "ask.html", who, status, platforms=[], **shown)
 
 
 def _written(document: Any) -> str:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from sublet.api.people import service_of
 from sublet.core.holds import hold_of, takes_of
 from sublet.core.offer import Node, Reason, Take
-from sublet.core.session import ACTIVE, OfferSet, Phase, Session
+from sublet.core.session import ACTIVE, EndKind, OfferSet, Phase, Session
 from sublet.errors import SubletError
 from sublet.service.desk import Person
 from sublet.service.service import Service
@@ -25,6 +25,7 @@ from sublet.web.words import Clock, resources
 
 NOT_TAKEN = (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED)
 CAPPED = "urn:capped-by-rule"  # not a reason against it, but a change that the operator's rules made
+HELD = "urn:held"  # where there are offers, not a reason against it, but why it can't start earlier
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +67,27 @@ async def look(request: Request) -> Response:
         taken=next((offer for offer in offers if offer.session.phase not in NOT_TAKEN), None),
         pictures=await _pictures(service, who.person, offers, clock),
         reasons=_against(found),
-        notes=[reason.message for reason in found.reasons if reason.kind == CAPPED],
+        notes=[reason.message for reason in found.reasons if reason.kind in _notes(found)],
+        newer=_newer(found),
     )
+
+
+def _notes(offerset: OfferSet) -> tuple[str, ...]:
+    """The kinds of reasons that speak against nothing."""
+    return (CAPPED, HELD) if offerset.offers else (CAPPED,)
+
+
+def _newer(offerset: OfferSet) -> str:
+    """The later offer set that offers of this one gave way to, if any did."""
+    ends = (session.end for session in offerset.offers if session.end)
+    return next((end.detail for end in ends if end.kind is EndKind.GAVE_WAY), "")
 
 
 def _against(offerset: OfferSet) -> list[Against]:
     values = values_of(offerset.request)
     by_platform: dict[str, list[Reason]] = {}
     for reason in offerset.reasons:
-        if reason.kind != CAPPED:
+        if reason.kind not in _notes(offerset):
             by_platform.setdefault(reason.platform, []).append(reason)
     return [
         Against(platform, tuple(reasons), heeded(values, reasons)[1] if values else "")

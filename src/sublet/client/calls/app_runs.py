@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from sublet.client.call import Call, as_view, body_of, path_of
+from sublet.client.calls.offers import precedence
 from sublet.wire.v1.app_runs import StartedView
 from sublet.wire.v1.offers import OfferSetView
 
 
-def ask(app: str, wish: Mapping[str, Any]) -> Call[OfferSetView]:
+def ask(app: str, wish: Mapping[str, Any], *, firm: bool = False) -> Call[OfferSetView]:
     """Offers for an app."""
-    return Call("POST", path_of("offersets", "apps", app), as_view(OfferSetView), body=body_of(dict(wish)))
+    path, query = path_of("offersets", "apps", app), precedence(firm=firm)
+    return Call("POST", path, as_view(OfferSetView), query=query, body=body_of(dict(wish)))
 
 
 def start(document: Mapping[str, Any]) -> Call[StartedView]:

@@ -63,3 +63,17 @@ class OfferSetView:
     reasons: tuple[ReasonView, ...] = ()  # also with a YES: why other platforms said no
     notes: tuple[str, ...] = ()  # in words: what was assumed, or left out
     page: str = ""  # where a person can look at it
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferSetPage:
+    """The offer sets of which something can still be accepted, the newest first, each with only that."""
+
+    items: tuple[OfferSetView, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RejectedView:
+    """How many offers were rejected."""
+
+    offers: int

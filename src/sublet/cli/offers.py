@@ -1,0 +1,68 @@
+"""Offers that are held: listed, declined, and given back when nothing comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+
+import click
+
+from sublet.cli.asking import listed
+from sublet.cli.command import command
+from sublet.cli.output import Output
+from sublet.cli.texts import when
+from sublet.client.calls import offers as calls
+from sublet.client.calls import sessions
+from sublet.client.link import Link
+from sublet.core.texts import counted
+from sublet.errors import SubletError
+from sublet.wire.v1.offers import OfferSetView
+
+
+@command("offers", "sublet offers")
+def offers(out: Output) -> None:
+    """List the offers that are held for you, and that you can still accept.
+
+    They are held for a few minutes. A later request of yours takes their room if it needs it, unless you say
+    --keep-offers; `sublet reject --all` gives them back at once.
+    """
+    found = out.link().do(calls.open_offers())
+    views = [offer for one in found.items for offer in one.offers]
+    now = datetime.now(UTC)
+    out.show(
+        found,
+        lambda: listed(views, now) if views else ["Nothing is held for you."],
+        lambda: (view.short for view in views),
+    )
+    if out.for_people and views:
+        until = max(view.expires for view in views)
+        out.note(f"\nThe last is held until {when(until, now)}. Give all back with: sublet reject --all")
+
+
+@command("reject", "sublet reject 3f2a", "sublet reject --all")
+@click.option("--all", "every", is_flag=True, help="All offers that are held for you.")
+@click.argument("offer", nargs=-1)
+def reject(out: Output, every: bool, offer: tuple[str, ...]) -> None:
+    """Decline offers; what was held for them is given back."""
+    if every == bool(offer):
+        raise click.UsageError("Name the offers to decline, or say --all.")
+    if every:
+        rejected = out.link().do(calls.reject_all())
+        told = f"{counted(rejected.offers, 'offer')} {'is' if rejected.offers == 1 else 'are'} given back."
+        out.show(rejected, lambda: [told if rejected.offers else "Nothing was held for you."], lambda: ())
+        return
+    link = out.link()
+    views = [link.do(sessions.reject(one)) for one in offer]
+    out.show(views, lambda: (f"{view.short} is rejected." for view in views), lambda: (view.short for view in views))
+
+
+@contextmanager
+def giving_back(link: Link, view: OfferSetView) -> Iterator[None]:
+    """Decline these offers if it comes to an error, a no or Ctrl-C before one of them is accepted."""
+    try:
+        yield
+    except BaseException:
+        with suppress(SubletError):
+            link.do(calls.reject_set(view.id))
+        raise
