@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ import click
 from sublet.cli.output import Output, say
 from sublet.cli.screen import paint
 
+COMPLETING = "_SUBLET_COMPLETE"  # set in the environment by a shell that wants words completed
 AFTER = "sublet.after"  # in a context's meta: how many words were typed after --
 F = TypeVar("F", bound=Callable[..., Any])
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -50,13 +52,28 @@ def output_of(ctx: click.Context) -> Output:
     return Output(**asked)
 
 
+def add_completion(parameter: click.Parameter) -> None:
+    """Let a parameter whose own type knows no values be completed by its name."""
+    of_type = parameter.shell_complete
+
+    def complete(ctx: click.Context, incomplete: str) -> list[Any]:
+        from sublet.cli.completing import complete as by_name
+
+        return of_type(ctx, incomplete) or by_name(ctx, parameter, incomplete)
+
+    vars(parameter)["shell_complete"] = complete
+
+
 class Word(click.Command):
     """A command that draws as it is told."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
-        """Like any other, with the common options at the end."""
+        """Like any other, with the common options at the end, and with values that a shell can complete."""
         super().__init__(*args, **settings)
         self.params += common_options()
+        if COMPLETING in os.environ:
+            for parameter in self.params:
+                add_completion(parameter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Remember how much stands after --, which click would forget."""
