@@ -138,6 +138,9 @@ def errors_page() -> str:
     lines = [NOTE, "# Errors\n"]
     lines.append(
         "On the command line an error is `error: …`, a blank line, `hint: …`; over HTTP it is a problem (RFC 9457).\n"
+        "With `--json` the last line of stderr is that problem as JSON (`type`, `code`, `status`, `detail`, `hint`,\n"
+        "and `errors` if there are several), with its `exit_code`;\n"
+        "the exit code itself is the same. `usage` is a mistake in what was typed.\n"
     )
     lines += ["| code | message | hint | HTTP | exit |", "| --- | --- | --- | --- | --- |"]
     for _, error in sorted(inspect.getmembers(errors, inspect.isclass)):

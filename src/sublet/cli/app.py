@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from sublet.cli.command import Example, Group, told
+from sublet.cli.command import Example, Group
+from sublet.cli.problems import Problem, wants_json
 from sublet.errors import SubletError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -146,7 +147,8 @@ def run(words: Sequence[str], **extra: Any) -> int:
     except BaseException as error:  # each is told in its own way
         for kind, tell in WAYS:
             if isinstance(error, kind):
-                return tell(error)
+                outcome = tell(error)
+                return outcome if isinstance(outcome, int) else outcome.show(as_json=wants_json(list(words)))
         raise
 
 
@@ -160,18 +162,18 @@ def _help(error: click.exceptions.NoArgsIsHelpError) -> int:
     return 0
 
 
-def _usage(error: click.UsageError) -> int:
+def _usage(error: click.UsageError) -> Problem:
     path = error.ctx.command_path if error.ctx else "sublet"
-    return told(error.format_message(), f"`{path} --help` shows what can be typed.", 2)
+    return Problem(error.format_message(), f"`{path} --help` shows what can be typed.", 2)
 
 
-def _aborted(error: click.Abort) -> int:
+def _aborted(error: click.Abort) -> int | Problem:
     """Someone said no, or stopped it; or a question was asked where nobody sits."""
     stopped = isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)
     if stopped or (sys.stdin is not None and sys.stdin.isatty()):
         return 130
     click.echo(err=True)  # ends the question's own line
-    return told("It was asked, and nobody answered.", "Type it in a terminal, or answer by an option: --help.", 2)
+    return Problem("The question was not answered.", "Type it in a terminal, or answer by an option: --help.", 2)
 
 
 def _had_enough(_: BaseException) -> int:
@@ -186,28 +188,29 @@ def _left(error: SystemExit) -> int:
     raise error
 
 
-def _unwritten(error: OSError) -> int:
+def _unwritten(error: OSError) -> Problem:
     if error.errno in FULL:
-        return told(f"Nothing more can be written: {error.strerror}.", "Make room, and type it again.", 1)
+        detail = f"Nothing more can be written: {error.strerror}."
+        return Problem(detail, "Make room, and type it again.", 1, "disk-full", 507)
     return _unexpected(error)
 
 
-def _unexpected(error: Exception) -> int:
+def _unexpected(error: Exception) -> Problem:
     if os.environ.get("SUBLET_DEBUG"):
         raise error
     from sublet.home import sublet_home
 
     hint = f"The service's log is {sublet_home().log}; with SUBLET_DEBUG=1 the command shows where it happened."
-    return told(f"something unexpected happened: {type(error).__name__}: {error}", hint, 1)
+    return Problem(f"something unexpected happened: {type(error).__name__}: {error}", hint, 1, "unexpected", 500)
 
 
 # What a command may end with, and how it is told: the first that fits.
-WAYS: tuple[tuple[type[BaseException], Callable[[Any], int]], ...] = (
+WAYS: tuple[tuple[type[BaseException], Callable[[Any], int | Problem]], ...] = (
     (click.exceptions.NoArgsIsHelpError, _help),
     (click.UsageError, _usage),
     (click.Abort, _aborted),
-    (click.ClickException, lambda error: told(error.format_message(), "", 1)),
-    (SubletError, lambda error: told(error.message, error.advice, error.exit_code)),
+    (click.ClickException, lambda error: Problem(error.format_message(), "", 1)),
+    (SubletError, Problem.from_error),
     (KeyboardInterrupt, lambda _: 130),
     (BrokenPipeError, _had_enough),
     (SystemExit, _left),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
 
-from sublet.cli.output import Output, say
-from sublet.cli.screen import paint
+from sublet.cli.output import Output
 
 COMPLETING = "_SUBLET_COMPLETE"  # set in the environment by a shell that wants words completed
 AFTER = "sublet.after"  # in a context's meta: how many words were typed after --
@@ -131,11 +129,3 @@ def command(name: str, *example: str, **settings: Any) -> Callable[[Callable[...
         return click.command(name, cls=Word, epilog=Example(*example), **settings)(click.pass_obj(function))
 
     return made
-
-
-def told(message: str, hint: str, code: int) -> int:
-    """Tell an error as all errors are told, and return the exit code."""
-    say(f"{paint('error:', 'red', sys.stderr)} {message}")
-    if hint:
-        say(f"\nhint: {hint}")
-    return code

@@ -21,8 +21,8 @@ SHELLS = ("bash", "zsh", "fish")
 def completion(ctx: click.Context, out: Output, /, shell: str) -> None:
     """Print the completion script of a shell; put its line into the shell's start-up file.
 
-    Tab then completes commands, options and files, and the names of sessions, offers, platforms, systems, queues, annexes
-    and the like. A service that doesn't run is not started for that.
+    Tab then completes commands, options and files, and the names of sessions, offers, platforms, systems, queues,
+    annexes and the like. A service that doesn't run is not started for that.
     """
     from click.shell_completion import get_completion_class  # only needed here
 
