@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ import pytest
 from sublet.core.job import Mount, Program
 from sublet.core.request import Executable
 from sublet.kinds.container import DOCKER, SINGULARITY
+from sublet.kinds.inside.container_images import alone
 from tests.real import images
 from tests.real.programs import Place
 from tests.real.visits import answers, free_port, get, wait_for
@@ -280,14 +282,23 @@ def test_sessions_with_the_same_archive_do_not_take_it_from_each_other(
 ) -> None:
     programs = []
     for number in range(4):
-        directory = tmp_path / f"kinds-{os.getpid()}-{time.monotonic_ns()}"
-        directory.mkdir()
+        directory = tmp_path / f"home-{number}" / f"kinds-{os.getpid()}-{time.monotonic_ns()}"  # of several services
+        directory.mkdir(parents=True)
         place = Place(directory)
         programs.append((place, place.program(DOCKER, docker(archive[0], command=[str(number)]), podman)))
     started = [place.start(program) for place, program in programs]
     said = [process.communicate(timeout=60) for process in started]
     assert [out for out, _ in said] == [f"entry {number}\n".encode() for number in range(4)], said
     assert all(nothing_is_left(place) for place, _ in programs)
+
+
+def test_only_one_session_of_a_user_changes_the_names_of_a_store_at_a_time() -> None:
+    another = "from sublet.kinds.inside.container_images import alone\nwith alone(): print('entered')"
+    with alone():
+        process = subprocess.Popen([sys.executable, "-c", another], stdout=subprocess.PIPE)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.communicate(timeout=1)
+    assert process.communicate(timeout=30)[0] == b"entered\n"
 
 
 def children(pid: int) -> list[int]:

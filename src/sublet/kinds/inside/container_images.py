@@ -143,22 +143,31 @@ def loaded(archive: files.Archive, plan: Plan) -> str:
     tool, name = plan["paths"][plan["tool"]], own_name(plan["name"])
     form = "oci-archive" if archive.digests else "docker-archive"
     fetch = ["load", "--input", archive.path] if plan["tool"] == "docker" else ["pull", f"{form}:{archive.path}"]
-    with alone(plan):
+    with alone():
         ask(tool, fetch[0], "--quiet", *fetch[1:])
         ask(tool, "tag", archive.id.removeprefix("sha256:"), name)
     return name
 
 
 @contextmanager
-def alone(plan: Plan) -> Iterator[None]:
-    """One session at a time: a store forgets names that are given while it takes others away."""
-    sessions = os.open(os.path.dirname(os.path.dirname(plan["private"])), os.O_RDONLY | os.O_CLOEXEC)
+def alone() -> Iterator[None]:
+    """One session of this user at a time, whichever service started it: a store forgets names that are given while it
+    takes others away.
+    """
+    store = os.open(find_store_folder(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with suppress(OSError):  # a file system without locks
-            fcntl.flock(sessions, fcntl.LOCK_EX)
+            fcntl.flock(store, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(sessions)
+        os.close(store)
+
+
+def find_store_folder() -> str:
+    """A directory that all who share a store of images see, and nobody else."""
+    home = os.path.expanduser("~")  # below it is Podman's store without privileges
+    folders = (home,) if os.geteuid() else ("/var/lib/containers", "/var/lib")
+    return next((folder for folder in folders if os.path.isdir(folder)), "/")
 
 
 def own_name(container: str) -> str:

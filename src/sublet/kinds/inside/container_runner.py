@@ -29,6 +29,7 @@ from sublet.kinds.inside.inner_port import InnerPort
 NO_IMAGE = 125
 LEFT_BEHIND = 2 * 86400  # seconds after which nobody is going to ask how a container ended
 STOP_SECONDS = 3  # between SIGTERM and SIGKILL inside the container
+TELL_SECONDS = 20  # for a tool to tell how a container ended that has ended, on a busy machine
 HOOK = """#!/bin/sh
 # The container's first process joins the job's control group, so that its memory is counted and limited as the job's.
 sed 's/.*"pid": *\\([0-9]*\\).*/\\1/' > "$1/cgroup.procs"
@@ -45,8 +46,11 @@ def quietly(*argv: str) -> bool:
 
 
 def remove(tool: str, name: str) -> None:
-    """Remove a container; Podman gives up once on one whose processes were killed behind its back."""
-    if not quietly(tool, "rm", "--force", name):
+    """Remove a container; Podman gives up once on one whose processes were killed behind its back.
+
+    Podman would wait ten seconds for one that still runs; Docker and old Podman don't know how to be told otherwise.
+    """
+    if not quietly(tool, "rm", "--force", "--time=0", name):
         quietly(tool, "rm", "--force", name)
 
 
@@ -239,12 +243,14 @@ def code_of(code: int) -> int:
 
 def stop(plan: Plan, process: subprocess.Popen[bytes]) -> None:
     """Stop what runs in the container: politely, then for good."""
+    patience = STOP_SECONDS
     if plan["tool"] in ("podman", "docker"):
-        quietly(plan["paths"][plan["tool"]], "stop", "--time", str(STOP_SECONDS), plan["name"])
+        if quietly(plan["paths"][plan["tool"]], "stop", "--time", str(STOP_SECONDS), plan["name"]):
+            patience = TELL_SECONDS  # it is over, and the tool is going to tell how
     else:
         process.terminate()
     try:
-        process.wait(STOP_SECONDS)
+        process.wait(patience)
     except subprocess.TimeoutExpired:
         process.kill()
 
@@ -264,7 +270,7 @@ def clean(plan: Plan, image: Image) -> None:
         remove(tool, plan["name"])
         wait_for_monitor(plan)
         if image.temporary and image.reference:
-            with alone(plan):
+            with alone():
                 quietly(tool, "rmi", image.reference)
         if plan["tool"] == "podman" and os.geteuid() and tools.owner_differs(image):
             ours = [source for source, _, read_only in tools.inner_mounts(plan) if not read_only]
@@ -287,7 +293,8 @@ def sweep(podman: str) -> None:
         is_running = pid.isdigit() and pid != "0"
         if not os.path.exists(f"/proc/{pid}") if is_running else created < long_ago:
             remove(podman, name)
-            quietly(podman, "rmi", own_name(name))
+            with alone():
+                quietly(podman, "rmi", own_name(name))
 
 
 def not_run(plan: Plan, kind: str, why: str) -> int:
