@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
+COUNT = $$(grep -c == $(1))
 SYNC = $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r
 
 .PHONY: help setup demo test soak check bench serve guide reference lock system box site clean
@@ -16,14 +17,15 @@ $(VENV)/.uv: scripts/venv
 	@touch $@
 
 $(VENV)/.run: locks/run.txt pyproject.toml | $(VENV)/.uv
-	@echo "setup: what Sublet needs to run, into $(VENV)"
+	@echo "setup: downloading, installing and compiling $(call COUNT,locks/run.txt) packages that Sublet needs to run …"
 	@$(SYNC) locks/run.txt
+	@echo "setup: installing and compiling Sublet itself …"
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q src  # the first command is as fast as the second
 	@touch $@
 
 $(VENV)/.all: locks/all.txt $(VENV)/.run
-	@echo "setup: what its tests and notebooks need too"
+	@echo "setup: downloading, installing and compiling what its tests and notebooks need: $(call COUNT,locks/all.txt) packages in all …"
 	@$(SYNC) locks/all.txt
 	@touch $@
 

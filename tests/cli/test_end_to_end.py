@@ -79,6 +79,7 @@ def test_who_begins_while_a_service_is_letting_go_waits_for_it(person: Person) -
             begun.wait(4)  # longer than a service takes to find that it may not serve
     said, complaint = begun.communicate(timeout=PATIENCE)
     assert (begun.returncode, b"service is up" in said) == (0, True), complaint
+    assert b"waiting for a service of yours that is ending, or beginning (2 s so far)" in complaint
 
 
 def test_run_exits_with_the_exit_code_of_the_job(person: Person) -> None:

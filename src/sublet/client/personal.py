@@ -18,6 +18,7 @@ from sublet.extras import require_server
 from sublet.home import Home
 
 PATIENCE = 60.0  # seconds to wait for a service that is alive but doesn't listen yet
+FIRST_WORD, NEXT_WORD = 2.0, 10.0  # seconds until it is said what is waited for, and then again
 LAST_LINES = 8
 _started: list[subprocess.Popen[bytes]] = []  # kept, so that an early end is noticed and nothing is left unwaited for
 
@@ -28,24 +29,52 @@ def start(address: Address, note: Callable[[str], None]) -> None:
     if home is None:
         raise ServiceUnreachable(address=address.text, why="it is not a service of one's own")
     home.make()
-    with _alone(home):
+    waiting = Waiting(note)
+    with _alone(home, waiting):
         if _answers(address):
             return
         require_server("A service of your own")
         note("starting your Sublet service …")
-        if _comes_to_answer(address, home):
+        if _comes_to_answer(address, home, waiting):
             return
         with open(home.log, "a+b") as log:
             begin = log.seek(0, os.SEEK_END)
             process = _spawn(home, log)
-            _wait(address, home, process, lambda: _written_since(log, begin))
+            _wait(address, home, process, lambda: _written_since(log, begin), waiting)
+
+
+class Waiting:
+    """Says what is being waited for, once that takes longer than people wait without a word."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        """Begin to count."""
+        self._note = note
+        self._began = time.monotonic()
+        self._next = FIRST_WORD
+
+    def pause(self, seconds: float, what: str) -> None:
+        """Wait a moment longer for this."""
+        so_far = time.monotonic() - self._began
+        if so_far >= self._next:
+            self._next = so_far + NEXT_WORD
+            self._note(f"waiting for {what} ({so_far:.0f} s so far) …")
+        time.sleep(seconds)
 
 
 @contextmanager
-def _alone(home: Home) -> Iterator[None]:
+def _alone(home: Home, waiting: Waiting) -> Iterator[None]:
     with open(os.path.join(home.run, "start.lock"), "w", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        while not _lock(file):
+            waiting.pause(0.02, "another command that is starting your service")
         yield
+
+
+def _lock(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _answers(address: Address) -> bool:
@@ -56,19 +85,14 @@ def _answers(address: Address) -> bool:
     return True
 
 
-def _comes_to_answer(address: Address, home: Home) -> bool:
+def _comes_to_answer(address: Address, home: Home, waiting: Waiting) -> bool:
     """Wait while another process has the socket's lock and doesn't answer: it is about to end, or to begin."""
     deadline = time.monotonic() + PATIENCE
     with open(f"{home.socket}.lock", "a", encoding="utf-8") as lock:
-        while time.monotonic() < deadline:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if _answers(address):
-                    return True
-                time.sleep(0.05)
-            else:
-                break
+        while time.monotonic() < deadline and not _lock(lock):
+            if _answers(address):
+                return True
+            waiting.pause(0.05, "a service of yours that is ending, or beginning")
     return False
 
 
@@ -92,14 +116,17 @@ def _written_since(log: IO[bytes], begin: int) -> str:
     return os.pread(log.fileno(), max(0, size - begin), begin).decode(errors="replace")
 
 
-def _wait(address: Address, home: Home, process: subprocess.Popen[bytes], written: Callable[[], str]) -> None:
+def _wait(
+    address: Address, home: Home, process: subprocess.Popen[bytes], written: Callable[[], str], waiting: Waiting
+) -> None:
     deadline = time.monotonic() + PATIENCE
     while not _answers(address):
         if process.poll() is not None:
             raise _failure(address, home, written())
         if time.monotonic() > deadline:
             raise ServiceUnreachable(address=address.text, why=f"it did not answer in {PATIENCE:.0f} s")
-        time.sleep(0.02)
+        doing = "asks its platforms" if os.path.exists(home.database) else "is being loaded, and makes its database"
+        waiting.pause(0.02, f"your service, which {doing}; its log is {home.log}")
 
 
 def _failure(address: Address, home: Home, written: str) -> ServiceUnreachable:
