@@ -12,6 +12,7 @@ import pytest
 from sublet.client import Client
 from sublet.client.calls.platforms import calendar
 from sublet.errors import SubletError
+from sublet.platforms.shim.faults import POINTS as SHIM_POINTS
 from sublet.service.faults import POINTS
 from tests.serving import Serving, eventually
 
@@ -54,6 +55,36 @@ def test_a_service_that_dies_there_goes_on_where_it_was(serving: Serving, tmp_pa
     assert (ended.phase, ended.end.code) == ("COMPLETED", 0)
     assert witness.read_text() == "ran\n"
     assert b"done" in b"".join(piece.encode() for piece in session.logs(follow=False))
+    eventually(lambda: no_bookings(client), "giving the node back")
+
+
+def test_a_service_that_is_killed_while_a_shim_starts_loses_nothing(serving: Serving, tmp_path: Path) -> None:
+    """Nobody is there to hear that the shim is ready; it needs nobody."""
+    witness = tmp_path / "witness"
+    client = serving.start(SUBLET_CRASH_AT="shim.launched")
+    offer = client.ask(run=counted(witness), time="2m", cores=1)[0]
+    with contextlib.suppress(SubletError):
+        offer.accept()
+    assert serving.died() == -9, serving.log()
+    ended = serving.start().session(offer.id).wait(timeout=30)
+    assert (ended.phase, ended.end.code) == ("COMPLETED", 0)
+    assert witness.read_text() == "ran\n"
+
+
+@pytest.mark.parametrize("point", SHIM_POINTS[1:])
+def test_a_shim_that_is_killed_is_told_as_it_was(serving: Serving, tmp_path: Path, point: str) -> None:
+    """Either its program never ran, and the end says so, or it ran once, and the end doesn't deny it."""
+    witness = tmp_path / "witness"
+    client = serving.start(SUBLET_CRASH_AT=point)
+    ended = client.ask(run=counted(witness), time="2m", cores=1)[0].accept().wait(timeout=60)
+    if point == "shim.told":
+        assert (ended.phase, ended.end.code, witness.read_text()) == ("COMPLETED", 0, "ran\n")
+    elif point in ("shim.started", "shim.ending"):
+        assert (ended.phase, ended.end.kind) == ("FAILED", "unknown")
+        assert not witness.exists() or witness.read_text() == "ran\n"
+    else:
+        assert (ended.phase, ended.end.kind) == ("FAILED", "not-started")
+        assert not witness.exists()
     eventually(lambda: no_bookings(client), "giving the node back")
 
 

@@ -242,3 +242,34 @@ async def test_a_queue_that_is_a_qos_runs_where_the_site_chooses(cluster: Cluste
     assert said.split() == ["short", "compute"]
     assert await end(slurm, job) == (EndKind.EXITED, 0, "")
     await slurm.clean(job)
+
+
+async def test_a_number_that_slurm_gave_again_to_another_job_is_left_alone(cluster: Cluster) -> None:
+    """As a controller leaves it that lost its last seconds: our record has a number, and another job has it now."""
+    site, slurm = cluster.site, await cluster.open(queue="shared")
+    name = key()
+    job = await slurm.submit(small("sleep", "300", seconds=120), name)
+    await running(slurm, job)
+    sleeper = ("sbatch", "--parsable", "--partition=shared", "--mem=16", "--time=5", "--output=/dev/null", "--wrap")
+    other = site.on("researcher@login", *sleeper, "sleep 300").strip()
+    place = Path(site.facts["home"]) / f"researcher/.sublet/sessions/{name}"
+    ours = (place / "id").read_text().strip()
+    for record in (place / "id", place / "ran/id"):
+        record.write_text(f"{other}\n")
+
+    def shown(number: str, *fields: str) -> list[str]:
+        words = site.on("ctl", "scontrol", "show", "job", "--oneliner", number).split()
+        return [word for word in words if word.partition("=")[0] in fields]
+
+    await asyncio.to_thread(site.wait, lambda: shown(other, "JobState") == ["JobState=RUNNING"])
+    before = shown(other, "TimeLimit", "NodeList", "JobState")
+    await slurm.pause(job)
+    await slurm.resume(job)
+    await slurm.extend(job, datetime.now(UTC) + timedelta(minutes=30))
+    await slurm.give_back(job, ["elsewhere"])  # keeps all nodes that it has, of the job that has its name
+    await slurm.cancel([job], "ann")
+    assert (await end(slurm, job))[0] is EndKind.CANCELLED
+    await asyncio.to_thread(site.wait, lambda: shown(ours, "JobState") != ["JobState=RUNNING"])
+    assert shown(other, "TimeLimit", "NodeList", "JobState") == before
+    site.on("researcher@login", "scancel", other)
+    await slurm.clean(job)

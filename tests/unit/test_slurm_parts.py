@@ -27,6 +27,7 @@ def in_parts(place: Path, parts: int, *argv: str, join: tuple[str, ...] = ()) ->
 
 def run(place: Path, part: int, sh: str = "sh") -> int:
     named = {"SLURM_JOB_ID": str(part + 100), "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": str(part)}
+    named["SLURM_JOB_NAME"] = place.name
     environment = {"PATH": f"{place.parent}:{os.environ['PATH']}", "TMPDIR": str(place), **named}
     return subprocess.run([sh, "job.sh", str(place)], cwd=place, env=environment, timeout=30, check=False).returncode
 
@@ -92,7 +93,7 @@ def test_parts_that_have_not_begun_are_spared_when_nothing_is_left(tmp_path: Pat
     run(place, 0)
     assert not (tmp_path / "cancelled").exists()
     run(place, 1)
-    assert (tmp_path / "cancelled").read_text() == "--quiet 7_2 7_3\n"
+    assert (tmp_path / "cancelled").read_text() == "--quiet --name=key 7_2 7_3\n"
     assert json.loads((place / "part/3/end.json").read_text())["code"] == 0
     assert run(place, 2) == 71
 
@@ -100,11 +101,15 @@ def test_parts_that_have_not_begun_are_spared_when_nothing_is_left(tmp_path: Pat
 def test_a_cancel_ends_the_parts_that_have_not_begun(tmp_path: Path) -> None:
     place = in_parts(tmp_path / "sessions" / "key", 3, "sh", "-c", COUNT)
     run(place, 0)
-    scancel = tmp_path / "scancel"
-    scancel.write_text("#!/bin/sh\n")
-    scancel.chmod(0o755)
+    for name, lines in {
+        "squeue": "echo '7 key'; echo '7 key'; echo '8 other'",
+        "scancel": 'echo "$@" >cancelled',
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{lines}\n")
+        (tmp_path / name).chmod(0o755)
     words = script("cancel", str(tmp_path), '"ann"', "key")
     subprocess.run(words, timeout=30, check=True, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert (place / "cancelled").read_text() == "--quiet 7\n", "the job that has the session's name, and no other"
     looks = read_looks(far("look", str(tmp_path), "key"), ["key"])
     kinds = [record.kind if (record := looks[f"key/{part}"].record) else "" for part in range(3)]
     assert kinds == ["exited", "cancelled", "cancelled"]

@@ -18,7 +18,7 @@ from sublet.core.job import Job
 from sublet.core.session import End, EndKind
 from sublet.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.sessiondir import SessionDir, Shim
-from sublet.platforms.shim import START, processes
+from sublet.platforms.shim import START, faults, processes
 from sublet.platforms.shim.cgroups import Group
 from sublet.platforms.shim.processes import boot_id, marked, send, start_time
 from sublet.platforms.shim.watch import SIGNALS
@@ -76,7 +76,7 @@ def start(session: SessionDir) -> None:
         with open(session.root / "shim.log", "ab", opener=_private) as log:
             first = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", START, HERE, str(session.root), str(theirs)],
-                env={"PATH": PLAIN_PATH, "LANG": "C.UTF-8"},
+                env={"PATH": PLAIN_PATH, "LANG": "C.UTF-8", **faults.order()},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -84,6 +84,7 @@ def start(session: SessionDir) -> None:
                 start_new_session=True,
                 cwd="/",
             )
+        faults.point("shim.launched")
         os.close(theirs)
         theirs = -1
         select.select([ready], [], [], SLOWEST_START)
@@ -125,15 +126,24 @@ def poke(shim: Shim, number: signal.Signals) -> bool:
     return True
 
 
-def stop_lost(session: SessionDir) -> None:
-    """Stop a job whose directory was removed by hand: its shim, if it is there, is known by its command line."""
+def find_shim(session: SessionDir) -> int | None:
+    """The pid of a session's shim by its command line, also before it has said who it is; None if there is none."""
     told = f"\0{session.root}\0".encode()
     for pid in processes.pids():
         with suppress(OSError):
             if told in Path(f"/proc/{pid}/cmdline").read_bytes():
-                os.kill(pid, signal.SIGUSR2)
-                return
-    sweep(session)
+                return pid
+    return None
+
+
+def stop_lost(session: SessionDir) -> None:
+    """Stop a job whose directory was removed by hand."""
+    shim = find_shim(session)
+    if shim is None:
+        sweep(session)
+        return
+    with suppress(OSError):
+        os.kill(shim, signal.SIGUSR2)
 
 
 def sweep(session: SessionDir, seconds: float = 5.0) -> list[int]:
@@ -161,6 +171,8 @@ def settle(session: SessionDir, shim: Shim | None) -> None:
     now = time.time()
     if shim and shim.boot != boot_id():
         end = End(EndKind.NODE_LOST, detail="the machine was restarted while it ran")
+    elif session.never_ran:
+        end = End(EndKind.NOT_STARTED, detail="the shim that was to start it was killed before it did, so it never ran")
     else:
         left = sweep(session)
         swept = f"these processes could not be stopped: {left}" if left else "what it had running was stopped"

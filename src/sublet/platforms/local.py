@@ -37,6 +37,7 @@ from sublet.platforms.shim import scratch
 GIB = 1 << 30
 FRESH = 60.0  # seconds that a survey is good for
 LOOK = 2.0  # seconds between looks at whether the shims are still there
+SOONEST_LOSS = 1.0  # seconds that a shim may be gone from sight while it starts
 FORGET = 600.0  # seconds after which a mark in news/ has been seen by every service process
 SLOWEST_PAUSE = 10.0  # seconds until a shim must have obeyed
 ABSENT = 300.0  # seconds without a call after which marks may have been missed
@@ -231,7 +232,7 @@ class Local(Platform):
         if state.state is not State.UNKNOWN or not session.ran:
             return state
         shim = session.shim
-        if shim is None and session.age("ran") < launch.SLOWEST_START:
+        if shim is None and (session.age("ran") < SOONEST_LOSS or launch.find_shim(session)):
             return JobState(State.RUNNING, condition="starting")
         if not (shim and shim.alive) and not session.ended:
             with self._words():

@@ -36,6 +36,7 @@ class Shim:
     start: int
     boot: str
     began: float
+    marks_begin: bool = False  # whether it leaves ran/begun; older ones did not
 
     @property
     def alive(self) -> bool:
@@ -157,6 +158,12 @@ class SessionDir:
     def ran(self) -> bool:
         """Whether a shim has claimed it: from then on it never runs again."""
         return (self.root / "ran").is_dir()
+
+    @property
+    def never_ran(self) -> bool:
+        """Whether its program surely never ran, if its shim is gone; after a loss of power nothing is sure."""
+        shim = self.shim
+        return shim is None or (shim.marks_begin and not (self.root / "ran" / "begun").exists())
 
     def age(self, name: str) -> float:
         """The seconds since one of its files was made."""

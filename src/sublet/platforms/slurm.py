@@ -272,7 +272,7 @@ class Slurm(SlurmSite):
         look = self._watch.look(id)
         if state.state is State.ENDED or not look.claimed or (look.ends and until <= look.ends + timedelta(seconds=1)):
             return
-        rows = await self.reach.run(to.to_limit(look.id)) if look.id else ()
+        rows = await self.reach.run(to.to_limit(self._key(id), look.id)) if look.id else ()
         starts = [row.start for row in rows if row.start and row.end and until + self.grace > row.end]
         minutes = -(-(until + timedelta(minutes=1) - min(starts)) // timedelta(minutes=1)) if starts else 0
         await self.reach.run_all(to.to_extend(self.name, root, id, look.id, round(until.timestamp()), minutes))

@@ -148,15 +148,15 @@ def to_cancel(platform: str, root: str, keys: Sequence[str], by: str) -> Iterato
 
 def to_extend(platform: str, root: str, key: str, id: str, until: int, minutes: int) -> list[Command[str]]:
     """Move the end of a job's time: Slurm's limit first, where that must move too, then the job's own."""
-    limit = ("scontrol", "update", f"JobId={id}", f"TimeLimit={minutes}")
+    limit = script("extend", key, id, str(minutes))
     own = ("sh", "-c", MOVE_END, "sublet", f"{root}/sessions/{key}", str(until))
     found = [Command(own, reading(platform, str))]
-    return [Command(limit, reading(platform, str), calls=2), *found] if minutes else found
+    return [Command(limit, reading(platform, str), calls=3), *found] if minutes else found
 
 
-def to_limit(id: str) -> Command[tuple[Row, ...]]:
+def to_limit(key: str, id: str) -> Command[tuple[Row, ...]]:
     """A job, or the parts of one, as the queue has it: when it ends by Slurm's limit."""
-    argv = ("squeue", "--noheader", "--array", f"--jobs={id}", f"--format={rows.QUEUE_FORMAT}")
+    argv = ("squeue", "--noheader", "--array", f"--jobs={id}", f"--name={key}", f"--format={rows.QUEUE_FORMAT}")
     return Command(argv, lambda said: tuple(rows.read_queue(said.text).values()), calls=3)
 
 

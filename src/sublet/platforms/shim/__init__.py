@@ -8,6 +8,7 @@ The life of a job, and what lies in its session directory:
 
     job.json      what to run, written before the shim starts (0600: it may hold secrets)
     ran/          made by the shim as its first act; who finds it there already goes away: nothing runs twice
+    ran/begun     made just before the program is let go: without it, it never ran
     ran/shim.json who the shim is: pid, start time, boot id, and when it began
     stdout stderr what the job prints, appended by itself; the shim cuts them at the output limit and says so in them
     warning       when it ends, from `warn` before the end on (its path is in SUBLET_WARNING; a line goes to stderr too)

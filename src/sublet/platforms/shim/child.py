@@ -29,7 +29,10 @@ def become(job: dict[str, Any], environment: dict[str, str], outputs: list[int],
     parent = os.getppid()
     os.setsid()
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.read(go, 1) == WITHOUT_GROUP:
+    word = os.read(go, 1)
+    if not word:
+        os._exit(1)  # the shim died before it said so: nobody would stay with the job
+    if word == WITHOUT_GROUP:
         twice = 2 * job["memory"]  # the watch enforces the limit and calls it by its name; this is the wall behind it
         resource.setrlimit(resource.RLIMIT_DATA, (twice, twice))
         most = threads_of(os.getuid()) + job["processes"]  # the kernel counts all that this user has running

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 
+from .faults import point
 from .processes import boot_id, start_time
 
 
 def main(directory: str, ready: int) -> None:
-    """Run the job of a session directory, unless it has been run; a byte on `ready` says that it is in hand."""
+    """Run the job of a session directory, unless it has been run; a byte on `ready` says that it is in hand.
+
+    Nobody needs to read that byte: the service may have been killed meanwhile, and the job goes on.
+    """
     os.chdir(directory)
     os.umask(0o077)
     try:
@@ -19,12 +24,17 @@ def main(directory: str, ready: int) -> None:
     if os.fork():
         os._exit(0)  # the service waits for this one only; the shim itself is nobody's child
     os.setsid()
+    point("shim.claimed")
     me, began = os.getpid(), time.time()
     with open("ran/new", "w", encoding="ascii") as file:
-        file.write(f'{{"pid":{me},"start":{start_time(me)},"boot":"{boot_id()}","began":{began!r}}}')
+        known = f'"pid":{me},"start":{start_time(me)},"boot":"{boot_id()}","began":{began!r},"marks_begin":true'
+        file.write(f"{{{known}}}")
     os.rename("ran/new", "ran/shim.json")
-    os.write(ready, b"1")
+    point("shim.named")
+    with suppress(OSError):
+        os.write(ready, b"1")
     os.close(ready)
+    point("shim.ready")
     from .watch import Watch  # only now: the service need not wait for its imports
 
     Watch(began).run()

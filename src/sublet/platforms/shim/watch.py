@@ -11,6 +11,7 @@ from typing import Any
 
 from . import cgroups, listeners, scratch
 from .child import PR_SET_CHILD_SUBREAPER, WITHIN_GROUP, WITHOUT_GROUP, VolumesFailed, become, prctl
+from .faults import point
 from .outputs import FULL, NO_MEMORY, Outputs
 from .processes import descendants, proportional, resident, send, still
 
@@ -154,6 +155,8 @@ class Watch:
             os._exit(127)
         os.close(go_read)
         os.close(said_write)
+        point("shim.starting")
+        os.close(os.open("ran/begun", os.O_CREAT | os.O_WRONLY, 0o600))  # without it, the program never ran
         os.write(go_write, WITHIN_GROUP if self.join(pid) else WITHOUT_GROUP)
         os.close(go_write)
         with os.fdopen(said_read, "rb") as file:
@@ -162,6 +165,7 @@ class Watch:
             os.waitpid(pid, 0)
         else:
             self.main = pid
+            point("shim.started")
         return said
 
     def join(self, pid: int) -> bool:
@@ -337,6 +341,7 @@ class Watch:
 
     def tell(self, end: dict[str, Any]) -> None:
         """Write the end, take away the control group, and tell the service."""
+        point("shim.ending")
         self.outputs.look()
         if self.group and self.group.refused():
             self.notes.append(f"it had more than {self.job['processes']} processes, and no more could be started")
@@ -362,6 +367,7 @@ class Watch:
             file.flush()
             os.fsync(file.fileno())
         os.rename("end.json.room", "end.json")
+        point("shim.told")
         self.mark("ended")
         scratch.remove_files(self.scratch[1])  # it may take long, and nobody waits for it
 

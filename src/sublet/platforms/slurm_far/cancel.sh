@@ -1,5 +1,6 @@
 # Stops sessions. Arguments: the root directory, who wants it (as JSON), then keys. The first who asked is kept. What has not
-# begun never will, and its end is told at once.
+# begun never will, and its end is told at once. Jobs are known by their names: a controller that lost its last seconds
+# gives a number again, perhaps to somebody else's job.
 
 root=$1 by=$2
 shift 2
@@ -12,14 +13,13 @@ never() { # what has its records in this directory, if it has not begun
         "$first" "$now" "$now" "$id" >"$1/end.part" && mv "$1/end.part" "$1/end.json"
 }
 
-ids=
+keys=' '
 for key; do
     cd "$root/sessions/$key" 2>/dev/null || continue
     [ -e end.json ] || [ -e joined ] && continue
     (set -C && printf '%s\n' "$by" >cancel) 2>/dev/null
     id= parts=
     [ -r id ] && IFS= read -r id <id
-    [ -n "$id" ] || id=$(squeue --me --noheader --name="$key" --format=%F | head -n 1)
     if [ -r parts ] && read -r parts <parts; then
         while [ "$parts" -gt 0 ]; do
             parts=$((parts - 1))
@@ -29,6 +29,15 @@ for key; do
     else
         never .
     fi
-    ids="$ids $id"
+    keys="$keys$key "
 done
-[ -z "${ids# }" ] || exec scancel --quiet $ids
+[ "$keys" != ' ' ] || exit 0
+rows=$(squeue --me --noheader --format='%F %j') || exit 1
+ids=' '
+while read -r id name; do
+    case $keys in *" $name "*) ;; *) continue ;; esac
+    case $ids in *" $id "*) ;; *) ids="$ids$id " ;; esac
+done <<END
+$rows
+END
+[ "$ids" = ' ' ] || exec scancel --quiet $ids

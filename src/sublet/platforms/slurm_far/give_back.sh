@@ -2,12 +2,11 @@
 # node carries the batch script, and stays.
 
 cd "$1/sessions/$2" || exit 1
+rows=$(squeue --me --noheader --name="$2" --states=RUNNING --format='%A %B %N') || exit 1 # by its name: numbers are given again
 shift 2
-id=
-[ -r id ] && IFS= read -r id <id
-rows=$(squeue --noheader --jobs="${id:-0}" --states=RUNNING --format='%B %N') || exit 1
-first=${rows%% *} list=${rows#* }
 [ -n "$rows" ] || { echo "the job does not run" >&2; exit 1; }
+id=${rows%% *} list=${rows##* }
+first=${rows#* } && first=${first%% *}
 
 same() { # two names of a node, of which one may have a domain
     case $1 in "$2" | "$2".*) return 0 ;; esac

@@ -3,14 +3,7 @@
 
 cd "$1/sessions/$2" || exit 1
 case $3 in pause) verb=hold signal=STOP ;; *) verb=release signal=CONT ;; esac
-id=
-[ -r id ] && IFS= read -r id <id
-[ -n "$id" ] || id=$(squeue --me --noheader --name="$2" --format=%F | head -n 1)
-[ -n "$id" ] || exit 0
-rows=$(squeue --noheader --array --jobs="$id" --format='%F %K %T' 2>&1) || case $rows in
-    *"Invalid job id"*) exit 0 ;;
-    *) printf '%s\n' "$rows" >&2; exit 1 ;;
-esac
+rows=$(squeue --me --noheader --array --name="$2" --format='%F %K %T') || exit 1 # by its name: numbers are given again
 waiting= running=
 while read -r job part state; do # a signal for a part that waits would make scancel try again and again
     [ "$part" = N/A ] || job=${job}_$part
