@@ -440,7 +440,7 @@ class AlreadySubmitted(SubletError):
 class TooManyDrafts(SubletError):
     """You have {most} jobs that were never submitted, and there can't be more."""
 
-    hint = "Submit one of them."
+    hint = "Submit or delete some of them; old ones are deleted by themselves."
     status = 409
 
 

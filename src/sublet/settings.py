@@ -103,6 +103,10 @@ class Settings(BaseModel):
     horizon: Duration = Field(default=timedelta(days=400), description="How far ahead a start can be.")
     release: Duration = Field(default=timedelta(seconds=10), description="Time booked after the end, for releasing.")
     keep: Duration = Field(default=timedelta(days=30), description="How long an ended session's files are kept.")
+    keep_drafts: Duration = Field(
+        default=timedelta(days=30),
+        description="How long a job that an old client made and never submitted is kept after its last change.",
+    )
     warn: Duration = Field(default=timedelta(minutes=5), description="How long before the end a session is warned.")
     claim: Duration = Field(default=timedelta(seconds=30), description="How long a process owns work that it claimed.")
     poll: Duration = Field(

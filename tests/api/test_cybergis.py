@@ -180,7 +180,7 @@ async def test_what_old_clients_could_do_to_others_they_can_not_here(service: Se
     await bob.request("PUT", where, localExecutableFolder={"type": "git", "gitId": "hello"})
     assert (await other.fails("PUT", "/folder/x", name="theirs"))[0] == 401
     acts = [("GET", ""), ("PUT", ""), ("POST", "/submit"), ("PUT", "/cancel"), ("PUT", "/pause"), ("GET", "/logs")]
-    acts += [("GET", "/events"), ("GET", "/result-folder-content"), ("PUT", "/resume")]
+    acts += [("GET", "/events"), ("GET", "/result-folder-content"), ("PUT", "/resume"), ("DELETE", "")]
     for method, uri in acts:
         assert (await other.fails(method, f"{where}{uri}"))[0] == 401
     assert (await stranger.request("GET", "/git"))["git"] == {}
@@ -207,6 +207,9 @@ async def test_what_old_clients_could_do_to_others_they_can_not_here(service: Se
     assert (await nobody.fails("GET", "/user"))[0] == 402
     assert (await asyncio.to_thread(nobody.send, "GET", "/hpc"))[0] == 402
     assert (await bob.fails("GET", "/nothing"))[0] == 401
+    await bob.request("DELETE", where)
+    assert (await bob.fails("GET", where))[0] == 401
+    assert job["id"] not in [one["id"] for one in (await bob.request("GET", "/user/job"))["job"]]
 
 
 async def test_a_user_signs_in_is_recreated_from_a_file_and_runs_a_job(

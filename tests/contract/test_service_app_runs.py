@@ -16,6 +16,7 @@ from sublet.errors import (
     BadRequest,
     NoOffers,
     NoOwnLogins,
+    NotAllowedNow,
     NotFound,
     NotReviewed,
     NotYours,
@@ -27,7 +28,7 @@ from sublet.service.drafts import MOST_OPEN
 from sublet.service.service import Service
 from sublet.wire.app_runs import AppWish, read_seed
 from sublet.wire.cybergis import job_of
-from tests.contract.services import allow, in_phase, reach, serving
+from tests.contract.services import allow, in_phase, over, reach, serving
 from tests.git_server import GitServer, Repository, program
 
 pytestmark = pytest.mark.anyio
@@ -181,6 +182,23 @@ async def test_drafts_are_bounded_take_no_environment_and_no_password(service: S
         await service.new_draft(BOB, {})
     with pytest.raises(TooManyDrafts):
         await service.new_draft(BOB, {})
+    await service.delete_draft(BOB, draft.id)
+    await service.new_draft(BOB, {})
+
+
+async def test_a_draft_is_deleted_by_its_owner_and_not_while_its_session_runs(service: Service) -> None:
+    draft = await service.new_draft(BOB, {})
+    await service.set_draft(BOB, draft.id, {"localExecutableFolder": {"type": "git", "gitId": "hello"}})
+    with pytest.raises(NotYours):
+        await service.delete_draft(ANN, draft.id)
+    _, session = await service.submit_draft(BOB, draft.id)
+    with pytest.raises(NotAllowedNow):
+        await service.delete_draft(BOB, draft.id)
+    await over(service, session.id, BOB)
+    await service.delete_draft(BOB, draft.id)
+    with pytest.raises(NotFound):
+        await service.draft(BOB, draft.id)
+    assert (await service.session(session.id, BOB)).phase is Phase.COMPLETED, "only the record of the job is gone"
 
 
 async def test_of_two_who_submit_at_once_one_does_and_what_is_refused_at_the_end_can_be_tried_again(

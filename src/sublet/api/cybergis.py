@@ -178,6 +178,13 @@ async def change(request: Request, id: str) -> Response:
     return JSONResponse(job_of(await service_of(request).set_draft(await _person(request, body), id, body), None))
 
 
+@router.delete("/job/{id}")
+async def delete(request: Request, id: str) -> Response:
+    """Delete one that was not submitted, or that is over."""
+    await service_of(request).delete_draft(await _person(request, await _asked(request)), id)
+    return JSONResponse({"messages": ["job successfully deleted"]})
+
+
 @router.post("/job/{id}/submit")
 async def submit(request: Request, id: str) -> Response:
     """Run it, on the best offer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -13,11 +13,12 @@ from sublet.core.draft import Draft, new_id
 from sublet.core.giving_way import Precedence
 from sublet.core.hooks import MAILTO
 from sublet.core.parameters import as_typed
-from sublet.core.session import Event, Session
+from sublet.core.session import OVER, Event, Session
 from sublet.errors import (
     AlreadySubmitted,
     BadRequest,
     NoOwnLogins,
+    NotAllowedNow,
     NotFound,
     NotYours,
     SubletError,
@@ -26,6 +27,7 @@ from sublet.errors import (
 )
 from sublet.service.app_runs import AppRuns
 from sublet.service.desk import Person
+from sublet.service.forgetting import SUBMITTED
 from sublet.service.hooks import Hooks
 from sublet.service.output import Output
 from sublet.store.tx import Tx
@@ -34,7 +36,6 @@ from sublet.wire.cybergis import CODE, SETTABLE, log_of, mail_of, seed_of
 
 MOST_OPEN = 100  # drafts of one person that were not submitted
 LARGEST = 100_000  # characters of what one holds
-KEPT = timedelta(days=365)
 LONGEST_NAME = 200  # characters
 LOG = 64 * 1024  # bytes of each stream that are shown
 
@@ -55,7 +56,7 @@ class Drafts(Hooks, AppRuns, Output):
         return draft
 
     def _new_draft(self, tx: Tx, draft: Draft) -> None:
-        tx.drafts.forget(draft.created - KEPT)
+        tx.drafts.forget(draft.created - SUBMITTED, draft.created - self.settings.keep_drafts)
         if tx.drafts.count_open(draft.person) >= MOST_OPEN:
             raise TooManyDrafts(most=MOST_OPEN)
         tx.drafts.add(draft)
@@ -70,6 +71,19 @@ class Drafts(Hooks, AppRuns, Output):
         if not await self.store.write(lambda tx: tx.drafts.set(changed)):
             raise AlreadySubmitted(job=id)
         return changed
+
+    async def delete_draft(self, person: Person, id: str) -> None:
+        """Remove one that was not submitted, or whose session is over; the session itself stays."""
+        draft = await self.draft(person, id)
+
+        def work(tx: Tx) -> None:
+            session = _session(tx, draft)
+            if session and session.phase not in OVER:
+                raise NotAllowedNow(phase=session.phase, wanted="deleted", session=session.id[:8])
+            if not tx.drafts.delete(draft):
+                raise AlreadySubmitted(job=id)
+
+        await self.store.write(work)
 
     async def submit_draft(self, person: Person, id: str, host: str = "") -> tuple[Draft, Session]:
         """Ask for it and take the best offer; once."""

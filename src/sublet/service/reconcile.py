@@ -15,13 +15,13 @@ from time import monotonic
 
 import structlog
 
-from sublet.core.estimate import RECENT
 from sublet.core.session import OVER, Phase, Session
 from sublet.errors import BrokenStore, LoginNeeded, PlatformUnreachable, SubletError
 from sublet.service import metrics
 from sublet.service.dependencies import settle
 from sublet.service.desk import Desk
 from sublet.service.faults import point
+from sublet.service.forgetting import Forgetting
 from sublet.service.hearing import Hearing
 from sublet.service.moving_up import move_up
 from sublet.service.owner import Owner
@@ -38,7 +38,6 @@ AT_ONCE = 64  # sessions that are worked on at the same time
 BATCH = 500
 IDLE = 1.0  # seconds between two looks at the database: another process may have written there
 AGAIN = timedelta(seconds=10)  # after a step that failed for the moment
-FORGET = timedelta(hours=1)  # how long an answer that led to nothing is kept, and how often that is looked at
 
 
 class Loop:
@@ -52,7 +51,8 @@ class Loop:
         self.tasks: dict[str, tuple[asyncio.Task[None], str]] = {}  # session → its task and the claim's token
         self.due: datetime | None = None  # when the next session is due, as the last turn saw it
         self.dropped: list[tuple[str, str]] = []  # sessions whose task broke, and the claims that it had
-        self.renewed = self.forgot = desk.now()
+        self.renewed = desk.now()
+        self.forgetting = Forgetting(desk)
 
     async def run(self) -> None:
         """Turn after turn, whatever happens in one."""
@@ -99,12 +99,12 @@ class Loop:
         heard = await self.hearing.hear(now)
         await self._renew(now)
         await self._heed(now)
-        await self._forget(now)
+        behind = await self.forgetting.forget(now)
         await self._move_up(now)
         await self.desk.look_after(now)
         self.due = await self.desk.store.read(lambda tx: tx.sessions.next_due())
         if self.due is None or self.due > now:
-            return heard
+            return heard or behind
         expired, claimed = await self.desk.store.write(lambda tx: self._claim(tx, now))
         for work in claimed:
             task = asyncio.create_task(self._work(work), name=f"session {work.session.id}")
@@ -112,7 +112,7 @@ class Loop:
             task.add_done_callback(partial(self._done, work.session.id, work.token))
         if expired:
             await self.desk.tell()
-        return heard or bool(expired) or bool(claimed)
+        return heard or behind or bool(expired) or bool(claimed)
 
     async def _move_up(self, now: datetime) -> None:
         """Let those who wait have what came free."""
@@ -214,14 +214,6 @@ class Loop:
                     tx.sessions.change(id, now=now, due=now)
 
                 await self.desk.store.write(give_back)
-
-    async def _forget(self, now: datetime) -> None:
-        """Forget offers that nobody took, a while after they expired, and starts that no longer count."""
-        if now - self.forgot >= FORGET:
-            self.forgot = now
-            await self.desk.store.write(
-                lambda tx: (tx.offersets.forget(now - FORGET, BATCH), tx.starts.forget(now - RECENT))
-            )
 
     async def _take_over(self) -> None:
         """What a process that died on this host had claimed is free at once."""

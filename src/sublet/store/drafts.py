@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import and_, delete, func, insert, or_, select, update
 
 from sublet.core.draft import Draft
 from sublet.core.timeline import micros, moment
@@ -23,7 +23,10 @@ SET = update(drafts).where(D.id == given("draft_id"), D.session == "").values(fi
 KEEP = update(drafts).where(D.id == given("draft_id")).values(fields=given("f"), changed=given("c"))
 SUBMIT = update(drafts).where(D.id == given("draft_id"), D.session == "").values(session=given("s"), changed=given("c"))
 REOPEN = update(drafts).where(D.id == given("draft_id"), D.session == given("s")).values(session="")
-FORGET = delete(drafts).where(D.changed <= given("before"))
+DELETE = delete(drafts).where(D.id == given("draft_id"), D.session == given("s"))
+FORGET = delete(drafts).where(
+    or_(D.changed <= given("before"), and_(D.session == "", D.changed <= given("open_before")))
+)
 
 
 class Drafts:
@@ -76,9 +79,13 @@ class Drafts:
         """It has not become this session after all."""
         self._sql.change(REOPEN, {"draft_id": id, "s": session})
 
-    def forget(self, before: datetime) -> int:
-        """Remove those that nobody touched since then, and say how many."""
-        return self._sql.change(FORGET, {"before": micros(before)})
+    def delete(self, draft: Draft) -> bool:
+        """Remove it; False if it was submitted or removed meanwhile."""
+        return self._sql.change(DELETE, {"draft_id": draft.id, "s": draft.session}) > 0
+
+    def forget(self, before: datetime, open_before: datetime | None = None) -> int:
+        """Remove those that nobody touched since then, and those not submitted since another time; how many."""
+        return self._sql.change(FORGET, {"before": micros(before), "open_before": micros(open_before or before)})
 
 
 def _changed(draft: Draft) -> dict[str, Any]:

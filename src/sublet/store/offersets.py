@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import TypeAdapter
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, select, tuple_
 
 from sublet.core.offer import Reason
 from sublet.core.request import Request
@@ -21,15 +22,30 @@ SAME = select(*COLUMNS).where(offersets.c.person == given("of_person"), offerset
 _came_to_something = select(sessions.c.id).where(
     sessions.c.offerset == offersets.c.id, sessions.c.phase.not_in([Phase.REJECTED.value, Phase.EXPIRED.value])
 )
-IN_VAIN = (
-    select(offersets.c.id)
-    .where(offersets.c.created < given("before"), ~_came_to_something.exists())
-    .order_by(offersets.c.created)
+_old = (
+    select(offersets.c.id, offersets.c.created, _came_to_something.exists())
+    .where(offersets.c.created < given("before"))
+    .order_by(offersets.c.created, offersets.c.id)
     .limit(given("most"))
 )
+OLDEST = _old
+NEXT_OLDEST = _old.where(
+    offersets.c.created >= given("seen_created"),
+    tuple_(offersets.c.created, offersets.c.id) > tuple_(given("seen_created"), given("seen_id")),
+)
+Cursor = tuple[int, str]  # the last offer set that was looked at: when it was made, and its id
 
 REQUEST = TypeAdapter(Request)
 REASONS = TypeAdapter(tuple[Reason, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What came of a look at old answers."""
+
+    removed: int
+    looked_at: int
+    seen: Cursor | None  # the last that was looked at
 
 
 class OfferSets:
@@ -73,15 +89,23 @@ class OfferSets:
         row = self._sql.row(SAME, {"of_person": plain(person), "of_key": plain(key)})
         return None if row is None else _offerset(row)
 
-    def forget(self, before: datetime, limit: int = 100) -> int:
-        """Remove answers older than this of which nothing was accepted, with all that belongs to them; how many."""
-        ids = [row[0] for row in self._sql.rows(IN_VAIN, {"before": micros(before), "most": limit})]
+    def forget(self, before: datetime, limit: int = 100, seen: Cursor | None = None) -> Forgotten:
+        """Look at the oldest answers, but none as new as this, and remove those of which nothing was accepted.
+
+        It goes on after `seen`, where an earlier call ended. What belongs to an answer is removed with it.
+        """
+        params: dict[str, object] = {"before": micros(before), "most": limit}
+        if seen is None:
+            rows = self._sql.rows(OLDEST, params)
+        else:
+            rows = self._sql.rows(NEXT_OLDEST, {**params, "seen_created": seen[0], "seen_id": seen[1]})
+        ids = [id for id, _, accepted in rows if not accepted]
         if ids:
             theirs = select(sessions.c.id).where(sessions.c.offerset.in_(ids))
             self._sql.modify(delete(events).where(events.c.session.in_(theirs) | events.c.session.in_(ids)))
             self._sql.modify(delete(sessions).where(sessions.c.offerset.in_(ids)))
             self._sql.modify(delete(offersets).where(offersets.c.id.in_(ids)))
-        return len(ids)
+        return Forgotten(len(ids), len(rows), (rows[-1][1], rows[-1][0]) if rows else None)
 
 
 def _offerset(row: Row) -> OfferSet:

@@ -1,0 +1,79 @@
+"""What nobody took or submitted is removed as fast as it comes, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sublet.core.draft import Draft
+from sublet.core.session import Phase
+from sublet.service.forgetting import KEPT, Forgetting
+from sublet.service.service import Service
+from sublet.settings import Settings
+from sublet.store.tx import Tx
+from tests.contract.services import ME, ask
+from tests.contract.stored import offer_some
+
+pytestmark = pytest.mark.anyio
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+async def service(store_url: str, tmp_path: Path) -> AsyncIterator[Service]:
+    """A service whose loop stands still, on each database."""
+    settings = Settings.load(tmp_path, database=store_url, platforms={"trial": {"kind": "memory"}}, keep_drafts="2d")
+    async with Service.open(settings, loop=False) as service:
+        yield service
+
+
+async def pile_up(service: Service, count: int) -> list[str]:
+    """Record answers of some hours ago, every hundredth with something that was accepted; those sets."""
+    old = service.now() - 3 * KEPT
+
+    def work(tx: Tx) -> list[str]:
+        times = [old + timedelta(milliseconds=number // 7) for number in range(count)]
+        sets = [offer_some(tx, created=time, count=1)[0] for time in times]
+        for number, session in enumerate(sets):
+            to = Phase.EXPIRED if number % 100 else Phase.ACCEPTED
+            tx.sessions.move(session.id, to, now=old, when=(Phase.OFFERED,))
+        return [session.offerset for session in sets[::100]]
+
+    return await service.store.write(work)
+
+
+async def count_sets(service: Service) -> set[str]:
+    """The offer sets that have sessions."""
+    page = await service.store.read(lambda tx: tx.sessions.list(limit=10_000))
+    return {session.offerset for session in page.items}
+
+
+async def test_a_backlog_is_removed_within_a_few_turns_and_what_was_accepted_stays(service: Service) -> None:
+    recent = await ask(service)
+    accepted = await pile_up(service, 650)
+    forgetting = Forgetting(service)
+    turns = 1
+    while await forgetting.forget(service.now()):
+        turns += 1
+    assert turns <= 3, "batches grow while there is a backlog"
+    assert await count_sets(service) == {*accepted, recent.id}
+    more = await pile_up(service, 10)
+    await forgetting.forget(service.now() + timedelta(seconds=1))
+    assert len(await count_sets(service)) > len(accepted) + 1 + len(more), "it is looked once a minute"
+    await service.reject_all(ME)
+    await forgetting.forget(service.now() + 2 * timedelta(minutes=1))
+    assert await count_sets(service) == {*accepted, *more, recent.id}
+    await forgetting.forget(service.now() + 2 * DAY)
+    assert await count_sets(service) == {*accepted, *more}, "offers of a day ago are forgotten too"
+
+
+async def test_drafts_that_nobody_submits_are_forgotten_before_those_that_ran(service: Service) -> None:
+    now = service.now()
+    ages = {"fresh": (1, ""), "stale": (3, ""), "ran": (30, "s1"), "ancient": (400, "s2")}
+    for id, (days, session) in ages.items():
+        draft = Draft(id, ME.name, now - days * DAY, now - days * DAY, {}, session)
+        await service.store.write(lambda tx, one=draft: tx.drafts.add(one))
+    await Forgetting(service).forget(service.now())
+    assert {draft.id for draft, _ in await service.drafts(ME)} == {"fresh", "ran"}
