@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +224,19 @@ async def is_consistent(service: Service) -> bool:
         return len(fitting) == len(keys)
 
     return await service.store.write(fits)
+
+
+async def test_runs_that_are_started_together_leave_each_other_their_offers(service: Service) -> None:
+    document = json.dumps({"run": ["true"], "cores": 16, "time": "1h"}).encode()
+    asked = await service.read(document, "application/json", ME)
+    earlier = await ask(service, cores=16, time="1h")
+    sessions = await asyncio.gather(*(service.direct(ME, asked) for _ in range(4)))
+    starts = sorted(session.start for session in sessions if session.start)
+    assert len(starts) == 4
+    assert all(later - sooner >= timedelta(hours=1) for sooner, later in pairwise(starts))
+    assert starts[0] - service.now() < timedelta(seconds=5)
+    assert await phases(service, earlier) == {Phase.REJECTED}
+    assert await is_consistent(service)
 
 
 async def test_an_offer_that_was_declined_is_not_one_that_gave_way(service: Service) -> None:

@@ -38,28 +38,34 @@ def improves(answer: Answer, known: Sequence[Offer]) -> bool:
 
 def _covers(one: Offer, other: Offer) -> bool:
     """Whether an offer has no less than another and starts no later."""
-    mine = (len(one.nodes), one.shape.cores, one.shape.memory, one.shape.gpus)
-    theirs = (len(other.nodes), other.shape.cores, other.shape.memory, other.shape.gpus)
-    return one.start <= other.start + SLACK and all(a >= b for a, b in zip(mine, theirs, strict=True))
+    return one.start <= other.start + SLACK and all(a >= b for a, b in zip(_size(one), _size(other), strict=True))
+
+
+def _size(offer: Offer) -> tuple[int, int, int, int]:
+    return len(offer.nodes), offer.shape.cores, offer.shape.memory, offer.shape.gpus
 
 
 def is_unbeatable(answer: Answer, request: Request, now: datetime) -> bool:
-    """Whether more room could not improve an answer: exactly what was asked for, as soon as it can be ready."""
+    """Whether more room could not improve an answer: all that was asked for, as early as it was asked for."""
     compute = request.compute
-    ranges = (compute.nodes, compute.cores, compute.memory, compute.gpus)
-    if request.windows or request.recurring or any(one.min != one.max for one in ranges):
-        return False
-    return starts_at_once(answer, request, now)
+    most = (compute.nodes.max, compute.cores.max, compute.memory.max, compute.gpus.max)
+    return any(
+        _is_at_once(offer, request, now) and all(a >= b for a, b in zip(_size(offer), most, strict=True))
+        for offer in answer.offers
+    )
 
 
 def starts_at_once(answer: Answer, request: Request, now: datetime) -> bool:
-    """Whether the first offer starts as early as it was asked for, or as soon as it can be ready."""
-    if not answer.offers or request.recurring:
+    """Whether an offer starts as early as it was asked for, or as soon as it can be ready."""
+    return any(_is_at_once(offer, request, now) for offer in answer.offers)
+
+
+def _is_at_once(offer: Offer, request: Request, now: datetime) -> bool:
+    if request.recurring:
         return False
-    first = min(answer.offers, key=lambda offer: offer.start)
-    earliest = [now, *([request.not_before] if request.not_before else [])]
+    earliest = max(now, request.not_before) if request.not_before else now
     asked = min((window.start for window in request.windows), default=now)
-    return first.start <= max(max(earliest) + first.prepare + SLACK, asked)
+    return offer.start <= max(earliest + offer.prepare + SLACK, asked)
 
 
 def find_displaced(calendar: Calendar, older: Sequence[str], hold: Sequence[Take]) -> list[str]:
