@@ -55,17 +55,18 @@ def test_options_and_a_command_become_the_short_form(type_in: Type, canned: Serv
         "max_cost": 1.5,
         "name": ";$(x)",
         "data": [
-            {"location": "https://example.org:8080/x", "path": "in"},
-            {"location": str(here / "sim.py"), "path": "sim.py"},
-            {"location": str(here / "lib/in.csv"), "path": "lib/in.csv"},
+            {"location": "https://example.org:8080/x", "path": "in", "writable": True},
+            {"location": str(here / "sim.py"), "path": "sim.py", "writable": True},
+            {"location": str(here / "lib/in.csv"), "path": "lib/in.csv", "writable": True},
         ],
     }
     assert type_in("ask", "--script", "run.sh").code == 0
-    assert json.loads(service.heard[1].body) == {"script": "echo $((1+1))\n"}
+    assert json.loads(service.heard[1].body) == {"script": "echo $((1+1))\n", "name": "run.sh"}
     assert type_in("ask", "--notebook", "https://example.org/n.ipynb", "--param", "n=3", "--param", "s=a b").code == 0
     assert json.loads(service.heard[2].body) == {
         "notebook": "https://example.org/n.ipynb",
         "parameters": {"n": 3, "s": "a b"},
+        "name": "n.ipynb",
     }
     assert "no notebook n.ipynb here" in type_in("ask", "--notebook", "n.ipynb").err
 
@@ -94,8 +95,8 @@ def test_a_document_comes_from_a_file_or_from_stdin(type_in: Type, canned: Serve
     assert type_in("ask", "-", stdin="run: echo hello\n").code == 0
     assert type_in("ask", "job.yaml", "--", "echo", "other").code == 0
     sent = [json.loads(heard.body) for heard in service.heard]
-    assert sent[0] == {"run": "echo hello", "cores": 3}
-    assert sent[1] == {"run": "echo hello"}
+    assert sent[0] == {"run": "echo hello", "cores": 3, "name": "job"}
+    assert sent[1] == {"run": "echo hello", "name": "echo hello"}
     assert sent[2] == {"run": ["echo", "other"], "name": "echo other", "cores": 1}
 
 

@@ -98,9 +98,59 @@ def test_run_brings_the_files_that_it_names_and_fetches_what_was_left(person: Pe
     (person.directory / "in" / "words.txt").write_text("tick tock ")
     done = person.types("run", "--out", "results", "--", "python3", "sim.py", "in/words.txt")
     assert done.returncode == 0, done.stderr
-    assert "brings sim.py, in/words.txt" in done.stderr
+    assert "brings sim.py, in/words.txt (" in done.stderr
     assert sorted(os.listdir(person.directory / "results")) == ["out.txt"]
     assert (person.directory / "results" / "out.txt").read_text() == "tick tock tick tock "
+
+
+def test_a_folder_is_the_working_directory_and_only_what_changed_in_it_is_a_result(person: Person) -> None:
+    project = person.directory / "project"
+    for name, text in (
+        ("sim.py", "import helper; print(helper.read('data/in.txt')); open('log.txt', 'a').write('more')\n"),
+        ("helper.py", "read = lambda name: open(name).read().strip()\n"),
+        ("data/in.txt", "tick"),
+        ("log.txt", "begun "),
+        ("run.sh", "#!/bin/sh\nexec python3 sim.py\n"),
+        (".env", "SECRET=1"),
+        ("__pycache__/x.pyc", "x"),
+        ("big/model.bin", "x"),
+        (".subletignore", "big/\n"),
+    ):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    (project / "run.sh").chmod(0o755)
+    (project / "job.yaml").write_text("workdir: .\nrun: [sh, -c, './run.sh && ls -A']\ntime: 1m\n")
+    done = person.types("run", "project/job.yaml", "--out", "left")
+    assert done.returncode == 0, done.stderr
+    said = [name for name in done.stdout.split() if name not in ("__pycache__", ".sublet")]
+    assert said == ["tick", "data", "helper.py", "job.yaml", "log.txt", "run.sh", "sim.py"]
+    assert "brings project/ (" in done.stderr
+    assert "leaves .env behind" in done.stderr
+    left = [path.name for path in (person.directory / "left").rglob("*") if path.suffix != ".pyc" and path.is_file()]
+    assert left == ["log.txt"], "what is as it was brought is no result"
+    assert (person.directory / "left" / "log.txt").read_text() == "begun more"
+    assert "project" not in person.types("run", "-q", "--workdir", "project", "--", "ls", "-A").stdout
+    listed = json.loads(person.types("ps", "--all", "--json").stdout)["items"]
+    assert "job" in [session["name"] for session in listed]
+
+
+def test_files_land_where_they_were_named_from_python_too(person: Person) -> None:
+    (person.directory / "sub").mkdir()
+    for name, text in (("sim.py", "import sys; print(open(sys.argv[1]).read())"), ("sub/x.csv", "a,b")):
+        (person.directory / name).write_text(text)
+    program = """
+from sublet import Client
+session = Client().ask(run=["python3", "sim.py", "sub/x.csv"], time="1m", data=["/etc/hostname"])[0].accept().wait()
+print("".join(session.logs()).strip(), [file.path for file in session.results()], session.name)
+"""
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(
+        words, cwd=person.directory, env=person.environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "a,b [] python3 sim.py sub/x.csv\n", done.stderr
+    where = person.types("run", "-q", "--data", "sub/x.csv:in.csv", "--", "cat", "in.csv")
+    assert where.stdout == "a,b"
+    assert person.types("run", "-q", "--data", "in=sub/x.csv", "--", "cat", "data/in/x.csv").stdout == "a,b"
 
 
 def test_ask_accept_logs_result_and_delete(person: Person) -> None:

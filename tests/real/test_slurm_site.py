@@ -134,6 +134,28 @@ async def test_data_is_sent_and_seen_where_it_was_asked_for(slurm: Slurm) -> Non
     assert await slurm.results(name) == ()
 
 
+async def test_files_are_laid_out_in_the_working_directory_and_only_what_changed_is_a_result(slurm: Slurm) -> None:
+    name = key()
+    place = await slurm.place(name)
+    assert place
+    files = {
+        "sim.py": "import helper; open('out.txt', 'w').write(helper.WORD); open('log', 'a').write('x')\n",
+        "helper.py": "WORD = 'tick'\n",
+        "log": "",
+        "run.sh": "#!/bin/sh\nPYTHONDONTWRITEBYTECODE=1 exec python3 sim.py\n",
+        "sub/a b\nc": "odd",
+    }
+    for path, text in files.items():
+        (place / "work" / path).parent.mkdir(exist_ok=True)
+        (place / "work" / path).write_text(text)
+    (place / "work" / "run.sh").chmod(0o755)
+    await slurm.submit(small("./run.sh"), name)
+    state = await ended(slurm, name)
+    assert state.end
+    assert state.end.code == 0, await slurm.output(name, "stderr", 0, 1000)
+    assert sorted(file.path for file in await slurm.results(name)) == ["log", "out.txt"]
+
+
 async def test_a_signal_and_what_was_used_are_told(slurm: Slurm) -> None:
     job = await slurm.submit(small("sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; kill -9 $$"), key())
     state = await ended(slurm, job)

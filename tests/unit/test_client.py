@@ -61,7 +61,12 @@ def test_an_offer_is_accepted_by_its_id(serve: Serve) -> None:
     assert (offers.result, len(offers), offers[0].why) == ("YES", 1, "earliest")
     session = offers[0].accept()
     assert (session.id, session.phase, session.over) == (ID, "RUNNING", False)
-    assert json.loads(canned.heard[0].body) == {"cores": 2, "time": "10m", "run": ["python3", "sim.py"]}
+    assert json.loads(canned.heard[0].body) == {
+        "cores": 2,
+        "time": "10m",
+        "run": ["python3", "sim.py"],
+        "name": "python3 sim.py",
+    }
 
 
 def test_a_pause_says_how_and_what_the_session_is_then(serve: Serve) -> None:
@@ -94,8 +99,9 @@ def test_yaml_text_and_files_are_documents_with_words_put_over_them(serve: Serve
     client.ask(tmp_path / "job.yaml", cores=4)
     client.ask("run: echo hello\ntime: 5m\n")
     sent = [json.loads(heard.body) for heard in canned.heard]
-    assert sent[0] == {"run": "echo hello", "cores": 4, "data": [str(tmp_path / "cube.fits")]}
-    assert sent[1] == {"run": "echo hello", "time": "5m"}
+    data = [{"location": str(tmp_path / "cube.fits"), "path": "cube.fits", "writable": True}]
+    assert sent[0] == {"run": "echo hello", "cores": 4, "data": data, "name": "job"}
+    assert sent[1] == {"run": "echo hello", "time": "5m", "name": "echo hello"}
 
 
 def test_words_can_not_be_put_over_a_full_document(serve: Serve) -> None:

@@ -11,9 +11,9 @@ def test_files_that_are_there_are_named_by_their_whole_path(tmp_path: Path) -> N
     (tmp_path / "job.yaml").write_text("{notebook: book.ipynb, data: [cube.fits], image: my tool.sif}")
     found = document_of(tmp_path / "job.yaml", {}, local=True)
     assert found["notebook"] == str(tmp_path / "book.ipynb")
-    assert found["data"] == [str(tmp_path / "cube.fits")]
+    assert found["data"] == [{"location": str(tmp_path / "cube.fits"), "path": "cube.fits", "writable": True}]
     assert found["image"] == f"file://{tmp_path}/my%20tool.sif"
-    assert document_of(tmp_path / "job.yaml", {}, local=False)["image"] == "my tool.sif"
+    assert document_of({"image": "my tool.sif"}, {}, local=False)["image"] == "my tool.sif"
 
 
 def test_an_image_by_a_whole_path_is_where_it_runs_and_a_reference_is_a_reference(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def asked(values: Values) -> Request:
         {"what": "interactive", "interface": "shell", "start": "mon,tue,wed 09:00-12:00 Europe/London"},
         {"script": "true", "start": "2027-03-02T09:00:00Z/2027-03-02T12:00:00Z", "time": "1h30m"},
         {"script": "true", "data": "cube = https://example.org/cube.fits\nmap = file:/data/map"},
+        {"script": "true", "data": "https://example.org/cube.fits"},
     ],
 )
 def test_what_is_typed_can_be_asked_and_typed_again(more: Values) -> None:

@@ -70,6 +70,15 @@ def test_a_job_has_a_short_path_to_its_temporary_files_which_goes_with_it(tmp_pa
     assert not os.path.lexists(short)
 
 
+@pytest.mark.parametrize("sh", ["dash", "bash"])
+def test_what_was_brought_and_is_as_it_was_does_not_travel_back(tmp_path: Path, sh: str) -> None:
+    for name in ("same", "odd\n name", "changed", "gone"):
+        (tmp_path / "work").mkdir(exist_ok=True)
+        (tmp_path / "work" / name).write_text("x")
+    run(laid_out(tmp_path, job("sh", "-c", "echo y >>changed; rm gone; echo z >new")), sh)
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == [".sublet", "changed", "new"]
+
+
 def test_words_and_variables_arrive_as_they_are(tmp_path: Path) -> None:
     script = 'for word; do printf "<%s>" "$word"; done; printf "[%s]" "$ODD"'
     words = ("sh", "-c", script, "sh", *ODD)

@@ -109,17 +109,40 @@ def test_starts_may_be_words_or_several() -> None:
     assert (len(several.windows), len(several.recurring)) == (2, 1)
 
 
-def test_data_is_seen_in_a_directory_of_its_name() -> None:
-    request = read('run: x\ndata: ["https://x.org/a/cube.tar.gz?x=1", "file:///b/cube.fits"]')
-    assert [data.name for data in request.data] == ["cube", "cube-2"]
+def test_data_lands_in_the_working_directory_as_it_is_called() -> None:
+    request = read('run: x\ndata: ["https://x.org/a/cube.tar.gz?x=1", "file:///b/cube.fits", "https://x.org/"]')
+    assert [data.name for data in request.data] == ["cube", "cube-2", "data"]
     assert request.compute.volumes == (
-        Volume("volume-1", "data/cube", "cube"),
-        Volume("volume-2", "data/cube-2", "cube-2"),
+        Volume("volume-1", "cube.tar.gz", "cube", read_only=False),
+        Volume("volume-2", "cube.fits", "cube-2", read_only=False),
+        Volume("volume-3", "data", "data", read_only=False),
     )
 
 
-def test_in_a_container_data_is_seen_below_the_root() -> None:
-    assert read("image: x\ndata: https://x.org/cube.fits").compute.volumes[0].path == "/data/cube"
+def test_data_with_a_name_is_seen_in_a_directory_of_that_name() -> None:
+    request = read("run: x\ndata: [{name: stars, location: 'https://x.org/a.csv'}]")
+    assert request.compute.volumes == (Volume("volume-1", "data/stars", "stars"),)
+
+
+def test_two_things_in_one_place_are_refused_by_name() -> None:
+    with pytest.raises(BadRequest, match=r"data\[1\]: it would be at x.csv, where x is already"):
+        read('run: x\ndata: ["https://x.org/a/x.csv", "https://x.org/b/x.csv"]')
+
+
+def test_a_folder_lands_in_the_working_directory_itself() -> None:
+    request = read("run: x\nworkdir: {location: /home/me/p, ignore: ['*.log', '!a.log'], size: 5KiB}")
+    assert request.compute.volumes == (Volume("volume-1", ".", "workdir", read_only=False),)
+    [data] = request.data
+    assert (data.location, data.size, data.fields) == ("/home/me/p", 5120, {"ignore": ["*.log", "!a.log"]})
+    assert read("run: x\nworkdir: /home/me/p").data[0].fields == {}
+    with pytest.raises(BadRequest, match="an app has a working directory of its own"):
+        read("app: x\nworkdir: /home/me/p")
+
+
+def test_in_a_container_data_lands_in_the_working_directory_too_and_by_a_name_below_the_root() -> None:
+    assert read("image: x\ndata: https://x.org/cube.fits").compute.volumes[0].path == "cube.fits"
+    named = read("image: x\ndata: {name: cube, location: 'https://x.org/cube.fits'}")
+    assert named.compute.volumes[0].path == "/data/cube"
 
 
 def test_data_may_say_where_it_is_seen_and_whether_it_may_be_written() -> None:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
 from sublet.cli.command import with_options
 from sublet.cli.output import Output
-from sublet.client.documents import document_of, parse
+from sublet.cli.texts import size
+from sublet.client.documents import Prepared, parse, prepare
+from sublet.client.names import shorten
 from sublet.errors import BadRequest
 
+NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)=(.+)", re.DOTALL)
 F = TypeVar("F", bound=Callable[..., Any])
 PLAIN = (
-    *("cores", "memory", "gpus", "nodes", "time", "image", "notebook", "interactive", "name"),
+    *("cores", "memory", "gpus", "nodes", "time", "image", "notebook", "interactive", "name", "workdir"),
     *("platform", "queue", "project", "pledge"),
 )
-LONGEST_NAME = 30
 
 OPTIONS = (
     click.option("--cores", metavar="N", help="Cores on each node: 4, or 4-16 for at least and at most."),
@@ -29,7 +32,8 @@ OPTIONS = (
     click.option("--nodes", metavar="N", help="How many nodes."),
     click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00."),
     click.option("--start", metavar="WHEN", multiple=True, help="When it may begin: tonight, 'tomorrow 9am'."),
-    click.option("--data", metavar="WHERE[:PATH]", multiple=True, help="A file or URL to bring, and as what."),
+    click.option("--data", metavar="WHERE[:PATH]", multiple=True, help="A file, folder or URL to bring, and as what."),
+    click.option("--workdir", metavar="DIR", help="A folder whose content to bring into the working directory."),
     click.option("--image", metavar="IMAGE", help="A container image to run it in."),
     click.option("--notebook", metavar="FILE", help="A Jupyter notebook to run."),
     click.option("--param", metavar="NAME=VALUE", multiple=True, help="A parameter of the notebook."),
@@ -59,12 +63,14 @@ def document(
     said = short_form(words, given)
     if source is None and not said:
         raise click.UsageError("There is nothing to ask for: give a file, or options, or a command after --.")
-    found = dict(document_of(parse(sys.stdin.buffer.read()) if source == "-" else source, said, local=local))
+    if given["stay"]:
+        said["stay"] = True
+    read = parse(sys.stdin.buffer.read()) if source == "-" else source
+    prepared = prepare(read, said, local=local)
     if given["start"]:
-        tell_starts(out, found["start"])
-    if words and not given["stay"]:
-        bring_named(out, found, words, local=local)
-    return found
+        tell_starts(out, prepared.document["start"])
+    tell_brought(out, prepared)
+    return dict(prepared.document)
 
 
 def tell_starts(out: Output, start: str | list[str]) -> None:
@@ -76,14 +82,27 @@ def tell_starts(out: Output, start: str | list[str]) -> None:
             out.note(f"note: to start {told}")
 
 
+def tell_brought(out: Output, prepared: Prepared) -> None:
+    """Say which files go along, and which do not."""
+    files = prepared.files
+    if files.names:
+        out.note(f"brings {', '.join(files.names)} ({size(files.size)})")
+    if files.folder and files.folder.secrets:
+        left = ", ".join(files.folder.secrets)
+        out.note(f"leaves {left} behind, which may be secret; a line !NAME in .subletignore brings it")
+    if prepared.stays:
+        names = ", ".join(prepared.stays)
+        out.note(f"note: {names} stays here: the service is on another machine; give --data with a URL.")
+
+
 def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     """Options and a command, as the short form has them."""
     said: dict[str, Any] = {name: number_of(given[name]) for name in PLAIN if given[name] is not None}
     if words:
         said["run"] = list(words)
-        said.setdefault("name", _name(words))
     if given["script"]:
         said["script"] = _text(given["script"])
+        said.setdefault("name", shorten(os.path.basename(given["script"])))
     if given["notebook"] and "://" not in given["notebook"] and not os.path.isfile(given["notebook"]):
         raise BadRequest(detail=f"there is no notebook {given['notebook']} here", hint="Name an .ipynb file, or a URL.")
     if given["start"]:
@@ -101,52 +120,22 @@ def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     return said
 
 
-def bring_named(out: Output, found: dict[str, Any], words: Iterable[str], *, local: bool) -> None:
-    """Bring the files that a command names by a relative path: a session runs in a directory of its own."""
-    named = [word for word in dict.fromkeys(words) if _is_here(word)]
-    if named and not local:
-        out.note(f"note: {', '.join(named)} stays here: the service is on another machine; give --data with a URL.")
-    elif named:
-        data = found.get("data", [])
-        brought = [{"location": os.path.abspath(word), "path": os.path.normpath(word)} for word in named]
-        found["data"] = [*(data if isinstance(data, list) else [data]), *brought]
-        out.note(f"note: brings {', '.join(named)} (--stay leaves it here)")
-
-
-def _is_here(word: str) -> bool:
-    """A file of the current directory or below; never one that is reached by going up."""
-    inside = not os.path.isabs(word) and ".." not in word.split("/") and not word.startswith("-")
-    return inside and os.path.isfile(word)
-
-
-def _name(words: tuple[str, ...]) -> str:
-    """What a command is called when nobody says: its first words, on one line."""
-    line = " ".join([os.path.basename(words[0]), *words[1:]])
-    kept = "".join(letter if letter.isprintable() else " " for letter in line).strip() or words[0]
-    return kept if len(kept) <= LONGEST_NAME else f"{kept[: LONGEST_NAME - 1]}…"
-
-
 def number_of(text: str) -> str | int:
     """A whole number as one, anything else as it was typed."""
     return int(text) if text.isascii() and text.isdigit() else text
 
 
-def _data(item: str) -> str | dict[str, str]:
-    """`WHERE` or `WHERE:PATH`; the colon of a URL isn't that of a path."""
+def _data(item: str) -> str | dict[str, Any]:
+    """`WHERE`, `WHERE:PATH` or `NAME=WHERE`; the colon of a URL isn't that of a path."""
+    if os.path.exists(item):
+        return item
+    if named := NAMED.match(item):
+        return {"name": named[1], "location": named[2]}
     scheme, separator, rest = item.partition("://")
     where, colon, path = (rest if separator else item).rpartition(":")
-    if not colon or (separator and "/" not in where) or os.path.exists(item):
-        return _absolute(item)
-    return {"location": _absolute(f"{scheme}://{where}" if separator else where), "path": path}
-
-
-def _absolute(place: str) -> str:
-    if "://" in place:
-        return place
-    path = os.path.abspath(os.path.expanduser(place))
-    if not os.path.exists(path):
-        raise BadRequest(detail=f"there is no file {place} here", hint="Data is a file, a directory, or a URL.")
-    return path
+    if not colon or (separator and "/" not in where):
+        return item
+    return {"location": f"{scheme}://{where}" if separator else where, "path": path, "writable": True}
 
 
 def _variable(item: str) -> tuple[str, str]:

@@ -86,8 +86,8 @@ class AsyncClient:
 
         Earlier offers that were not accepted give way where they leave no room for these, unless `keep_offers`.
         """
-        document = document_of(document, wishes, local=self._link.address.local)
-        view = await self.do(offers.ask(document, keep_offers=keep_offers))
+        prepared = await asyncio.to_thread(document_of, document, wishes, local=self._link.address.local)
+        view = await self.do(offers.ask(prepared, keep_offers=keep_offers))
         return AsyncOffers(self, view)
 
     async def offers(self, id: str) -> AsyncOffers:

@@ -4,22 +4,43 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from sublet.client.files import COMMANDS, Files, named_here
+from sublet.client.names import name_of
 from sublet.errors import BadRequest
 
 Document = Mapping[str, Any] | str | os.PathLike[str]
 FULL = ("executable", "request")  # only the full form has one of these
+NAMING = ("run", "script", "notebook", "bag", "interactive", "image")  # what a request is called after
+STAY = "stay"  # a word for the client alone: bring nothing that the command names
+NOT_HERE = "the service is on another machine, and takes no files from this one"
+BY_ADDRESS = "Put them where the service can fetch them, and give data with an https: address."
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A document that can be sent, and what it brings from here."""
+
+    document: Mapping[str, Any]
+    files: Files
+    stays: tuple[str, ...] = ()  # what its command names, and what stays here
 
 
 def document_of(document: Document | None, wishes: Mapping[str, Any], *, local: bool) -> Mapping[str, Any]:
-    """The document: a mapping, YAML text, or a file; `wishes` are put over its short form.
+    """The document: a mapping, YAML text, or a file; `wishes` are put over its short form."""
+    return prepare(document, wishes, local=local).document
+
+
+def prepare(document: Document | None, wishes: Mapping[str, Any], *, local: bool) -> Prepared:
+    """The same, with what it brings from here.
 
     A `start` in words is meant by the clock of this machine. Where the service sees the same files as the caller, a
-    file that is named relative to here, or to the document's own directory, is made absolute.
+    file that is named relative to here, or to the document's own directory, is brought from there.
     """
-    directory = os.getcwd()
+    directory, file = os.getcwd(), ""
     if document is None:
         found: Mapping[str, Any] = {}
     elif isinstance(document, Mapping):
@@ -27,10 +48,53 @@ def document_of(document: Document | None, wishes: Mapping[str, Any], *, local: 
     elif isinstance(document, str) and ("\n" in document or ": " in document):
         found = parse(document.encode())
     else:
-        found = parse(_read(document))
-        directory = os.path.dirname(os.path.abspath(document))
-    full = with_local_starts(with_wishes(found, wishes))
-    return located(full, directory) if local else full
+        found, file = parse(_read(document)), os.path.abspath(document)
+        directory = os.path.dirname(file)
+    whole = with_local_starts(with_wishes(found, wishes))
+    here = os.getcwd()
+    directories = {name: here if name in wishes else directory for name in whole}
+    if any(name in whole for name in FULL):
+        return Prepared(_locate_full(whole, directory) if local else whole, Files())
+    stays = bool(whole.pop(STAY, False))
+    is_of_file = not any(name in wishes for name in NAMING)
+    if "name" not in whole and (name := name_of(whole, file if is_of_file else "")):
+        whole["name"] = name
+    return bring(whole, directories, stays=stays) if local else _remain(whole, directories)
+
+
+def bring(document: dict[str, Any], directories: Mapping[str, str], *, stays: bool) -> Prepared:
+    """Name what is here by its whole path, and bring what the command names."""
+    files, found = Files(), locate(document, directories)
+    if "workdir" in found:
+        found["workdir"] = files.bring_folder(found["workdir"], directories["workdir"])
+    data = _items(found.get("data", []))
+    if isinstance(data, list):
+        data = [item for item in (files.bring_data(item, directories["data"]) for item in data) if item is not None]
+        for name in () if stays else COMMANDS:
+            if name in document:
+                named = named_here({name: document[name]}, directories[name])
+                data += files.bring_named(named, directories[name])
+        if data or "data" in found:
+            found["data"] = data
+    return Prepared(found, files)
+
+
+def _remain(document: dict[str, Any], directories: Mapping[str, str]) -> Prepared:
+    """For a service elsewhere: what is asked to be brought from here is refused, what is merely named stays."""
+    if "workdir" in document:
+        raise BadRequest(detail=f"workdir: {NOT_HERE}", hint=BY_ADDRESS)
+    for item in data if isinstance(data := _items(document.get("data", [])), list) else ():
+        location = item.get("location") if isinstance(item, Mapping) else item
+        if not isinstance(location, str) or os.path.isabs(location):
+            continue
+        if os.path.exists(os.path.join(directories["data"], location)):
+            raise BadRequest(detail=f"data: {NOT_HERE}: {location}", hint=BY_ADDRESS)
+    named = [named_here({name: document[name]}, directories[name]) for name in COMMANDS if name in document]
+    return Prepared(document, Files(), tuple(word for words in named for word in words))
+
+
+def _items(data: Any) -> Any:
+    return [data] if isinstance(data, str | Mapping) else data
 
 
 def parse(text: bytes) -> Mapping[str, Any]:
@@ -61,15 +125,23 @@ def with_local_starts(document: dict[str, Any]) -> dict[str, Any]:
     return pin_starts(document, local_now())
 
 
-def located(document: Mapping[str, Any], directory: str) -> dict[str, Any]:
-    """The same, with the files that are there by a relative path, in this directory, named by an absolute one."""
+def locate(document: Mapping[str, Any], directories: Mapping[str, str]) -> dict[str, Any]:
+    """The same, with the notebook, image and file of lines that are there by a relative path named by a whole one."""
     found = dict(document)
     if isinstance(found.get("notebook"), str):
-        found["notebook"] = _absolute(found["notebook"], directory)
+        found["notebook"] = _absolute(found["notebook"], directories["notebook"])
     if isinstance(image := found.get("image"), str):
-        found["image"] = _image(image, directory)
+        found["image"] = _image(image, directories["image"])
     elif isinstance(image, Mapping) and isinstance(image.get("locations"), list):
-        found["image"] = {**image, "locations": [_image(place, directory) for place in image["locations"]]}
+        found["image"] = {**image, "locations": [_image(place, directories["image"]) for place in image["locations"]]}
+    if isinstance(bag := found.get("bag"), Mapping) and isinstance(bag.get("file"), str):
+        found["bag"] = {**bag, "file": _absolute(bag["file"], directories["bag"])}
+    return found
+
+
+def _locate_full(document: Mapping[str, Any], directory: str) -> dict[str, Any]:
+    """A full document, with the data that is here by a relative path named by a whole one."""
+    found = dict(document)
     if isinstance(found.get("data"), list):
         found["data"] = [_located_data(item, directory) for item in found["data"]]
     return found

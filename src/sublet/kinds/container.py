@@ -262,6 +262,7 @@ def program(
     plan = image_plan(tool, sources, digest, setting) | {
         "entrypoint": [entrypoint] if isinstance(entrypoint, str) else entrypoint,
         "command": list(fields.get("command") or ()),
+        "in_work": setting.has_files and bool(fields.get("command")),  # which may name those files
         "environment": f.environment_of(fields),
         "mounts": [[f"{setting.directory}/{m.source}", m.target, m.read_only] for m in setting.mounts],
         "port": ports[0]["internal"]["port"] if ports else 0,

@@ -7,14 +7,16 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from sublet.core.ignore import Ignore
 from sublet.core.offer import Reason
 from sublet.core.request import Data
+from sublet.folders import LinkLeadsOut, walk
 from sublet.movers.arrival import READ, check_arrived, check_checksum, guess, missing, refused, safe_name
 from sublet.movers.port import Progress
 
@@ -108,24 +110,17 @@ class Copy:
         self.done = 0
 
     def tree(self, source: Path, target: Path) -> None:
-        """Copy all that is in a directory; a symbolic link inside is copied as what it leads to, if that is inside."""
+        """Copy a directory without what is ignored; a link is copied as what it leads to, if that is inside."""
         if self.data.checksum:
             raise missing(self.data, "it is a directory, and a checksum is of a file")
-        for path in self._inside(source, source):
-            relative = path.relative_to(source)
-            if path.is_dir():
-                (target / relative).mkdir(parents=True, exist_ok=True)
-            else:
-                (target / relative).parent.mkdir(parents=True, exist_ok=True)
-                self.file(path, target / relative)
-
-    def _inside(self, folder: Path, top: Path) -> Iterator[Path]:
-        for path in sorted(folder.iterdir()):
-            if path.is_symlink() and (not path.exists() or not path.resolve().is_relative_to(top) or path.is_dir()):
-                raise missing(self.data, f"the link {path.relative_to(top)} in it leads elsewhere")
-            yield path
-            if path.is_dir():
-                yield from self._inside(path, top)
+        try:
+            for entry in walk(str(source), Ignore(self.data.fields.get("ignore", ()))):
+                if entry.is_folder:
+                    (target / entry.path).mkdir(parents=True, exist_ok=True)
+                else:
+                    self.file(Path(entry.source), target / entry.path)
+        except LinkLeadsOut as error:
+            raise missing(self.data, str(error)) from error
 
     def file(self, source: Path, target: Path, whole: bool = False) -> None:
         """Copy one file by way of a part file; special files are refused."""

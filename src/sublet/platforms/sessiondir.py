@@ -236,17 +236,19 @@ class SessionDir:
 
     def results(self) -> Iterator[ResultFile]:
         """The files that it left in its working directory; links are not followed, and what was brought is not left."""
-        brought = {self.work / mount["target"] for mount in (self.read("job.json") or {}).get("mounts", ())}
+        mounted = {self.work / mount["target"] for mount in (self.read("job.json") or {}).get("mounts", ())}
+        brought = self.read("brought.json") or {}  # size and time of each file that was laid out there
         for folder, folders, names in os.walk(self.work):
             folders[:] = sorted(name for name in folders if Path(folder, name) != self.work / OWN)
             for name in sorted(names):
                 path = Path(folder, name)
-                if path in brought:  # a file was mounted there; this is what it was mounted on
+                if path in mounted:  # a file was mounted there; this is what it was mounted on
                     continue
                 with suppress(FileNotFoundError):  # it may still be running
                     found = path.lstat()
-                    if stat.S_ISREG(found.st_mode):
-                        yield ResultFile(str(path.relative_to(self.work)), found.st_size, moment(found.st_mtime))
+                    relative = str(path.relative_to(self.work))
+                    if stat.S_ISREG(found.st_mode) and brought.get(relative) != [found.st_size, found.st_mtime_ns]:
+                        yield ResultFile(relative, found.st_size, moment(found.st_mtime))
 
     async def pieces(self, path: str, offset: int) -> AsyncIterator[bytes]:
         """One of them, from a byte on."""

@@ -192,7 +192,7 @@ class Slurm(SlurmSite):
         self._check_room(key)
         contents = self._files(job, self._key(key), wish)
         spool = self._home / "sessions" / key
-        for part in ("data", "storage"):
+        for part in ("data", "storage", "work"):
             if await asyncio.to_thread(_holds_files, spool / part):
                 await self.send(key, spool / part, part)
         words = (

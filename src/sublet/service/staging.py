@@ -19,6 +19,7 @@ from sublet.kinds.app import APP
 from sublet.movers.port import Mover, Pins, Progress, SignsIn
 from sublet.platforms.port import Platform
 from sublet.service.desk import Desk, log
+from sublet.service.layout import laid_out, lay_out
 
 KEPT = "kept.json"  # which of its files the platform keeps for many, and where
 FETCHED = "image.sif"
@@ -26,10 +27,16 @@ STAGED = "staged"  # this file in a session's directory says that all its data i
 
 
 def mounts_of(request: Request, place: Path | None) -> tuple[Mount, ...]:
-    """Where the executable sees each data or storage resource: its volumes, else `data/NAME` for data without one."""
+    """Where the executable sees each data or storage resource: its volumes, else `data/NAME` for data without one.
+
+    What is laid out in the working directory needs none.
+    """
     data = {item.name for item in request.data}
     mounts = []
+    laid = {volume for _, volume in laid_out(request)}
     for volume in request.compute.volumes:
+        if volume in laid:
+            continue
         family = "data" if volume.resource in data else "storage"
         source = f"{family}/{directory_name(volume.resource)}"
         mounts.append(Mount(_file_or_all(source, volume.path, place), volume.path, volume.read_only))
@@ -105,6 +112,7 @@ async def _stage(
     for data in wanted:
         if data.shared:
             kept |= await _keep(desk, data, platform, place, session)
+    await asyncio.to_thread(lay_out, request, place)
     await asyncio.to_thread(_write, place / KEPT, json.dumps(kept))
     await asyncio.to_thread(_write, place / STAGED, "")
 

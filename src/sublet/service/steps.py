@@ -17,6 +17,7 @@ from sublet.platforms.port import Platform
 from sublet.service.dependencies import doomed, ended_with, jobs_before, must_wait, waited_for
 from sublet.service.desk import Desk
 from sublet.service.faults import point
+from sublet.service.layout import laid_out
 from sublet.service.staging import kept_in, mounts_of, stage
 from sublet.service.step import GRACE, RETRY, Step, deadline_of, failed
 from sublet.service.turns import no_turn
@@ -131,6 +132,7 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
         person=session.person,
         platform=session.offer.platform,
         network=platform.choose_network_policy(desk.settings.mode == "gateway" or platform.hosts(session.person)),
+        has_files=bool(laid_out(request)),
     )
     return Job(
         program=way.program(setting),

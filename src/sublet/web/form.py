@@ -10,9 +10,11 @@ from typing import Any
 
 from sublet.core.amounts import duration_text, memory_text, parse_counts, parse_duration, parse_memories
 from sublet.core.request import Data, Executable, Range, Recurring, Request, Window
+from sublet.core.texts import directory_name
 from sublet.core.windows import DAYS, parse_start
 from sublet.errors import BadAmount, BadRequest, SubletError
 from sublet.web.words import machine
+from sublet.wire.short import last_name
 
 Values = dict[str, str]
 
@@ -166,7 +168,8 @@ def values_of(request: Request) -> Values | None:
     if executable is None or request.storage or request.costs or request.metrics or request.after or len(starts) > 1:
         return None
     said = _executable(executable)
-    data = [_line(item) for item in request.data]
+    paths = {volume.resource: volume.path for volume in request.compute.volumes}
+    data = [_line(item, paths.get(item.name, "")) for item in request.data]
     if said is None or None in data:
         return None
     compute = request.compute
@@ -208,9 +211,13 @@ def _executable(executable: Executable) -> Values | None:
     return None
 
 
-def _line(data: Data) -> str | None:
-    simple = data.kind == "simple-data-resource" and not (data.storage or data.size or data.checksum or data.fields)
-    return f"{data.name} = {data.location}" if simple else None
+def _line(data: Data, path: str) -> str | None:
+    """What to type for data that is seen at this path; None if a line can't say that."""
+    if data.kind != "simple-data-resource" or data.storage or data.size or data.checksum or data.fields:
+        return None
+    if path == last_name(data.location):
+        return data.location
+    return f"{data.name} = {data.location}" if path.lstrip("/") in ("", f"data/{directory_name(data.name)}") else None
 
 
 def _counts(counts: Range) -> str:

@@ -37,7 +37,7 @@ _STORAGE = COMMON | {"size", "data"}
 _VOLUME = COMMON | {"path", "mode", "resource"}
 _ANY_DATA = COMMON | {"storage"}
 _DATA = {
-    "simple-data-resource": _ANY_DATA | {"location", "size", "checksum"},
+    "simple-data-resource": _ANY_DATA | {"location", "size", "checksum", "ignore"},
     "S3-data-resource": _ANY_DATA | {"endpoint", "template", "bucket", "object"},
     "rucio-data-resource": _ANY_DATA | {"rucio"},
     "ivoa-data-resource": _ANY_DATA | {"ivoa"},
@@ -183,9 +183,10 @@ def _volume(found: Document, path: str, index: int, names: _Names) -> Volume:
         if field not in found:
             refuse(f"{path}.{field}", "it is missing")
     where = a_text(found["path"], f"{path}.path", MOST_LINE)
-    if ".." in where.split("/") or not where.strip("./"):
-        refuse(f"{path}.path", f"{shown(where)} is not a directory inside the session", "Write one like data/cube.")
     mode = str(found.get("mode", "READONLY")).upper()
+    is_workdir = where == "." and not _READ_ONLY.get(mode, True)
+    if ".." in where.split("/") or not (where.strip("./") or is_workdir):
+        refuse(f"{path}.path", f"{shown(where)} is not a directory inside the session", "Write one like data/cube.")
     if mode not in _READ_ONLY:
         refuse(f"{path}.mode", f"{shown(found['mode'])} is not a mode", "Write READONLY or READWRITE.")
     return Volume(name, where, names.find(found["resource"], f"{path}.resource"), _READ_ONLY[mode], kind)
@@ -217,9 +218,17 @@ def _data(found: Document, path: str, index: int, names: _Names) -> tuple[Data, 
         size=None if size is None else at(f"{path}.size", _bytes, size),
         checksum="" if checksum is None else _checksum(checksum, f"{path}.checksum"),
         prepare=_preparing(found.get("schedule"), f"{path}.schedule"),
-        fields={field: value for field, value in found.items() if field not in _DATA_READ},
+        fields=_rest(found, path),
     )
     return data, found
+
+
+def _rest(found: Document, path: str) -> Document:
+    fields = {field: value for field, value in found.items() if field not in _DATA_READ}
+    if "ignore" in fields:
+        lines = a_list(fields["ignore"], f"{path}.ignore")
+        fields["ignore"] = [a_text(line, f"{path}.ignore[{i}]", MOST_LINE) for i, line in enumerate(lines)]
+    return fields
 
 
 def _bytes(value: Any) -> int:

@@ -49,11 +49,12 @@ SIZES = ("nodes", "cores", "memory", "gpus")
 _BAG = ("tasks", "template", "grid", "file", "retries", "parallel", "parts")
 _ONLY_SHORT = frozenset(
     {*EXECUTABLES, "env", "cores", "memory", "nodes", "gpus", "time", "start", "max_cost"}
-    | {"parameters", "requirements", "entrypoint", "version", "tasks"}
+    | {"parameters", "requirements", "entrypoint", "version", "tasks", "workdir"}
 )
 _SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, *WHERE})
 _ONLY_FULL = frozenset({"executable", "compute", "schedule", "resources", "request", "costs", "metrics"})
-_DATA = ("name", "location", "checksum", "size", "path", "writable", "storage")
+_DATA = ("name", "location", "checksum", "size", "path", "writable", "storage", "ignore")
+_FOLDER = ("location", "ignore", "size")
 _STORAGE = ("name", "size", "path", "writable")
 ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 _VOLUME = ("path", "resource", "writable")
@@ -87,7 +88,7 @@ def _expanded(short: Document) -> Document:
     if executable is not None:
         full["executable"] = executable
     inside = {"docker-container": "/", "app": "/job/"}.get(kind, "")  # where a container sees what is brought
-    data = _data(short.get("data", []), inside, volumes)
+    data = _folder(short, kind, volumes) + _data(short.get("data", []), inside, volumes, is_app=kind == "app")
     storage = _storage(short.get("storage", []), f"{inside}data/" if kind == "app" else inside, volumes)
     volumes += _volumes(short.get("volumes", []))
     full["compute"] = _compute(short, volumes)
@@ -252,10 +253,25 @@ def _requested(short: Document) -> Document:
     return found
 
 
-def _data(value: Any, inside: str, volumes: list[Document]) -> list[Document]:
-    """Data is seen below `data/`, in a directory of its name, unless it says where."""
+def _folder(short: Document, kind: str, volumes: list[Document]) -> list[Document]:
+    """The folder whose content the session finds in its working directory."""
+    if "workdir" not in short:
+        return []
+    if kind == "app":
+        refuse("workdir", "an app has a working directory of its own", "Bring its inputs with data.")
+    value = short["workdir"]
+    given = {"location": value} if isinstance(value, str) else without_nulls(a_map(value, "workdir"))
+    known_only(given, _FOLDER, "workdir")
+    location = a_text(given.get("location"), "workdir.location", 4096)
+    volumes.append({"kind": SIMPLE_VOLUME, "path": ".", "mode": "READWRITE", "resource": "workdir"})
+    found = {"kind": SIMPLE_DATA, "meta": {"name": "workdir"}, "location": location}
+    return [found | {name: given[name] for name in ("ignore", "size") if name in given}]
+
+
+def _data(value: Any, inside: str, volumes: list[Document], *, is_app: bool) -> list[Document]:
+    """Data lands where it says, else below `data/` if it has a name, else in the working directory, as it is called."""
     found = []
-    taken: set[str] = set()
+    taken: set[str] = {"workdir"}
     for i, item in enumerate(a_list([value] if isinstance(value, str | Mapping) else value, "data")):
         path = f"data[{i}]"
         given = {"location": item} if isinstance(item, str) else without_nulls(a_map(item, path))
@@ -263,16 +279,34 @@ def _data(value: Any, inside: str, volumes: list[Document]) -> list[Document]:
         location = a_text(given.get("location"), f"{path}.location", 4096)
         name = a_name(given["name"], f"{path}.name") if "name" in given else _name_of(location, taken)
         taken.add(name)
-        extras = {key: given[key] for key in ("checksum", "size", "storage") if key in given}
+        extras = {key: given[key] for key in ("checksum", "size", "storage", "ignore") if key in given}
         found.append({"kind": SIMPLE_DATA, "meta": {"name": name}, "location": location} | extras)
-        volumes.append(_volume(given, f"{inside}data/{directory_name(name)}", name, path))
+        if is_app or not {"name", "path", "storage"}.isdisjoint(given):
+            volumes.append(_volume(given, f"{inside}data/{directory_name(name)}", name, path))
+        else:
+            volumes.append(_volume({"writable": True} | given, last_name(location) or name, name, path))
+        _check_apart(volumes, path)
     return found
+
+
+def _check_apart(volumes: list[Document], path: str) -> None:
+    """Two things can't be in one place."""
+    where = str(volumes[-1]["path"]).rstrip("/")
+    for other in volumes[:-1]:
+        if str(other["path"]).rstrip("/") == where:
+            hint = "Say where each goes: {location: …, path: …}, or --data WHERE:PATH."
+            refuse(path, f"it would be at {where}, where {other['resource']} is already", hint)
+
+
+def last_name(location: str) -> str:
+    """What a location is called: the last part of its path."""
+    plain = unquote(urlsplit(location).path if ":" in location else location).rstrip("/").rpartition("/")[2]
+    return "".join(sign for sign in plain if sign.isprintable()).strip() if plain.strip(".") else ""
 
 
 def _name_of(location: str, taken: set[str]) -> str:
     """`https://…/cube.tar.gz` is called cube."""
-    last = unquote(urlsplit(location).path if ":" in location else location).rstrip("/").rpartition("/")[2]
-    stem = directory_name(last.lstrip(".").partition(".")[0])
+    stem = directory_name(last_name(location).lstrip(".").partition(".")[0])
     name, number = stem, 1
     while name in taken:
         number += 1

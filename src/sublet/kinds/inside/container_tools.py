@@ -40,11 +40,11 @@ def inner_mounts(plan: Plan) -> list[tuple[str, str, bool]]:
 
 
 def inner_directory(plan: Plan, image: Image) -> str:
-    """Where it starts: where the plan says, else in the image's own directory, else in the working directory."""
+    """Where it starts: where the plan says, else among the files of its command, else in the image's own directory."""
     if plan.get("start"):
         return str(plan["start"])
     own = image.config.get("WorkingDir") or "/"
-    return inner_work(plan) if own == "/" else str(own)
+    return inner_work(plan) if own == "/" or plan.get("in_work") else str(own)
 
 
 def inner_environment(plan: Plan, image: Image) -> dict[str, str]:

@@ -37,9 +37,19 @@ finish() { # only files and directories can travel, and what is sealed can't be 
     [ -n "$short" ] && rm -f "$short"
     chmod -R u+rwX work data storage kept
     find work ! -type f ! -type d -exec rm -f {} +
+    leave_brought
     record "$@"
     rm -rf "$own"
     exit "$2"
+}
+
+list() { # the files in the working directory: size, time and name, with a zero byte after each
+    find work -path work/.sublet -prune -o -type f -exec stat --printf='%s %.9Y %n\0' {} + | LC_ALL=C sort -z
+}
+
+leave_brought() { # what was brought and is as it was need not travel back
+    [ -s "$own/brought" ] || return
+    list | LC_ALL=C comm -z -12 - "$own/brought" | cut -z -d ' ' -f 3- | xargs -0 -r rm -f --
 }
 
 place() { # say in a file where the session's directory is
@@ -114,6 +124,7 @@ run() { # becomes the program; from here on its processes carry the mark
 
 case $dir in *[!A-Za-z0-9/._+@:,=-]*) finish not-started 70 '"the node gave it a directory with an odd name"' ;; esac
 mkdir -p tmp data
+list >"$own/brought"
 shorten "$dir/tmp" /tmp /var/tmp /dev/shm
 links
 files

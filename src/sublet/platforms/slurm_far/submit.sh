@@ -18,14 +18,15 @@ done
 cd "$dir" || exit 73
 
 back() { # nothing was submitted: as if it had never been tried, but what was sent needn't be sent again
-    mkdir -p "$sent" && for part in data storage owner; do [ -e "$part" ] && mv "$part" "$sent/"; done
+    mkdir -p "$sent" && for part in data storage work owner; do [ -e "$part" ] && mv "$part" "$sent/"; done
     cd "$root" && rm -rf "$dir"
     exit "$1"
 }
 
-for part in data storage; do
+for part in data storage work; do
     [ -d "$sent/$part" ] && { mv "$sent/$part" . || back 73; }
 done
+[ -d work ] && (cd work && find . -path ./.sublet -prune -o -type f -exec stat --printf='%s %Y %n\0' {} + | LC_ALL=C sort -z) >brought
 [ -d "$sent" ] && rm -rf "$sent"
 mkdir -p work data tmp || back 73
 while read -r mode size path; do

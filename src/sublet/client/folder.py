@@ -1,0 +1,98 @@
+"""A folder that goes to a session: what of it is brought, what stays behind, and how much that is."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sublet.core.amounts import parse_memory
+from sublet.core.ignore import CLUTTER, SECRETS, Ignore
+from sublet.errors import BadRequest
+from sublet.folders import LinkLeadsOut, walk
+
+FILE = ".subletignore"
+LIMIT = "SUBLET_WORKDIR_LIMIT"  # the variable that says how much a folder may have
+USUAL_LIMIT = "1GiB"
+NAMED = 3  # so many of the largest entries are named
+
+
+@dataclass(frozen=True)
+class Folder:
+    """What is brought of it."""
+
+    path: str
+    ignore: tuple[str, ...]
+    size: int = 0
+    secrets: tuple[str, ...] = ()  # what stays behind because it looks like a secret
+    _paths: frozenset[str] = field(default=frozenset())
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return os.path.basename(os.path.realpath(self.path)) or "/"
+
+    def holds(self, path: str) -> bool:
+        """Whether something at this path below it is brought."""
+        return path in self._paths
+
+
+def read_folder(path: str, named: str, more: Iterable[str] = ()) -> Folder:
+    """Look through a folder; BadRequest if it is none, is too large, or a link leads out of it."""
+    if not os.path.isdir(path):
+        raise BadRequest(detail=f"{named} is not a folder", hint="Bring a single file with --data.")
+    own = [*_lines(os.path.join(path, FILE)), *more]
+    rules, secret = Ignore([*CLUTTER, *SECRETS, *own]), Ignore([*CLUTTER, *own])
+    sizes: Counter[str] = Counter()
+    paths: list[str] = []
+    secrets: list[str] = []
+    try:
+        for entry in walk(path, secret):
+            if any(entry.path.startswith(f"{skipped}/") for skipped in secrets):
+                continue
+            if rules.skips(entry.path, is_folder=entry.is_folder):
+                secrets.append(entry.path)
+                continue
+            paths.append(entry.path)
+            sizes[entry.path.split("/")[0]] += entry.size
+    except LinkLeadsOut as error:
+        hint = f"Name the link in {FILE} to leave it behind, and bring what it leads to with --data."
+        raise BadRequest(detail=f"the folder {named} can't be brought: {error}", hint=hint) from error
+    except OSError as error:
+        why = f"{error.filename}: {error.strerror}"
+        raise BadRequest(detail=f"the folder {named} can't be brought: {why}") from error
+    check_size(named, sizes)
+    return Folder(path, (*CLUTTER, *SECRETS, *own), sizes.total(), tuple(secrets), frozenset(paths))
+
+
+def check_size(named: str, sizes: Counter[str]) -> None:
+    """Refuse a folder that is larger than anybody would want to copy without a word."""
+    most = parse_memory(os.environ.get(LIMIT) or USUAL_LIMIT)
+    if sizes.total() <= most:
+        return
+    largest = ", ".join(f"{name} ({rounded(size)})" for name, size in sizes.most_common(NAMED))
+    wanted = f"{-(-sizes.total() // (1 << 30))}GiB"
+    raise BadRequest(
+        detail=f"the folder {named} has {rounded(sizes.total())}, and {rounded(most)} is the most that is brought",
+        hint=f"The largest in it: {largest}. Leave them behind with {FILE}, or raise the limit: {LIMIT}={wanted}.",
+    )
+
+
+def rounded(size: int) -> str:
+    """`12 KiB`: about as much."""
+    for shift, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size >= 1 << shift:
+            return f"{size / (1 << shift):.3g} {unit}"
+    return f"{size} B"
+
+
+def _lines(file: str) -> list[str]:
+    try:
+        with open(file, encoding="utf-8", errors="surrogateescape") as opened:
+            lines = opened.read().splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise BadRequest(detail=f"{file} can't be read: {error.strerror}") from error
+    return [line for line in lines if line.strip() and not line.startswith("#")]

@@ -1,0 +1,75 @@
+"""Which files of a folder stay behind: the patterns of a .gitignore file, and those that nearly everybody wants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+# What is made anew wherever it is needed, or is of no use elsewhere.
+CLUTTER = (
+    *(".git/", ".hg/", ".svn/", "__pycache__/", "*.pyc", ".venv/", "venv/", "node_modules/", ".tox/", ".nox/"),
+    *(".mypy_cache/", ".ruff_cache/", ".pytest_cache/", ".ipynb_checkpoints/", ".DS_Store", ".subletignore"),
+)
+# What opens doors elsewhere, and has no place among the files of a computation.
+SECRETS = (
+    *(".ssh/", ".gnupg/", ".aws/", ".kube/", ".env", ".env.*", ".netrc", ".pgpass", ".git-credentials"),
+    *("*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*", "id_ecdsa*"),
+)
+
+
+class Ignore:
+    """Patterns as in .gitignore: the last that matches a path decides, and `!` takes a path back in."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        """Blank lines and comments mean nothing."""
+        self._rules = [rule for line in lines if (rule := _rule(line))]
+
+    def skips(self, path: str, *, is_folder: bool) -> bool:
+        """Whether this path, relative to the folder, stays behind; whether a folder above it does is asked of that."""
+        for is_kept, folders_only, pattern in reversed(self._rules):
+            if (is_folder or not folders_only) and pattern.fullmatch(path):
+                return not is_kept
+        return False
+
+
+@cache
+def _rule(line: str) -> tuple[bool, bool, re.Pattern[str]] | None:
+    text = line.rstrip("\r\n")
+    while text.endswith(" ") and not text.endswith("\\ "):
+        text = text[:-1]
+    if not text or text.startswith("#"):
+        return None
+    is_kept = text.startswith("!")
+    text = text[1:] if is_kept else text
+    folders_only = text.endswith("/")
+    text = text.rstrip("/")
+    is_anchored = "/" in text
+    text = text.removeprefix("/")
+    if not text:
+        return None
+    return is_kept, folders_only, re.compile(("" if is_anchored else "(?:.*/)?") + _translate(text))
+
+
+def _translate(pattern: str) -> str:
+    """A pattern's expression: `*` and `?` stay within a name, `**` may go over folders."""
+    found, at = "", 0
+    while at < len(pattern):
+        rest = pattern[at:]
+        if rest.startswith("**/"):
+            found, at = f"{found}(?:.*/)?", at + 3
+        elif rest == "**":
+            found, at = f"{found}.+", at + 2
+        elif rest[0] == "*":
+            found, at = f"{found}[^/]*", at + 1
+        elif rest[0] == "?":
+            found, at = f"{found}[^/]", at + 1
+        elif rest[0] == "[" and (end := pattern.find("]", at + 2)) > 0:
+            inner = pattern[at + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
+            inner = f"^{inner[1:]}" if inner[0] == "!" else inner
+            found, at = f"{found}(?!/)[{inner}]", end + 1
+        elif rest[0] == "\\" and len(rest) > 1:
+            found, at = found + re.escape(rest[1]), at + 2
+        else:
+            found, at = found + re.escape(rest[0]), at + 1
+    return found
