@@ -11,6 +11,7 @@ import pytest
 
 from sublet.wire.v1.offers import ReasonView
 from sublet.wire.v1.quotes import QuoteView
+from sublet.wire.v1.results import ResultList
 from tests.canned import ID, Said, a_no, a_session, a_yes, an_end, an_offer
 from tests.cli.conftest import Serve, Type
 
@@ -98,6 +99,48 @@ def test_a_document_comes_from_a_file_or_from_stdin(type_in: Type, canned: Serve
     assert sent[0] == {"run": "echo hello", "cores": 3, "name": "job"}
     assert sent[1] == {"run": "echo hello", "name": "echo hello"}
     assert sent[2] == {"run": ["echo", "other"], "name": "echo other", "cores": 1}
+
+
+def test_a_sweep_is_a_bag_with_the_same_wishes_as_a_run(type_in: Type, canned: Serve, tmp_path: Path) -> None:
+    service = canned(
+        {"POST /v1/offersets": Said(a_yes(an_offer())), f"POST /v1/sessions/{ID}/accept": Said(a_session())}
+    )
+    Path("sim.py").touch()
+    Path("a.csv").touch()
+    wishes = ["--cores", "4", "--time", "1h", "--grid", "in=a.csv,b.csv", "--grid", "n=1:2", "--retries", "1", "-d"]
+    typed = type_in("sweep", *wishes, "--", "python3", "sim.py", "{in}", "{n}")
+    assert (typed.code, typed.out) == (0, "3f2a91c0\n")
+    assert "brings sim.py, a.csv (0 B)" in typed.err
+    assert "runs 4 tasks" in typed.err
+    sent = json.loads(service.heard[0].body)
+    assert (sent["cores"], sent["time"], sent["name"]) == (4, "1h", "python3 sim.py {in} {n}")
+    assert sent["bag"] == {
+        "template": ["python3", "sim.py", "{in}", "{n}"],
+        "strict": True,
+        "grid": {"in": ["a.csv", "b.csv"], "n": ["1", "2"]},
+        "retries": 1,
+    }
+    assert [item["path"] for item in sent["data"]] == ["sim.py", "a.csv"]
+
+
+def test_a_sweep_shows_its_first_tasks_and_asks_nobody(type_in: Type, canned: Serve) -> None:
+    service = canned({})
+    Path("lines").write_text("one line\ntwo\n")
+    typed = type_in("sweep", "--each-line", "lines", "--dry-run", "--", "f", "{line}")
+    assert (typed.code, typed.out, typed.err) == (0, "f 'one line'\nf two\n", "2 tasks\n")
+    found = json.loads(type_in("sweep", "--each-line", "lines", "--dry-run", "--json", "--", "f", "{line}").out)
+    assert found["first"][0] == {"task": 0, "parameters": {"line": "one line"}, "argv": ["f", "one line"]}
+    assert type_in("sweep", "--grid", "a=1:99999", "--dry-run", "--", "f", "{a}").code == 2
+    assert "a is given twice" in type_in("sweep", "--grid", "a=1", "--grid", "a=2", "--", "f", "{a}").err
+    assert type_in("sweep", "--grid", "a=1", "f").code == 2
+    assert service.heard == []
+
+
+def test_a_table_of_a_session_that_has_none_says_what_has_one(type_in: Type, canned: Serve) -> None:
+    canned({f"GET /v1/sessions/{ID}/results": Said(ResultList(items=(), size=0))})
+    typed = type_in("result", "--table", ID)
+    assert typed.code == 1
+    assert "A sweep or a bag has one" in typed.err
 
 
 def test_the_example_is_a_request(type_in: Type) -> None:

@@ -25,6 +25,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "offers": ("offers", "List the offers that are held for you."),
         "reject": ("offers", "Decline an offer, or all of them."),
         "run": ("running", "Ask, take the earliest offer, follow the output."),
+        "sweep": ("sweeping", "Run a command with many values, as tasks of one session."),
         "again": ("again", "Run what a session ran once more, with changes."),
     },
     "Sessions": {

@@ -24,24 +24,40 @@ from sublet.wire.v1.results import ResultList
     "sublet result 3f2a",
     "sublet result 3f2a out.csv > out.csv",
     "sublet result 3f2a 'plots/*.png' --out results",
+    "sublet result --table 3f2a > table.csv",
 )
 @click.option("--list", "-l", "only_list", is_flag=True, help="List what PATH means, with sizes; fetch nothing.")
 @click.option("--out", "to", metavar="DIR", help="Fetch into this directory: what PATH means, or all files.")
 @click.option("--archive", metavar="FILE", help="Fetch all files as one tar.gz.")
+@click.option("--table", "as_table", is_flag=True, help="Of a sweep: print parameters and results, as CSV.")
 @click.option("--keep", is_flag=True, help="Leave them on the system too, though all are fetched.")
 @click.argument("session")
 @click.argument("path", nargs=-1)
 def result(
-    out: Output, only_list: bool, to: str | None, archive: str | None, keep: bool, session: str, path: tuple[str, ...]
+    out: Output,
+    only_list: bool,
+    to: str | None,
+    archive: str | None,
+    as_table: bool,
+    keep: bool,
+    session: str,
+    path: tuple[str, ...],
 ) -> None:
     """List the files that a session left, with their sizes; or print one, or fetch some or all.
 
     PATH is a file, a directory, or a pattern such as 'plots/*.png', and can be repeated. A fetch that was broken off
     goes on where it was. When all were fetched with --out, a cluster where the session was a guest is cleaned of it;
     what it printed can still be read. With --keep they stay for their keep time.
+
+    With --table there is a row for each task of a sweep or bag that was run: its parameters, exit_code, seconds, and
+    the fields of a JSON object on the last line that it printed, else that line, as output.
     """
     link = out.link()
-    if archive:
+    if as_table:
+        from sublet.cli.result_table import print_table  # only needed here
+
+        print_table(out, link, session)
+    elif archive:
         with open(archive, "wb") as file:
             file.writelines(link.stream(results.archive(session)))
         out.show({"archive": archive}, lambda: [archive], lambda: [archive])

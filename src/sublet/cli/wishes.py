@@ -25,7 +25,7 @@ PLAIN = (
     *("platform", "queue", "project", "pledge"),
 )
 
-OPTIONS = (
+AMOUNTS = (
     click.option("--cores", metavar="N", help="Cores on each node: 4, or 4-16 for at least and at most."),
     click.option("--memory", metavar="SIZE", help="Memory on each node: 8GiB."),
     click.option("--gpus", metavar="N", help="GPUs on each node."),
@@ -34,11 +34,15 @@ OPTIONS = (
     click.option("--start", metavar="WHEN", multiple=True, help="When it may begin: tonight, 'tomorrow 9am'."),
     click.option("--data", metavar="WHERE[:PATH]", multiple=True, help="A file, folder or URL to bring, and as what."),
     click.option("--workdir", metavar="DIR", help="A folder whose content to bring into the working directory."),
+)
+KINDS = (
     click.option("--image", metavar="IMAGE", help="A container image to run it in."),
     click.option("--notebook", metavar="FILE", help="A Jupyter notebook to run."),
     click.option("--param", metavar="NAME=VALUE", multiple=True, help="A parameter of the notebook."),
     click.option("--script", metavar="FILE", help="A script to run, instead of a command."),
     click.option("--interactive", type=click.Choice(["lab", "shell"]), help="JupyterLab, or a shell, to connect to."),
+)
+MORE = (
     click.option("--env", metavar="NAME[=VALUE]", multiple=True, help="An environment variable. Can be repeated."),
     click.option("--name", metavar="NAME", help="What to call it."),
     click.option("--platform", metavar="NAME", help="Only on this platform."),
@@ -53,14 +57,25 @@ OPTIONS = (
 
 def wishes(function: F) -> F:
     """The options with which a person describes what is to run."""
-    return with_options(function, OPTIONS)
+    return with_options(function, (*AMOUNTS, *KINDS, *MORE))
+
+
+def wishes_of_a_command(function: F) -> F:
+    """The same, where what is to run is a command."""
+    return with_options(function, (*AMOUNTS, *MORE))
 
 
 def document(
-    out: Output, source: str | None, words: tuple[str, ...], given: dict[str, Any], *, local: bool
+    out: Output,
+    source: str | None,
+    words: tuple[str, ...],
+    given: dict[str, Any],
+    *,
+    local: bool,
+    bag: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The document that is sent: the file's, with the options and the command put over it."""
-    said = short_form(words, given)
+    """The document that is sent: the file's, with the options and the command, or a bag, put over it."""
+    said = short_form(words, given) | ({"bag": bag} if bag else {})
     if source is None and not said:
         raise click.UsageError("There is nothing to ask for: give a file, or options, or a command after --.")
     if given["stay"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -35,6 +35,8 @@ from sublet.client.calls import (
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, Patience, Pause, Steps, until_over
+from sublet.client.sweeps import sweep_document
+from sublet.client.tables import PRINTED, RECORD, join_table
 from sublet.errors import ServiceUnreachable
 from sublet.wire.v1.access import AccessView
 from sublet.wire.v1.accounts import AccountView
@@ -89,6 +91,15 @@ class AsyncClient:
         prepared = await asyncio.to_thread(document_of, document, wishes, local=self._link.address.local)
         view = await self.do(offers.ask(prepared, keep_offers=keep_offers))
         return AsyncOffers(self, view)
+
+    async def sweep(
+        self, words: Sequence[str], grid: Mapping[str, Sequence[Any]] | None = None, **wishes: Any
+    ) -> AsyncOffers:
+        """Run words with all combinations of the values: `{a}` in them stands for each value of `a`.
+
+        Beside what `ask` takes: `table` (rows), `lines`, `zipped`, `retries`, `parallel`, `parts` and `at_most`.
+        """
+        return await self.ask(sweep_document(words, grid, wishes))
 
     async def offers(self, id: str) -> AsyncOffers:
         """The offers that were made before, by the id of their set."""
@@ -313,6 +324,15 @@ class AsyncSession(SessionFacts):
     async def results(self) -> tuple[ResultFileView, ...]:
         """The files that it left."""
         return (await self._client.do(results.results(self.id))).items
+
+    async def table(self) -> list[dict[str, Any]]:
+        """Of a sweep or a bag: a row for each task that was run, with its parameters and what came of it."""
+        record, printed = [await self._file(name) for name in (RECORD, PRINTED)]
+        return join_table(record.splitlines(), lambda offset, length: printed[offset : offset + length])
+
+    async def _file(self, path: str) -> bytes:
+        is_there = any(file.path == path for file in await self.results())
+        return bytes(await self.result(path)) if is_there else b""
 
     async def result(self, path: str) -> Result:
         """One of those files, whole."""

@@ -130,8 +130,11 @@ def _candidates(document: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(bag, Mapping):
         yield from _arguments(bag.get("template"))
         grid = bag.get("grid")
-        for values in grid.values() if isinstance(grid, Mapping) else ():
-            yield from (value for value in values if isinstance(value, str))
+        table = bag.get("table")
+        columns = list(grid.values()) if isinstance(grid, Mapping) else []
+        columns += [list(row.values()) for row in table if isinstance(row, Mapping)] if isinstance(table, list) else []
+        for values in columns:
+            yield from (value for value in values if isinstance(value, str)) if isinstance(values, list) else ()
 
 
 def _arguments(line: Any) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -34,6 +34,8 @@ from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, until_over
 from sublet.client.link import Link
+from sublet.client.sweeps import sweep_document
+from sublet.client.tables import PRINTED, RECORD, join_table
 from sublet.client.waiting import carry_out, so_far
 from sublet.client.waiting import follow as wait_and_follow
 from sublet.wire.v1.access import AccessView
@@ -73,6 +75,13 @@ class Client:
         document = document_of(document, wishes, local=self.link.address.local)
         view = self.do(offers.ask(document, keep_offers=keep_offers))
         return Offers(self, view)
+
+    def sweep(self, words: Sequence[str], grid: Mapping[str, Sequence[Any]] | None = None, **wishes: Any) -> Offers:
+        """Run words with all combinations of the values: `{a}` in them stands for each value of `a`.
+
+        Beside what `ask` takes: `table` (rows), `lines`, `zipped`, `retries`, `parallel`, `parts` and `at_most`.
+        """
+        return self.ask(sweep_document(words, grid, wishes))
 
     def offers(self, id: str) -> Offers:
         """The offers that were made before, by the id of their set."""
@@ -259,6 +268,15 @@ class Session(SessionFacts):
     def results(self) -> tuple[ResultFileView, ...]:
         """The files that it left."""
         return self._client.do(results.results(self.id)).items
+
+    def table(self) -> list[dict[str, Any]]:
+        """Of a sweep or a bag: a row for each task that was run, with its parameters and what came of it."""
+        record, printed = (self._file(name) for name in (RECORD, PRINTED))
+        return join_table(record.splitlines(), lambda offset, length: printed[offset : offset + length])
+
+    def _file(self, path: str) -> bytes:
+        is_there = any(file.path == path for file in self.results())
+        return bytes(self.result(path)) if is_there else b""
 
     def result(self, path: str) -> Result:
         """One of those files, whole."""

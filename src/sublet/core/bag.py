@@ -18,17 +18,19 @@ RETRIES_AT_MOST = 100
 PARALLEL_AT_MOST = 1024
 PARTS_AT_MOST = 1000
 PER_CORE = 50  # tasks that are worth a job of their own, where nobody says how many parts there are to be
-FIELDS = ("tasks", "template", "grid", "file", "retries", "parallel", "parts", "environment")
+FIELDS = ("tasks", "template", "grid", "table", "strict", "file", "retries", "parallel", "parts", "environment")
+BRACES = re.compile(r"(\{\{|\}\}|\{(?![^{}]+\})|\}|[^{}]+)|\{([^{}]+)\}")  # text, or a name in braces
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
 @dataclass(frozen=True)
 class Task:
-    """One of the bag: its number, from 0, the words to run, and a name if it was given one."""
+    """One of the bag: its number, from 0, the words to run, and a name or parameters if it was given some."""
 
     number: int
     argv: tuple[str, ...]
     name: str = ""
+    parameters: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,15 @@ def count(fields: Mapping[str, Any]) -> int | None:
     """How many tasks there are; None if only the file of lines can say."""
     if fields.get("file") is not None:
         return None
-    if fields.get("grid") is not None:
-        return math.prod(len(values) for values in fields["grid"].values())
+    if is_sweep(fields):
+        rows = len(fields["table"]) if fields.get("table") is not None else 1
+        return rows * math.prod(len(values) for values in (fields.get("grid") or {}).values())
     return len(fields["tasks"])
+
+
+def is_sweep(fields: Mapping[str, Any]) -> bool:
+    """Whether its tasks are one template with different values."""
+    return fields.get("grid") is not None or fields.get("table") is not None
 
 
 def parts(fields: Mapping[str, Any], cores: int) -> int:
@@ -59,11 +67,14 @@ def parts(fields: Mapping[str, Any], cores: int) -> int:
 
 
 def expand(fields: Mapping[str, Any], lines: Iterable[str] = ()) -> Iterator[Task]:
-    """The tasks in order: of a grid the last name changes fastest, of a file each line that isn't blank is one."""
+    """The tasks in order: of a grid the last name changes fastest, of a table and a grid the grid does.
+
+    Of a file each line that isn't blank is one.
+    """
     if fields.get("file") is not None:
         return _from_lines(fields.get("template"), lines)
-    if fields.get("grid") is not None:
-        return _from_grid(fields["template"], fields["grid"])
+    if is_sweep(fields):
+        return _from_values(fields)
     return (_listed(number, task) for number, task in enumerate(fields["tasks"]))
 
 
@@ -73,11 +84,19 @@ def _listed(number: int, task: Any) -> Task:
     return Task(number, tuple(task))
 
 
-def _from_grid(template: Sequence[str], grid: Mapping[str, Sequence[Any]]) -> Iterator[Task]:
-    fill = _filler(template, [re.escape(name) for name in grid])
-    columns = [[as_text(value) for value in values] for values in grid.values()]
-    for number, values in enumerate(itertools.product(*columns)):
-        yield Task(number, fill(dict(zip(grid, values, strict=True)).__getitem__))
+def _from_values(fields: Mapping[str, Any]) -> Iterator[Task]:
+    grid, table = fields.get("grid") or {}, fields.get("table") or [{}]
+    fill = _filler(fields["template"], [re.escape(name) for name in (*table[0], *grid)], strict=_is_strict(fields))
+    number = itertools.count()
+    for row in table:
+        for values in itertools.product(*grid.values()):
+            parameters = {**row, **dict(zip(grid, values, strict=True))}
+            texts = {name: as_text(value) for name, value in parameters.items()}
+            yield Task(next(number), fill(texts.__getitem__), parameters=parameters)
+
+
+def _is_strict(fields: Mapping[str, Any]) -> bool:
+    return bool(fields.get("strict"))
 
 
 def _from_lines(template: Sequence[str] | None, lines: Iterable[str]) -> Iterator[Task]:
@@ -99,10 +118,15 @@ def _columns(line: str) -> Callable[[str], str]:
     return lambda name: line if name == "line" else words[int(name) - 1] if int(name) <= len(words) else ""
 
 
-def _filler(template: Sequence[str], names: Sequence[str]) -> Callable[[Callable[[str], str]], tuple[str, ...]]:
-    """Puts values into the placeholders; a value is data: braces inside it mean nothing, and other braces stay."""
+def _filler(
+    template: Sequence[str], names: Sequence[str], *, strict: bool = False
+) -> Callable[[Callable[[str], str]], tuple[str, ...]]:
+    """Puts values into the placeholders; a value is data: braces inside it mean nothing.
+
+    Other braces stay; where the template is strict, `{{` and `}}` are braces.
+    """
     placeholder = re.compile(r"\{(" + "|".join(names) + r")\}")
-    cut = [placeholder.split(word) for word in template]  # text, name, text, name, …, text
+    cut = [_cut_strictly(word) if strict else placeholder.split(word) for word in template]  # text, name, text, …
 
     def put(parts: list[str], value: Callable[[str], str]) -> str:
         if len(parts) == 1:
@@ -117,6 +141,22 @@ def _filler(template: Sequence[str], names: Sequence[str]) -> Callable[[Callable
     return fill
 
 
+def _cut_strictly(word: str) -> list[str]:
+    """Text and names by turns; `{{` and `}}` are text."""
+    found = [""]
+    for text, name in BRACES.findall(word):
+        if name:
+            found += [name, ""]
+        else:
+            found[-1] += {"{{": "{", "}}": "}"}.get(text, text)
+    return found
+
+
+def placeholders(word: str) -> list[str]:
+    """The names in the braces of a word of a strict template; a brace that is none gives an empty name."""
+    return [name if name else "" for text, name in BRACES.findall(word) if name or text in ("{", "}")]
+
+
 def as_text(value: Any) -> str:
     """A value as a word: `true` and `false` as they are written in a request."""
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -126,12 +166,17 @@ def problems(fields: Mapping[str, Any]) -> list[Problem]:
     """What is wrong with the fields; nothing else may be called while there is something."""
     found = _form(fields)
     if not found:
-        check = _check_file if "file" in fields else _check_grid if "grid" in fields else _check_list
-        found = check(fields)
+        found = (
+            _check_file(fields)
+            if "file" in fields
+            else _check_sweep(fields)
+            if is_sweep(fields)
+            else _check_list(fields)
+        )
     number = count(fields) if not found else None
     if number is not None and not 0 < number <= TASKS_AT_MOST:
         message = "the bag is empty." if not number else f"the bag has {number} tasks; the most is {TASKS_AT_MOST}."
-        where = "grid" if "grid" in fields else "tasks"
+        where = next(name for name in ("grid", "table", "tasks") if name in fields)
         nearest = "several bags" if number else "one task"
         found.append(Problem(where, message, str(number), str(TASKS_AT_MOST), nearest))
     found += _whole(fields, "retries", 0, RETRIES_AT_MOST) + _whole(fields, "parallel", 1, PARALLEL_AT_MOST)
@@ -139,17 +184,16 @@ def problems(fields: Mapping[str, Any]) -> list[Problem]:
 
 
 def _form(fields: Mapping[str, Any]) -> list[Problem]:
-    given = [name for name in ("tasks", "grid", "file") if fields.get(name) is not None]
-    if len(given) != 1:
-        message = "a bag has one of tasks (a list), grid (names and values) or file (a task a line)"
+    given = [name for name in ("tasks", "grid", "table", "file") if fields.get(name) is not None]
+    if len(given) != 1 and given != ["grid", "table"]:
+        message = "a bag has one of tasks (a list), grid (names and values), table (rows) or file (a task a line)"
         return [Problem(given[1] if given else "tasks", message + (f", not {' and '.join(given)}." if given else "."))]
     if fields.get("template") is not None:
         if given == ["tasks"]:
             return [Problem("template", "a list of tasks has its own words: a template goes with a grid or a file.")]
         return _words("template", fields["template"])
-    return [Problem("template", "a grid needs a template: the words, with {name} where values go.")] * (
-        given == ["grid"]
-    )
+    needs = "a grid or a table needs a template: the words, with {name} where values go."
+    return [Problem("template", needs)] if is_sweep(fields) else []
 
 
 def _words(field: str, value: Any) -> list[Problem]:
@@ -175,17 +219,59 @@ def _check_list(fields: Mapping[str, Any]) -> list[Problem]:
     return []
 
 
+def _check_sweep(fields: Mapping[str, Any]) -> list[Problem]:
+    found = [] if fields.get("table") is None else _check_table(fields["table"])
+    found += [] if fields.get("grid") is None else _check_grid(fields)
+    if not found and fields.get("strict") is not None and not isinstance(fields["strict"], bool):
+        found.append(Problem("strict", "strict must be true or false.", str(fields["strict"])[:200]))
+    if not found and _is_strict(fields):
+        found += _check_braces(fields)
+    return found
+
+
+def _check_table(table: Any) -> list[Problem]:
+    if not isinstance(table, (list, tuple)) or not table or not all(isinstance(row, Mapping) and row for row in table):
+        return [Problem("table", "table must be a list of rows, each a map of names to values.", str(table)[:200])]
+    for number, row in enumerate(table):
+        if row.keys() != table[0].keys():
+            return [Problem(f"table[{number}]", "each row of a table has the same names.", ", ".join(map(str, row)))]
+        for name, value in row.items():
+            if not isinstance(name, str) or not NAME.match(name):
+                return [Problem("table", f"{name!r} can't be the name of a placeholder.", str(name)[:200], "", "x")]
+            if not _is_value(value):
+                return [Problem(f"table[{number}].{name}", f"the values of {name} must be words or numbers.")]
+    return []
+
+
+def _check_braces(fields: Mapping[str, Any]) -> list[Problem]:
+    names = [*(fields.get("table") or [{}])[0], *(fields.get("grid") or {})]
+    for word in fields["template"]:
+        for name in placeholders(word):
+            if name not in names:
+                wrong = f"{{{name}}} is no parameter" if name else "a brace stands alone"
+                message = f"{wrong} in {word!r}: there are {', '.join(names)}; write {{{{ and }}}} for braces."
+                return [Problem("template", message, word[:200])]
+    return []
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, (str, int, float)) and "\0" not in str(value)
+
+
 def _check_grid(fields: Mapping[str, Any]) -> list[Problem]:
     grid = fields["grid"]
     if not isinstance(grid, Mapping) or not grid:
         return [Problem("grid", "grid must be a map of names to lists of values.", str(grid)[:200], "", "{x: [1, 2]}")]
     found = []
+    taken = set((fields.get("table") or [{}])[0])
     for name, values in grid.items():
         if not isinstance(name, str) or not NAME.match(name):
             found.append(Problem("grid", f"{name!r} can't be the name of a placeholder.", str(name)[:200], "", "x"))
+        elif name in taken:
+            found.append(Problem("grid", f"the table has {name} too.", name))
         elif not isinstance(values, (list, tuple)) or not values:
             found.append(Problem(f"grid.{name}", f"the values of {name} must be a list, not empty.", str(values)[:200]))
-        elif not all(isinstance(value, (str, int, float)) and "\0" not in str(value) for value in values):
+        elif not all(map(_is_value, values)):
             found.append(Problem(f"grid.{name}", f"the values of {name} must be words or numbers."))
         elif not any("{" + name + "}" in word for word in fields["template"]):
             found.append(Problem("template", f"the template never uses {{{name}}}, which the grid varies.", name))

@@ -46,7 +46,7 @@ _EXTRAS = {
     "app": {"parameters": "parameters", "version": "version", "tasks": "tasks"},
 }
 SIZES = ("nodes", "cores", "memory", "gpus")
-_BAG = ("tasks", "template", "grid", "file", "retries", "parallel", "parts")
+_BAG = ("tasks", "template", "grid", "table", "strict", "file", "retries", "parallel", "parts")
 _ONLY_SHORT = frozenset(
     {*EXECUTABLES, "env", "cores", "memory", "nodes", "gpus", "time", "start", "max_cost"}
     | {"parameters", "requirements", "entrypoint", "version", "tasks", "workdir"}

@@ -1,7 +1,8 @@
 """Runs a bag's tasks, a few at a time, and writes down what became of each. Travels with the job: Python alone.
 
 In the working directory:
-  tasks.jsonl   a line for each attempt as it ends: task, attempt, code, signal, start, seconds, and where its output is
+  tasks.jsonl   a line for each attempt as it ends: task, attempt, code, signal, start, seconds, and where its output
+                is; of a grid or a table its parameters and argv too
   tasks.out     what the tasks printed, one after the other; `stdout: [offset, length]` in the line says where
   tasks.err     the same for their error output
 Started again in the same directory it goes on with the tasks that have not succeeded. Of several parts each writes
@@ -106,7 +107,9 @@ class Bag:
         task = attempt.task
         seconds = time.monotonic() - attempt.clock
         printed = attempt.slot.collect(self.logs)
-        if not (code or printed or task.name or self.stopping):  # as most are: written without a detour
+        if not (
+            code or printed or task.name or task.parameters or self.stopping
+        ):  # as most are: written without a detour
             self.free.append(attempt.slot)
             self.done += 1
             write_all(self.record, self.plain % (task.number, attempt.number, attempt.start, seconds))
@@ -119,9 +122,8 @@ class Bag:
             "start": round(attempt.start, 6),
             "seconds": round(seconds, 6),
             **printed,
+            **_described(task),
         }
-        if task.name:
-            line["name"] = task.name
         if self.part.of > 1:
             line["part"] = self.part.number
         if error:
@@ -162,6 +164,12 @@ class Bag:
         """Send a signal to all that runs."""
         for pid in self.running:
             os.kill(pid, number)  # ours and not yet waited for: the pid can't be another's
+
+
+def _described(task: Task) -> dict[str, Any]:
+    """What else is known of a task: its name; of a sweep what it was run with."""
+    found: dict[str, Any] = {"name": task.name} if task.name else {}
+    return found | ({"parameters": task.parameters, "argv": task.argv} if task.parameters else {})
 
 
 def _plain(part: Part) -> bytes:

@@ -1,0 +1,167 @@
+"""A sweep: one command with different values, as the bag of tasks that it is sent as."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from sublet.core.bag import TASKS_AT_MOST, Task, count, expand, problems
+from sublet.errors import BadRequest
+
+USUALLY_AT_MOST = 10_000  # tasks, unless somebody says that they mean it
+LARGEST = 900_000  # bytes of values: a document has room for 1 MiB
+OF_THE_BAG = ("table", "lines", "zipped", "at_most", "retries", "parallel", "parts")
+LINE = "line"  # the parameter that a line of a file is
+
+
+def make_bag(
+    words: Sequence[str],
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    table: Sequence[Mapping[str, Any]] | None = None,
+    lines: Sequence[str] | None = None,
+    zipped: bool = False,
+    at_most: int = USUALLY_AT_MOST,
+    **more: int | None,
+) -> dict[str, Any]:
+    """The bag that runs these words with all combinations of the values; `zipped`: with the first of each, and so on.
+
+    The rows of a table, and the lines, are combined with the grid too. BadRequest says what is wrong with it.
+    """
+    axes: dict[str, list[Any]] = {name: list(values) for name, values in (grid or {}).items()}
+    if lines is not None:
+        _check_free(LINE, axes)
+        axes = {LINE: list(lines), **axes}
+    if zipped and axes:
+        table, axes = _beside(_zip(axes), table), {}
+    bag: dict[str, Any] = {"template": list(words), "strict": True}
+    bag |= {"grid": axes} if axes else {}
+    bag |= {"table": [dict(row) for row in table]} if table is not None else {}
+    bag |= {name: value for name, value in more.items() if value is not None}
+    check(bag, at_most)
+    return bag
+
+
+def sweep_document(
+    words: Sequence[str], grid: Mapping[str, Sequence[Any]] | None, wishes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The request for a sweep; of the wishes some are the bag's, the others the session's."""
+    rest = {name: value for name, value in wishes.items() if name not in OF_THE_BAG}
+    return {**rest, "bag": make_bag(words, grid, **{name: wishes[name] for name in OF_THE_BAG if name in wishes})}
+
+
+def check(bag: Mapping[str, Any], at_most: int) -> None:
+    """Say what is wrong with a sweep before anything is asked."""
+    if not bag["template"]:
+        raise BadRequest(detail="there is no command to sweep", hint="Write it after --: python3 sim.py {a}")
+    if "grid" not in bag and "table" not in bag:
+        raise BadRequest(detail="nothing varies", hint="Give --grid NAME=VALUES, --each-line FILE or --table FILE.")
+    if found := problems(bag):
+        raise BadRequest(
+            detail=found[0].message.rstrip("."), hint=found[0].nearest and f"For example {found[0].nearest}."
+        )
+    number = count(bag) or 0
+    if number > at_most:
+        most = f"The most is {TASKS_AT_MOST}." if at_most >= TASKS_AT_MOST else f"If you mean it: --max-tasks {number}."
+        raise BadRequest(detail=f"the sweep has {number} tasks, and {at_most} is the limit", hint=most)
+    if (size := len(json.dumps(bag))) > LARGEST:
+        hint = "Sweep over row numbers, and let the program read its row from a file that is brought."
+        raise BadRequest(detail=f"the values of the sweep are {size} bytes, too many to send", hint=hint)
+
+
+def first_tasks(bag: Mapping[str, Any], number: int) -> list[Task]:
+    """The first few of its tasks."""
+    return [task for task, _ in zip(expand(bag), range(number), strict=False)]
+
+
+def read_values(text: str) -> tuple[str, list[Any]]:
+    """`a=0.1,0.5`, `b=1:10:3` (from, to, by; the end is included), or `c=["x", "y"]`: a name and its values."""
+    name, equals, values = text.partition("=")
+    if not equals or not name or not values:
+        raise BadRequest(detail=f"{text!r} is not a name and its values", hint="Write a=0.1,0.5 or b=1:10:3.")
+    if values.startswith("["):
+        return name, _listed(name, values)
+    return name, list(_range(name, values)) if _is_range(values) else values.split(",")
+
+
+def read_lines(file: str) -> list[str]:
+    """The lines of a file that aren't blank."""
+    return [line for line in _text(file).splitlines() if line.strip()]
+
+
+def read_table(file: str) -> list[dict[str, str]]:
+    """The rows of a CSV file whose first line has the names."""
+    import csv  # only for those who have a table
+
+    rows = [row for row in csv.reader(_text(file).splitlines()) if row]
+    if len(rows) < 2:
+        raise BadRequest(detail=f"{file} has no rows", hint="Its first line names the columns, the others have values.")
+    names = [name.strip() for name in rows[0]]
+    if len(set(names)) != len(names):
+        raise BadRequest(detail=f"{file} has two columns of one name", hint="Each needs a name of its own.")
+    for number, row in enumerate(rows[1:], 2):
+        if len(row) != len(names):
+            raise BadRequest(detail=f"row {number} of {file} has {len(row)} values for {len(names)} columns")
+    return [dict(zip(names, row, strict=True)) for row in rows[1:]]
+
+
+def _is_range(text: str) -> bool:
+    parts = text.split(":")
+    return len(parts) in (2, 3) and all(_number(part) is not None for part in parts)
+
+
+def _number(text: str) -> Decimal | None:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def _range(name: str, text: str) -> Iterator[str]:
+    first, last, *rest = (Decimal(part) for part in text.split(":"))
+    step = rest[0] if rest else Decimal(1)
+    steps = int((last - first) / step) if step else -1
+    if steps < 0 or steps > TASKS_AT_MOST:
+        raise BadRequest(detail=f"{name}={text} has no values, or far too many", hint="Write FROM:TO:BY, as 1:10:3.")
+    return (format(first + number * step, "f") for number in range(steps + 1))
+
+
+def _listed(name: str, text: str) -> list[Any]:
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise BadRequest(detail=f"the values of {name} are no JSON list: {error}", hint='Write ["x", "y"].') from error
+    return list(values)
+
+
+def _check_free(name: str, axes: Mapping[str, Any]) -> None:
+    if name in axes:
+        raise BadRequest(detail=f"{name} is what a line of the file is called", hint="Give the grid another name.")
+
+
+def _zip(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    lengths = {name: len(values) for name, values in axes.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise BadRequest(detail=f"values that go together must be as many: {told}")
+    return [dict(zip(axes, values, strict=True)) for values in zip(*axes.values(), strict=True)]
+
+
+def _beside(rows: list[dict[str, Any]], table: Sequence[Mapping[str, Any]] | None) -> Sequence[Mapping[str, Any]]:
+    if table is None:
+        return rows
+    if len(table) != len(rows):
+        raise BadRequest(detail=f"values that go together must be as many: {len(rows)}, and the table has {len(table)}")
+    return [{**row, **other} for row, other in zip(table, rows, strict=True)]
+
+
+def _text(file: str) -> str:
+    try:
+        with open(file, encoding="utf-8-sig") as opened:
+            return opened.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRequest(detail=f"the file {os.fspath(file)} can't be read: {error}") from error

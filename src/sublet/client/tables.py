@@ -1,0 +1,74 @@
+"""What became of each task of a sweep: its parameters beside its results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+RECORD, PRINTED = "tasks.jsonl", "tasks.out"
+TAIL = 1 << 16  # bytes of what a task printed that are looked at
+Read = Callable[[int, int], bytes]  # an offset and a length of what all tasks printed
+
+
+def join_table(record: Iterable[bytes], read: Read) -> list[dict[str, Any]]:
+    """A row for each task that was run, in order: `task`, its parameters, `exit_code`, `seconds`, and what it says.
+
+    A task says the fields of the JSON object on the last line that it printed, else that line, as `output`.
+    """
+    last: dict[int, dict[str, Any]] = {}
+    for raw in record:
+        line = _parse(raw)
+        if line and not (line["task"] in last and last[line["task"]]["code"] == 0):
+            last[line["task"]] = line
+    return [_row(last[number], read) for number in sorted(last)]
+
+
+def columns_of(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """The names of all columns, in the order in which they first come."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _parse(raw: bytes) -> dict[str, Any] | None:
+    try:
+        line = json.loads(raw)
+    except ValueError:
+        return None  # cut short by a crash
+    return line if isinstance(line, dict) and "task" in line and "code" in line else None
+
+
+def _row(line: dict[str, Any], read: Read) -> dict[str, Any]:
+    row = {"task": line["task"]}
+    if line.get("name"):
+        row["name"] = line["name"]
+    row |= {name: _number(value) for name, value in (line.get("parameters") or {}).items()}
+    code = line["code"] if line["code"] is not None else 128 + (line.get("signal") or 0)
+    for name, value in {"exit_code": code, "seconds": line.get("seconds"), **_said(line, read)}.items():
+        row[f"result.{name}" if name in row else name] = value
+    return row
+
+
+def _said(line: dict[str, Any], read: Read) -> dict[str, Any]:
+    if not line.get("stdout"):
+        return {}
+    offset, length = line["stdout"]
+    size = min(length, TAIL)
+    lines = read(offset + length - size, size).decode("utf-8", "replace").strip().splitlines()
+    if not lines:
+        return {}
+    try:
+        found = json.loads(lines[-1])
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"output": lines[-1].strip()}
+
+
+def _number(value: Any) -> Any:
+    """A parameter that was typed as a number, as one."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found = json.loads(value)
+    except ValueError:
+        return value
+    return found if isinstance(found, int | float) and not isinstance(found, bool) else value
