@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sublet.cli.asking import answered, split
+from sublet.cli.asking import KEEP_OFFERS, answered, split
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.cli.running import accepted
@@ -41,10 +41,11 @@ SHOWN = 5  # tasks that --dry-run shows
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
 @click.option("--out", "to", metavar="DIR", help="Fetch what it left into this directory.")
 @click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
+@KEEP_OFFERS
 @wishes_of_a_command
 @click.argument("file", required=False, metavar="")
 @click.argument("words", nargs=-1, metavar="-- COMMAND…", type=click.UNPROCESSED)
-def sweep(out: Output, file: str | None, words: tuple[str, ...], dry_run: bool, **given: Any) -> int:
+def sweep(out: Output, file: str | None, words: tuple[str, ...], dry_run: bool, keep_offers: bool, **given: Any) -> int:
     """Run a command with many values: {NAME} in it stands for each value of NAME, {{ and }} for braces.
 
     All combinations of the values are run, as tasks of one session; --time, --cores and --memory are for all of it, not
@@ -64,7 +65,7 @@ def sweep(out: Output, file: str | None, words: tuple[str, ...], dry_run: bool, 
     wishes = {**dict.fromkeys(KINDS), "param": (), **given}
     asked = document(out, None, (), wishes, local=link.address.local, bag=bag)
     out.note(f"runs {counted(count(bag) or 0, 'task')}")
-    view = link.do(offers.ask(asked))
+    view = link.do(offers.ask(asked, keep_offers=keep_offers, firm=True))
     if not view.offers:
         return answered(out, view)
     code = accepted(out, link, view, **{name: given[name] for name in ("detach", "yes", "to", "keep")})
