@@ -310,6 +310,20 @@ class ServiceUnreachable(SubletError):
     exit_code = 3
 
 
+class UnsafeHome(SubletError):
+    """SUBLET_HOME ({home}) can't be trusted: {why}."""
+
+    hint = "Whoever can write there could run programs as you. Make a new one: mkdir -m 700 DIR, then SUBLET_HOME=DIR."
+    exit_code = 2
+
+
+class BadSecretKey(SubletError):
+    """The file {file} is no key: it has {size} bytes, and a key has {wanted}."""
+
+    hint = "It was cut off, by a full disk or a crash. Restore it from a backup; if you remove it, links in use end."
+    status = 503
+
+
 class NotHere(SubletError):
     """Sublet's service doesn't start here: {why}"""
 

@@ -58,7 +58,8 @@ def objections(facts: Facts) -> Sequence[Objection]:
         found.append(
             Objection(
                 f"SUBLET_HOME ({facts.home}) is on a network file system ({facts.filesystem}): databases break there",
-                "Set SUBLET_HOME to a directory on a local disk, as in SUBLET_HOME=/var/tmp/$USER-sublet.",
+                "Make one on a local disk, mkdir -m 700 /var/tmp/$USER-sublet, and set SUBLET_HOME to it; if mkdir "
+                "says that it exists and you did not make it, choose another name.",
             )
         )
     if facts.slurm and not facts.slurmd and not facts.in_job and LOGIN_NAME.search(facts.hostname):

@@ -6,13 +6,10 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
-import os
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
 
 import structlog
 
@@ -27,6 +24,7 @@ from sublet.platforms.port import Platform, Survey
 from sublet.service.mail import Mail
 from sublet.service.others import Others
 from sublet.service.person import Person as Person  # also for the nouns
+from sublet.service.secret_key import read_or_make_key
 from sublet.service.throttle import Throttle
 from sublet.service.vault import Vault
 from sublet.settings import Settings
@@ -235,19 +233,7 @@ class Desk(Others):
         return hmac.new(self._key(), session.encode(), hashlib.sha256).hexdigest()[:40]
 
     def _key(self) -> bytes:
-        file: Path = self.settings.home / "key"
-        try:
-            return file.read_bytes()
-        except FileNotFoundError:
-            part = file.with_name(f"key.{os.getpid()}")
-            part.touch(mode=0o600)
-            part.write_bytes(secrets.token_bytes(32))
-            try:
-                os.link(part, file)  # only one of several processes can win
-            except FileExistsError:
-                pass
-            part.unlink()
-            return file.read_bytes()
+        return read_or_make_key(self.settings.home / "key")
 
 
 def _cores(survey: Survey) -> int:
