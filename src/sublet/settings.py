@@ -16,7 +16,7 @@ from sublet.core.manifest import Image
 from sublet.core.prices import Prices
 from sublet.core.rules import Rule
 from sublet.errors import BadSettings
-from sublet.settings_operation import LogSettings, ThrottleSettings
+from sublet.settings_operation import LogSettings, RetentionSettings, ThrottleSettings
 from sublet.settings_tables import (
     AnnexSettings,
     AppSettings,
@@ -65,6 +65,7 @@ _NOT_PLAIN = {
     "signing",
     "sessions_url",
     "logs",
+    "retention",
     "throttle",
     "url",
 }
@@ -159,6 +160,7 @@ class Settings(BaseModel):
         default_factory=SigningSettings, description="Who can sign in to a gateway, and for how long."
     )
     logs: LogSettings = Field(default_factory=LogSettings, description="The service's log, and its rotation.")
+    retention: RetentionSettings = Field(default_factory=RetentionSettings, description="How long records are kept.")
     throttle: ThrottleSettings = Field(
         default_factory=ThrottleSettings, description="How often one host or one person can try something."
     )

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from sublet.core.amounts import parse_memory
+from sublet.core.amounts import parse_duration, parse_memory
 from sublet.core.rate_limits import RateLimit, parse_rate_limit
 from sublet.errors import SubletError
 
@@ -53,6 +53,41 @@ class LogSettings(BaseModel):
         description="The bytes, as in `10MiB`, after which it becomes `NAME.1`; 0: never, as where logrotate does it.",
     )
     keep: int = Field(default=5, ge=0, le=1000, description="How many of `NAME.1`, `NAME.2`, … are kept.")
+
+
+FOREVER = "forever"
+LONGEST = timedelta(days=36_500)
+
+
+def _age(value: object) -> object:
+    if value == FOREVER:
+        return None
+    try:
+        return parse_duration(value, LONGEST) if isinstance(value, str) else value
+    except SubletError as error:
+        raise ValueError(f"{error.message} {error.advice}") from error
+
+
+Age = Annotated[timedelta | None, BeforeValidator(_age)]
+DAY = timedelta(days=1)
+
+
+class RetentionSettings(BaseModel):
+    """How long records are kept, as in `365d` or `forever`; once an hour some of what is older is removed.
+
+    Sessions that run, or whose files are kept (`keep`), stay; what people used stays in `sublet usage` in any case.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sessions: Age = Field(
+        default=2 * 365 * DAY, ge=DAY, description="Sessions that ended, with their requests and offers."
+    )
+    events: Age = Field(default=365 * DAY, ge=DAY, description="Events of sessions that ended: `sublet events`.")
+    audit: Age = Field(default=2 * 365 * DAY, ge=DAY, description="The audit log: `sublet audit`.")
+    backups: int = Field(
+        default=3, ge=1, le=1000, description="Copies of the database from before an upgrade, in `backups`."
+    )
 
 
 class ThrottleSettings(BaseModel):

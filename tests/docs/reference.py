@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from sublet import errors
 from sublet.platforms.port import PledgeSettings
 from sublet.settings import Settings
-from sublet.settings_operation import LogSettings, ThrottleSettings
+from sublet.settings_operation import LogSettings, RetentionSettings, ThrottleSettings
 from sublet.settings_tables import (
     AnnexSettings,
     AppSettings,
@@ -37,6 +37,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "Signing in (`[signing]`)": SigningSettings,
     "OpenID providers (`[oidc.NAME]`)": OidcSettings,
     "Logs (`[logs]`)": LogSettings,
+    "Retention (`[retention]`)": RetentionSettings,
     "Rate limits (`[throttle]`)": ThrottleSettings,
     "Apps (`[apps]`)": AppSettings,
     "Maintainers (`[maintainers.NAME]`)": Maintainer,

@@ -8,11 +8,12 @@ from datetime import timedelta
 
 from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, SubletError
 from sublet.service.desk import Desk, log
+from sublet.service.retention import forget_old
 
 OFTEN = timedelta(hours=1)  # how often each platform is swept
 AGAIN = timedelta(minutes=2)  # after a try that found no open login
 PAUSE = 5.0  # seconds between two looks whether one is due
-APPS = "apps/"  # no platform is called so
+APPS, OLD = "apps/", "retention/"  # no platform is called so
 SETTLED = timedelta(hours=1)  # something younger may belong to what is being done just now
 
 
@@ -67,7 +68,16 @@ class Sweeper:
             if due.get(APPS, 0) <= clock():
                 due[APPS] = clock() + OFTEN.total_seconds()
                 await self._sweep_apps()
+            if due.get(OLD, 0) <= clock():
+                due[OLD] = clock() + OFTEN.total_seconds()
+                await self._forget_old()
             await asyncio.sleep(self._pause)
+
+    async def _forget_old(self) -> None:
+        try:
+            await forget_old(self._desk)
+        except (SubletError, OSError) as error:
+            log.warning("retention.failed", why=str(error))
 
     async def _sweep_apps(self) -> None:
         """Remove the code of apps that no version needs."""

@@ -20,6 +20,7 @@ from sublet.store.leases import Leases
 from sublet.store.offersets import OfferSets
 from sublet.store.people import People
 from sublet.store.pilots import Pilots
+from sublet.store.retention import Retention
 from sublet.store.rules import Rules
 from sublet.store.sessions import Sessions
 from sublet.store.sql import Sql
@@ -54,6 +55,7 @@ class Tx:
         self.people = People(sql)
         self.pilots = Pilots(sql)
         self.rules = Rules(sql)
+        self.retention = Retention(sql)
         self.sessions = Sessions(sql, self.books)
         self.starts = Starts(sql)
         self.templates = Templates(sql)

@@ -1,0 +1,104 @@
+"""What is older than the operator wants to keep: found by a reader, removed by the writer, a bounded part at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, and_, delete, exists, insert, or_, select
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
+
+from sublet.core.session import Phase, Session
+from sublet.core.timeline import micros
+from sublet.core.usage import ran
+from sublet.store.rows import SESSION, S, read_session
+from sublet.store.sql import Sql, plain
+from sublet.store.tables.access import audit, uses
+from sublet.store.tables.annexes import leases
+from sublet.store.tables.people import tokens
+from sublet.store.tables.sessions import WORKED_ON, dependencies, events, offersets, sessions
+
+ENDED = [phase.value for phase in (Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED)]
+DECLINED = [phase.value for phase in (Phase.REJECTED, Phase.EXPIRED)]
+
+
+class Retention:
+    """Old rows, as one transaction sees and removes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def find_sessions(self, before: datetime, limit: int) -> list[str]:
+        """Offer sets all of whose sessions ended before then, and left no files; the oldest first."""
+        other = sessions.alias()
+        blocked = exists().where(other.c.offerset == S.offerset, ~_is_old(other.c, micros(before)))
+        query = (
+            select(S.offerset)
+            .where(S.created < micros(before), S.phase.in_(ENDED), ~blocked)
+            .group_by(S.offerset)
+            .limit(limit)
+        )
+        return [row[0] for row in self._sql.select(query)]
+
+    def forget_sessions(self, offersets_: Sequence[str], before: datetime) -> int:
+        """Remove these offer sets with their sessions, if they are still old; what ran is kept for the accounts."""
+        theirs = S.offerset.in_(list(offersets_))
+        found = [read_session(row) for row in self._sql.select(SESSION.where(theirs))]
+        old = {row[0] for row in self._sql.select(select(S.id).where(theirs, _is_old(S, micros(before))))}
+        young = {session.offerset for session in found if session.id not in old}
+        gone = [session for session in found if session.offerset not in young]
+        self._keep_accounts(gone)
+        ids, sets = [session.id for session in gone], list({session.offerset for session in gone})
+        self._sql.modify(delete(events).where(events.c.session.in_([*ids, *sets])))
+        self._sql.modify(delete(dependencies).where(dependencies.c.session.in_(ids)))
+        self._sql.modify(delete(tokens).where(tokens.c.session.in_(ids)))
+        self._sql.modify(delete(sessions).where(S.id.in_(ids)))
+        self._sql.modify(delete(offersets).where(offersets.c.id.in_(sets)))
+        return sum(session.phase.value in ENDED for session in gone)
+
+    def find_events(self, before: datetime, limit: int) -> list[int]:
+        """Events from before then, but those of sessions that are being worked on; the oldest first."""
+        active = select(S.id).where(WORKED_ON)
+        query = select(events.c.id).where(events.c.time < micros(before), events.c.session.not_in(active))
+        return [row[0] for row in self._sql.select(query.order_by(events.c.id).limit(limit))]
+
+    def forget_events(self, ids: Sequence[int]) -> int:
+        """Remove these."""
+        return self._sql.modify(delete(events).where(events.c.id.in_(list(ids))))
+
+    def find_audit(self, before: datetime, limit: int) -> list[int]:
+        """Entries of the audit log from before then, the oldest first."""
+        query = select(audit.c.id).where(audit.c.time < micros(before)).order_by(audit.c.id).limit(limit)
+        return [row[0] for row in self._sql.select(query)]
+
+    def forget_audit(self, ids: Sequence[int]) -> int:
+        """Remove these."""
+        return self._sql.modify(delete(audit).where(audit.c.id.in_(list(ids))))
+
+    def _keep_accounts(self, gone: Sequence[Session]) -> None:
+        """What ran, and no row of the accounts tells of yet."""
+        ids = [session.id for session in gone]
+        counted = {row[0] for row in self._sql.select(select(uses.c.session).where(uses.c.session.in_(ids)))}
+        for session in gone:
+            use = ran(session) if session.id not in counted else None
+            if use:
+                row: dict[str, object] = {
+                    "session": use.session,
+                    "person": plain(use.person),
+                    "platform": use.platform,
+                    "app": "",
+                }
+                row |= {"nodes": use.nodes, "cores": use.cores, "gpus": use.gpus}
+                times = {"accepted": micros(session.created), "started": micros(use.started)}
+                times |= {"ended": micros(use.ended or use.started), "reserved": 0}
+                self._sql.modify(insert(uses).values(row | times))
+
+
+def _is_old(c: ReadOnlyColumnCollection[str, Column[Any]], before: int) -> ColumnElement[bool]:
+    """Whether a session can be forgotten: it ended, its files are gone or long overdue, and no lease needs it."""
+    files_gone = or_(c.due.is_(None), c.due < before)
+    ended = and_(c.phase.in_(ENDED), c.modified < before, c.ended.is_(None) | (c.ended < before), files_gone)
+    leased = exists().where(leases.c.session == c.id)
+    return or_(c.phase.in_(DECLINED), and_(ended, ~leased))
