@@ -345,6 +345,13 @@ class BadSettings(SubletError):
     exit_code = 2
 
 
+class LostDatabase(SubletError):
+    """The database {where} is not as the service left it: {why}."""
+
+    hint = "`sublet doctor` checks it."
+    exit_code = 3
+
+
 class BrokenStore(SubletError):
     """The database {where} can't be used: {why}"""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 import stat
 import sys
 import tomllib
@@ -13,6 +12,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from sublet.cli.command import command
+from sublet.cli.doctor_database import check_database
 from sublet.cli.output import Output, table
 from sublet.cli.texts import size
 from sublet.client.address import find_address
@@ -122,18 +122,9 @@ def master_key(home: Home) -> Iterator[Finding]:
 
 
 def database(home: Home) -> Iterator[Finding]:
-    """The embedded database, if there is one."""
-    if not os.path.exists(home.database):
-        yield Finding("ok", "database", "made at the first start")
-        return
-    try:
-        store = sqlite3.connect(f"file:{home.database}?mode=ro", uri=True, timeout=5)
-        said = str(store.execute("PRAGMA quick_check(1)").fetchone()[0])
-        store.close()
-    except sqlite3.Error as error:
-        said = str(error)
-    todo = "" if said == "ok" else "Stop the service, and put back a copy of the file from before."
-    yield Finding("ok" if said == "ok" else "bad", "database", home.database if said == "ok" else said, todo)
+    """The database, if there is one."""
+    state, found, todo = check_database(home)
+    yield Finding(state, "database", found, todo)
 
 
 def service(_: Home) -> Iterator[Finding]:

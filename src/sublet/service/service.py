@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from importlib import metadata
 
+from sublet.errors import SubletError
 from sublet.kinds.registry import survey_kinds
 from sublet.movers.logins import Login
 from sublet.movers.registry import survey_movers
@@ -31,6 +32,7 @@ from sublet.service.audit import AuditLog
 from sublet.service.candidates import Candidates
 from sublet.service.connect import Connect
 from sublet.service.dags import Dags
+from sublet.service.database_guard import DatabaseGuard
 from sublet.service.desk import log, utc_now
 from sublet.service.drafts import Drafts
 from sublet.service.events import Events
@@ -155,7 +157,14 @@ class Service(
         """Open the store and the platforms, start the loop; on leaving, let go: what runs goes on."""
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         discreet = settings.mode == "gateway"
+        guard = DatabaseGuard(settings)
+        await asyncio.to_thread(guard.check_files)
         store = await asyncio.to_thread(Store.open, settings.database_url, discreet=discreet)
+        try:
+            await asyncio.to_thread(guard.check_store, store)
+        except SubletError:
+            store.close()
+            raise
         kinds = survey_kinds()
         platforms, bad = admitted(*load_platforms(settings.platforms), settings.mode)
         roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()
@@ -175,6 +184,7 @@ class Service(
             await service.refresh()
             carrier = Loop(service)
             workers = {"loop": carrier.run, "sweeper": Sweeper(service).run} if loop else {}
+            workers |= {"database guard": partial(guard.run, store)}
             tasks = [asyncio.create_task(work(), name=name) for name, work in workers.items()]
             log.info("service.started", mode=settings.mode, platforms=list(platforms))
             try:
@@ -184,12 +194,13 @@ class Service(
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-                if tasks:
+                if loop:
                     await carrier.stop()
         finally:
             for platform in list(service.platforms_by_name.values()):
                 await platform.close()
             await service.end_agent()
+            await asyncio.to_thread(guard.record, store)
             store.close()
             log.info("service.stopped")
 

@@ -37,7 +37,7 @@ class Database:
     def __init__(self, url: str) -> None:
         """Read the address; nothing is opened before it is used, but a SQLite file is made, for its owner alone."""
         self.url = _parse(url)
-        self.where = self.url.set(drivername=self.url.get_backend_name()).render_as_string(hide_password=True)
+        self.where = _address(self.url)
         self.postgres = self.url.get_backend_name() == "postgresql"
         self.discreet = False  # whether what goes wrong may be heard by strangers
         self._file: tuple[int, int] | None = None  # device and inode of SQLite's file
@@ -139,6 +139,15 @@ def _begin_immediate(connection: Connection) -> None:
 
 def _begin_deferred(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN")
+
+
+def address_of(url: str) -> str:
+    """The address of a database as it is shown: without a password."""
+    return _address(_parse(url))
+
+
+def _address(url: URL) -> str:
+    return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
 
 
 def _parse(text: str) -> URL:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, insert, select, text
 
 from sublet.core.session import Event
 from sublet.core.timeline import micros, moment
@@ -33,6 +33,10 @@ AFTER = {
     (True, True): _base.where(_session, _person),
 }
 ONE = select(*COLUMNS).where(events.c.id == given("event_id"))
+EVER = {
+    "sqlite": text("SELECT seq FROM sqlite_sequence WHERE name = 'events'"),
+    "postgresql": text("SELECT pg_sequence_last_value(pg_get_serial_sequence('events', 'id')::regclass)"),
+}
 FORGET = delete(events).where(_session)
 
 
@@ -83,6 +87,11 @@ class Events:
     def newest(self) -> int:
         """The id of the last event, 0 if there is none."""
         row = self._sql.row(NEWEST, {})
+        return int(row[0]) if row and row[0] is not None else 0
+
+    def count_ever(self) -> int:
+        """How many there have ever been, also of those that are forgotten."""
+        row = self._sql.row(EVER[self._sql.dialect], {})
         return int(row[0]) if row and row[0] is not None else 0
 
     def forget(self, session: str) -> None:

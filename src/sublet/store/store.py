@@ -84,6 +84,10 @@ class Store:
             raise meaning from error
         return result
 
+    def count_events(self) -> int:
+        """How many events there have ever been: a number that only grows, unless committed work is lost."""
+        return self.read_sync(lambda tx: tx.events.count_ever())
+
     async def check(self) -> None:
         """Read from the database; BrokenStore if it does not answer, or is not the one that was opened."""
         self._database.check_file()

@@ -1,0 +1,123 @@
+"""What SUBLET_HOME remembers of its database, so that one that is gone, cut or damaged is not taken for a new one.
+
+The service writes down now and then how many events its database has ever had. The database itself is always ahead of
+that: if it is behind, committed work has been lost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from contextlib import closing
+from dataclasses import asdict, dataclass
+
+FILE = "database.json"
+SQLITE = "sqlite:///"
+LARGE = 256 << 20  # bytes; a larger database is checked page by page only where that is asked for: by doctor
+EVENTS = "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
+
+
+@dataclass(frozen=True)
+class DatabaseRecord:
+    """The database of a home, as it was when the service last looked."""
+
+    database: str  # its address, without a password
+    events: int  # that it has ever had
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Why a database must not be used, and what to do."""
+
+    why: str
+    advice: str
+
+
+def record_path(home: str) -> str:
+    """Where it is written down."""
+    return os.path.join(home, FILE)
+
+
+def read_record(home: str) -> DatabaseRecord | None:
+    """What is written down; None: nothing, or nothing that can be read."""
+    try:
+        with open(record_path(home), encoding="utf-8") as file:
+            said = json.load(file)
+        return DatabaseRecord(str(said["database"]), int(said["events"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_record(home: str, record: DatabaseRecord) -> None:
+    """Write it down, by rename."""
+    part = f"{record_path(home)}.{os.getpid()}"
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        json.dump(asdict(record), file)
+    os.replace(part, record_path(home))
+
+
+def sqlite_file(database: str) -> str | None:
+    """The file of a SQLite database's address; None: it is another kind of database."""
+    return database.removeprefix(SQLITE) if database.startswith(SQLITE) else None
+
+
+def find_damage(home: str, database: str, *, thorough: bool = True) -> Damage | None:
+    """What is wrong with the database at this address, as far as its files and the record tell."""
+    record, file = read_record(home), sqlite_file(database)
+    known = record if record and record.database == database else None
+    if file is None:
+        return None
+    if not os.path.exists(file) or os.path.getsize(file) == 0:
+        return _gone(home, file) if known and known.events else None
+    if thorough or os.path.getsize(file) <= LARGE:
+        wrong = check_pages(file)
+        if wrong:
+            return Damage(f"its file {file} is damaged: {wrong}", _restore(home, "Stop the service first."))
+    try:
+        return find_loss(home, database, count_events(file))
+    except sqlite3.Error as error:
+        return Damage(f"its file {file} can't be read: {error}", _restore(home))
+
+
+def find_loss(home: str, database: str, events: int) -> Damage | None:
+    """Whether it has had fewer events than the record says."""
+    record = read_record(home)
+    if record is None or record.database != database or events >= record.events:
+        return None
+    lost = record.events - events
+    file = sqlite_file(database)
+    cause = f"; its write-ahead log {file}-wal may have been cut or removed" if file else ""
+    return Damage(f"its last {lost} events are missing{cause}", _restore(home))
+
+
+def check_pages(file: str) -> str:
+    """What SQLite finds wrong with the pages of a file; empty: nothing."""
+    try:
+        with closing(sqlite3.connect(f"file:{_quoted(file)}?mode=ro", uri=True, timeout=5)) as connection:
+            said = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.Error as error:
+        return str(error)
+    return "" if said == "ok" else said
+
+
+def count_events(file: str) -> int:
+    """How many events a SQLite database has ever had."""
+    with closing(sqlite3.connect(f"file:{_quoted(file)}?mode=ro", uri=True, timeout=5)) as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").fetchone():
+            return 0
+        row = connection.execute(EVENTS).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _gone(home: str, file: str) -> Damage:
+    return Damage(f"its file {file} is gone", _restore(home))
+
+
+def _restore(home: str, first: str = "") -> str:
+    steps = f"{first} Put it back as it was, or: sublet restore FILE --replace. ".lstrip()
+    return f"{steps}To begin without what is missing, remove {record_path(home)}."
+
+
+def _quoted(path: str) -> str:
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
