@@ -345,6 +345,20 @@ class BadSettings(SubletError):
     exit_code = 2
 
 
+class NotBackedUp(SubletError):
+    """No backup was made: {why}."""
+
+    hint = "Nothing was changed; `sublet doctor` checks what is here."
+    exit_code = 1
+
+
+class NotRestored(SubletError):
+    """{file} was not restored: {why}."""
+
+    hint = "Nothing was changed. Try another backup."
+    exit_code = 1
+
+
 class LostDatabase(SubletError):
     """The database {where} is not as the service left it: {why}."""
 

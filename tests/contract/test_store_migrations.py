@@ -16,7 +16,7 @@ from sqlalchemy import inspect, text
 from sublet.errors import BrokenStore
 from sublet.store import Store
 from sublet.store.engine import Database
-from sublet.store.migrate import HEAD, migrate, upgrade, version
+from sublet.store.migrate import HEAD, Copies, migrate, upgrade, version
 from sublet.store.migrations import config_for
 from sublet.store.tables import metadata
 from tests.contract.stored import rows
@@ -85,7 +85,7 @@ def test_a_database_that_is_up_to_date_is_opened_without_the_migration_tool(stor
     assert typed([store_url], os.environ, program=OPENER).stdout.strip() == "False"
 
 
-def test_a_database_of_a_newer_version_is_refused(empty_url: str) -> None:
+def test_a_database_of_a_newer_version_is_refused(empty_url: str, tmp_path: Path) -> None:
     Store.open(empty_url).close()
     database = Database(empty_url)
     with database.writing.connect() as connection:
@@ -94,5 +94,30 @@ def test_a_database_of_a_newer_version_is_refused(empty_url: str) -> None:
         connection.commit()
     database.close()
     with pytest.raises(BrokenStore) as caught:
-        Store.open(empty_url)
-    assert "newer" in caught.value.advice
+        Store.open(empty_url, copies=Copies(tmp_path / "backups"))
+    assert f"newer version of Sublet made its tables (9999; this one knows those up to {HEAD})" in caught.value.message
+    assert "sublet restore FILE" in caught.value.advice
+    assert not (tmp_path / "backups").exists()
+
+
+def test_a_database_is_copied_before_its_tables_are_changed(tmp_path: Path) -> None:
+    """Whoever goes back to the older version can put the copy back."""
+    file, copies = tmp_path / "sublet.db", Copies(tmp_path / "backups", keep=2)
+    for number in range(3):
+        Store.open(f"sqlite:///{file}").close()
+        database = Database(f"sqlite:///{file}")
+        with database.writing.connect() as connection:
+            database.begin(connection)
+            command.downgrade(config_for(connection), "0006")
+            connection.execute(text(f"INSERT INTO codes VALUES ('{number}', 'a', 'b', 'c', 1, 2, 3)"))
+            connection.commit()
+        database.close()
+        Store.open(f"sqlite:///{file}", copies=copies).close()
+        (newest, *_) = sorted((tmp_path / "backups").iterdir(), key=os.path.getmtime, reverse=True)
+        newest.rename(newest.with_name(f"sublet-0006-{number}.db"))  # several in one second
+    names = sorted(one.name for one in (tmp_path / "backups").iterdir())
+    assert len(names) == 2
+    found = rows(f"sqlite:///{tmp_path}/backups/sublet-0006-2.db", "SELECT version_num FROM alembic_version")
+    assert found == [("0006",)]
+    assert len(rows(f"sqlite:///{tmp_path}/backups/sublet-0006-2.db", "SELECT id FROM codes")) == 3
+    assert rows(f"sqlite:///{file}", "SELECT version_num FROM alembic_version") == [(HEAD,)]

@@ -66,6 +66,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "up": ("service", "Start your own service in the background."),
         "down": ("service", "Stop your own service."),
         "serve": ("serve", "Run a service in the foreground."),
+        "backup": ("backing_up", "Write a backup of the service here to one file."),
+        "restore": ("backing_up", "Put back what a backup has."),
         "platform": ("platforms", "List, show and check platforms."),
         "pledge": ("pledges", "Show the parts of platforms that are pledged, and what is free of them."),
         "system": ("systems", "List, show, add and check clusters that others run."),

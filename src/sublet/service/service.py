@@ -75,6 +75,7 @@ from sublet.service.tokens import Tokens
 from sublet.service.trials import Trials
 from sublet.service.usage import Usage
 from sublet.settings import Settings
+from sublet.store.migrate import Copies
 from sublet.store.store import Store
 
 
@@ -159,7 +160,8 @@ class Service(
         discreet = settings.mode == "gateway"
         guard = DatabaseGuard(settings)
         await asyncio.to_thread(guard.check_files)
-        store = await asyncio.to_thread(Store.open, settings.database_url, discreet=discreet)
+        copies = Copies(settings.home / "backups", settings.retention.backups)
+        store = await asyncio.to_thread(Store.open, settings.database_url, discreet=discreet, copies=copies)
         try:
             await asyncio.to_thread(guard.check_store, store)
         except SubletError:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import structlog
 from sqlalchemy import Connection, inspect, text
 
+from sublet.database_copies import save_sqlite
 from sublet.errors import BrokenStore
 from sublet.store.engine import Database
 from sublet.store.tables import metadata
 
+log = structlog.get_logger()
 HEAD = "0008"  # the newest migration that this version ships
 
 
-def migrate(database: Database) -> None:
-    """Run the migrations that are missing; of several processes that start together, one does it."""
+def migrate(database: Database, copies: Copies | None = None) -> None:
+    """Run the migrations that are missing; of several processes that start together, one does it.
+
+    A SQLite database is copied before its tables are changed; PostgreSQL's is for its operator to dump.
+    """
     with database.reading.connect() as connection:
         if version(connection) == HEAD:
             return
@@ -20,7 +31,9 @@ def migrate(database: Database) -> None:
         database.begin(connection)
         if not inspect(connection).get_table_names():
             furnish(connection)
-        elif version(connection) != HEAD:
+        elif (old := version(connection)) != HEAD:
+            if copies and not database.postgres and old in known(connection):
+                copies.make(database.url.database or "", old or "0")
             upgrade(database, connection)
         connection.commit()
 
@@ -47,9 +60,44 @@ def upgrade(database: Database, connection: Connection) -> None:
 
     from sublet.store.migrations import config_for
 
+    old = version(connection)
     try:
         command.upgrade(config_for(connection), "head")
     except CommandError as error:
-        raise BrokenStore(
-            where=database.where, why=str(error), hint="A newer Sublet made it: use that version, or another database."
-        ) from error
+        why = f"a newer version of Sublet made its tables ({old}; this one knows those up to {HEAD})"
+        hint = (
+            "Install that newer version again; or put back the copy from before the upgrade, which is in `backups` "
+            "in SUBLET_HOME, or a backup of your own (sublet restore FILE --replace)."
+        )
+        raise BrokenStore(where=database.where, why=why, hint=hint) from error
+
+
+def known(connection: Connection) -> set[str | None]:
+    """The migrations that this version ships, and None: a database from before there were any."""
+    from alembic.script import ScriptDirectory
+
+    from sublet.store.migrations import config_for
+
+    return {None, *(script.revision for script in ScriptDirectory.from_config(config_for(connection)).walk_revisions())}
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Where copies of a database from before an upgrade are kept, and how many."""
+
+    directory: Path
+    keep: int = 3
+
+    def make(self, file: str, version: str) -> Path:
+        """Copy it now; the oldest copies go."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = f"{Path(file).stem}-{version}-{datetime.now(UTC):%Y%m%dT%H%M%S}.db"
+        to = self.directory / name
+        part = to.with_suffix(".part")
+        part.unlink(missing_ok=True)
+        save_sqlite(file, part)
+        part.rename(to)
+        log.info("database.copied", to=str(to), version=version)
+        for old in sorted(self.directory.glob(f"{Path(file).stem}-*.db"), key=os.path.getmtime)[: -self.keep]:
+            old.unlink(missing_ok=True)
+        return to

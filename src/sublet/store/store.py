@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from sublet.store.engine import READERS, Database
-from sublet.store.migrate import migrate
+from sublet.store.migrate import Copies, migrate
 from sublet.store.sql import Sql
 from sublet.store.tx import Tx
 from sublet.store.writer import Job, Writer
@@ -26,14 +26,14 @@ class Store:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sublet-reader")
 
     @classmethod
-    def open(cls, url: str, *, discreet: bool = False) -> Store:
+    def open(cls, url: str, *, discreet: bool = False, copies: Copies | None = None) -> Store:
         """Open `sqlite:////path/file` or `postgresql://…` and bring its tables up to date.
 
-        `discreet`: strangers may hear what goes wrong from then on.
+        `discreet`: strangers may hear what goes wrong from then on. `copies`: where it is copied before an upgrade.
         """
         database = Database(url)
         try:
-            migrate(database)
+            migrate(database, copies)
         except Exception as error:
             database.close()
             raise database.meaning(error) from error
