@@ -430,10 +430,17 @@ class NotInvited(SubletError):
     status = 403
 
 
-class NotOverYet(SubletError):
+class NotOverYet(SubletError, TimeoutError):
     """The session {session} is still {phase} after {seconds} s."""
 
     hint = "Wait longer, or see why with `sublet explain {session}`."
+    status = 409
+
+
+class CostsMoney(SubletError):
+    """It would cost {price}."""
+
+    hint = "Say how much it may cost with max_cost, or take an offer yourself: `client.ask(…)[0].accept()`."
     status = 409
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sublet.client.aio import AsyncClient, AsyncOffer, AsyncOffers, AsyncSession
+    from sublet.client.facts import Result
     from sublet.client.job import Job
     from sublet.client.sync import Client, Offer, Offers, Session
     from sublet.client.user import User
@@ -23,6 +24,7 @@ __all__ = [
     "Job",
     "Offer",
     "Offers",
+    "Result",
     "Session",
     "User",
 ]
@@ -31,5 +33,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "aio" if name.startswith("Async") else {"Job": "job", "User": "user"}.get(name, "sync")
+    module = "aio" if name.startswith("Async") else {"Job": "job", "Result": "facts", "User": "user"}.get(name, "sync")
     return getattr(importlib.import_module(f"sublet.client.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    """What there is."""
+    return sorted({*globals(), *__all__})

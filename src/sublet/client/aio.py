@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from sublet.client.address import find_address
 from sublet.client.aio_annexes import AsyncAnnex
 from sublet.client.aio_link import AsyncLink
+from sublet.client.aio_waiting import carry_out
 from sublet.client.annex_facts import lease_ask
 from sublet.client.call import Call
 from sublet.client.calls import (
@@ -32,11 +33,13 @@ from sublet.client.calls import (
     signing_in,
     usage,
 )
+from sublet.client.choosing import earliest_agreed
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
-from sublet.client.following import Decoder, Following, Patience, Pause, Steps, until_over
+from sublet.client.following import Decoder, Following, Steps, until_over
 from sublet.client.sweeps import sweep_document
 from sublet.client.tables import PRINTED, RECORD, join_table
+from sublet.client.wishes import Changes, Filters, SweepWishes, Wishes, show_words
 from sublet.errors import ServiceUnreachable
 from sublet.wire.v1.access import AccessView
 from sublet.wire.v1.accounts import AccountView
@@ -81,19 +84,40 @@ class AsyncClient:
         """Let go of the connections."""
         await self._link.close()
 
+    @show_words(Wishes)
     async def ask(
-        self, document: Document | None = None, /, *, keep_offers: bool = False, **wishes: Any
+        self, document: Document | None = None, /, *, keep_offers: bool = False, **wishes: Unpack[Wishes]
     ) -> AsyncOffers:
-        """When and where can this run? A document, a file, YAML text, or words: `cores=2, time="10m"`.
+        """When and where can this run? A document, a file, YAML text, or the words of the short form; see `Client`."""
+        asked = await asyncio.to_thread(document_of, document, wishes, local=self._link.address.local)
+        return AsyncOffers(self, await self.do(offers.ask(asked, keep_offers=keep_offers)))
 
-        Earlier offers that were not accepted give way where they leave no room for these, unless `keep_offers`.
+    @show_words(Wishes)
+    async def run(
+        self,
+        document: Document | None = None,
+        /,
+        *,
+        choose: Callable[[AsyncOffers], AsyncOffer] | None = None,
+        wait: bool = True,
+        timeout: float | None = None,  # noqa: ASYNC109 - as in the other client
+        **wishes: Unpack[Wishes],
+    ) -> AsyncSession:
+        """Ask, accept the earliest offer (or the one that `choose` returns), and wait until the session is over.
+
+        What it raises is as in `Client.run`; no offer that was not accepted stays held.
+
+            session = await client.run(run=["python", "sim.py"], cores=2, time="10m")
         """
-        prepared = await asyncio.to_thread(document_of, document, wishes, local=self._link.address.local)
-        view = await self.do(offers.ask(prepared, keep_offers=keep_offers))
-        return AsyncOffers(self, view)
+        asked = await asyncio.to_thread(document_of, document, wishes, local=self._link.address.local)
+        async with AsyncOffers(self, await self.do(offers.ask(asked, firm=True))) as offered:
+            offer = choose(offered) if choose else earliest_agreed(offered, asked)
+            session = await offer.accept()
+        return await session.wait(timeout) if wait else session
 
+    @show_words(SweepWishes)
     async def sweep(
-        self, words: Sequence[str], grid: Mapping[str, Sequence[Any]] | None = None, **wishes: Any
+        self, words: Sequence[str], grid: Mapping[str, Sequence[Any]] | None = None, **wishes: Unpack[SweepWishes]
     ) -> AsyncOffers:
         """Run words with all combinations of the values: `{a}` in them stands for each value of `a`.
 
@@ -119,7 +143,8 @@ class AsyncClient:
         """One session, by its id or the beginning of it."""
         return AsyncSession(self, await self.do(sessions.session(id)))
 
-    async def sessions(self, **filters: Any) -> AsyncIterator[AsyncSession]:
+    @show_words(Filters)
+    async def sessions(self, **filters: Unpack[Filters]) -> AsyncIterator[AsyncSession]:
         """Sessions, newest first: all, or those with this `phase`, `kind`, `platform`, `name`, or `active=True`."""
         after: str | None = ""
         while after is not None:
@@ -215,27 +240,7 @@ class AsyncClient:
 
     async def carry_out(self, steps: Steps[T]) -> T:
         """Do one step after the other, and return what they lead to."""
-        answer: Any = None
-        while True:
-            try:
-                step = steps.send(answer)
-            except StopIteration as done:
-                outcome: T = done.value
-                return outcome
-            answer = None
-            if isinstance(step, Pause):
-                await asyncio.sleep(step.seconds)
-            else:
-                answer = await (self._patiently(step) if step.method == "GET" else self.do(step))
-
-    async def _patiently(self, call: Call[T]) -> T:
-        """Do what only looks, also where the service is away for a moment."""
-        patience = Patience()
-        while True:
-            try:
-                return await self.do(call)
-            except ServiceUnreachable as error:
-                await asyncio.sleep(patience.broke(error).seconds)
+        return await carry_out(self.do, steps)
 
 
 class AsyncOffer(OfferFacts):
@@ -245,10 +250,6 @@ class AsyncOffer(OfferFacts):
         """Made by `AsyncClient.ask`."""
         super().__init__(view)
         self._client = client
-
-    async def fetched(self) -> None:
-        """Those files are home now: where it was a guest, nothing of it need stay."""
-        await self._client.do(results.fetched(self.id))
 
     async def accept(self) -> AsyncSession:
         """Take it; its siblings are given back."""
@@ -345,6 +346,10 @@ class AsyncSession(SessionFacts):
             async for piece in self._client.stream(results.archive(self.id)):
                 file.write(piece)
 
+    async def fetched(self) -> None:
+        """Say that its files are here now: where it ran as a guest, nothing of it needs to stay."""
+        await self._client.do(results.fetched(self.id))
+
     async def accept(self) -> AsyncSession:
         """Take it, while it is an offer still."""
         self.view = await self._client.do(sessions.accept(self.id))
@@ -373,7 +378,8 @@ class AsyncSession(SessionFacts):
         self.view = await self._client.do(sessions.extend(self.id, by, until))
         return self
 
-    async def again(self, **changes: Any) -> AsyncOffers:
+    @show_words(Changes)
+    async def again(self, **changes: Unpack[Changes]) -> AsyncOffers:
         """The same once more: `cores=8`, `time="2h"`, `set={"a": 2}`; the notes of the answer say what is changed."""
         view = await self._client.do(moves.again(self.id, changes))
         return AsyncOffers(self._client, view)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from os import PathLike, fspath
 from typing import Any, Generic, TypeVar
 
@@ -77,7 +78,7 @@ def path_of(*parts: str) -> str:
 
 
 def body_of(value: Any) -> bytes:
-    """A value as a JSON body; arrays and numbers of NumPy's are lists and numbers, and paths are text."""
+    """A value as a JSON body; NumPy's arrays and numbers are lists and numbers, paths, times and lengths are text."""
     return json.dumps(value, default=_said).encode()
 
 
@@ -86,6 +87,10 @@ def _said(value: Any) -> Any:
         return listed()
     if isinstance(value, PathLike):
         return fspath(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():f}s"
     kind = type(value).__name__
     raise BadRequest(detail=f"a value of type {kind} can't be sent.", hint="Send text, numbers, lists and maps.")
 

@@ -32,9 +32,10 @@ class Link:
         """Send it and read its answer."""
         reply = self._send(call, call.patience)
         try:
-            return call.read(reply.whole())
+            answer = reply.whole()
         except OSError as error:
             raise unreachable(self.address, error) from error
+        return call.read(answer)
 
     def stream(self, call: Call[T]) -> Iterator[bytes]:
         """The body of its answer, as it comes, for as long as it comes."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from sublet.client.address import find_address
 from sublet.client.annex_facts import lease_ask
@@ -30,6 +30,7 @@ from sublet.client.calls import (
     signing_in,
     usage,
 )
+from sublet.client.choosing import earliest_agreed
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, until_over
@@ -38,6 +39,7 @@ from sublet.client.sweeps import sweep_document
 from sublet.client.tables import PRINTED, RECORD, join_table
 from sublet.client.waiting import carry_out, so_far
 from sublet.client.waiting import follow as wait_and_follow
+from sublet.client.wishes import Changes, Filters, SweepWishes, Wishes, show_words
 from sublet.wire.v1.access import AccessView
 from sublet.wire.v1.accounts import AccountView
 from sublet.wire.v1.annexes import PlanView
@@ -67,16 +69,63 @@ class Client:
         """A URL with a token, or a Unix socket; else SUBLET_URL; else where `sublet login` led, or one's own."""
         self.link = Link(find_address(url, token, socket))
 
-    def ask(self, document: Document | None = None, /, *, keep_offers: bool = False, **wishes: Any) -> Offers:
-        """When and where can this run? A document, a file, YAML text, or words: `cores=2, time="10m"`.
+    def __enter__(self) -> Client:
+        """For `with Client() as client:`."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Let go of the service; what was accepted goes on."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the service. No connection is kept between calls, so this is for symmetry with `AsyncClient`."""
+
+    @show_words(Wishes)
+    def ask(
+        self, document: Document | None = None, /, *, keep_offers: bool = False, **wishes: Unpack[Wishes]
+    ) -> Offers:
+        """When and where can this run? A document, a file, YAML text, or the words of the short form.
 
         Earlier offers that were not accepted give way where they leave no room for these, unless `keep_offers`.
-        """
-        document = document_of(document, wishes, local=self.link.address.local)
-        view = self.do(offers.ask(document, keep_offers=keep_offers))
-        return Offers(self, view)
 
-    def sweep(self, words: Sequence[str], grid: Mapping[str, Sequence[Any]] | None = None, **wishes: Any) -> Offers:
+            offers = client.ask(run=["python", "sim.py"], cores=2, memory="4GiB", time="10m")
+            session = offers[0].accept()
+        """
+        asked = document_of(document, wishes, local=self.link.address.local)
+        return Offers(self, self.do(offers.ask(asked, keep_offers=keep_offers)))
+
+    @show_words(Wishes)
+    def run(
+        self,
+        document: Document | None = None,
+        /,
+        *,
+        choose: Callable[[Offers], Offer] | None = None,
+        wait: bool = True,
+        timeout: float | None = None,
+        **wishes: Unpack[Wishes],
+    ) -> Session:
+        """Ask, accept the earliest offer (or the one that `choose` returns), and wait until the session is over.
+
+        NoOffers, with the reasons, if the answer is NO; CostsMoney if it has a price, and neither `max_cost` nor
+        `choose` was given; NotOverYet, which is a TimeoutError, after `timeout` seconds: the session goes on then.
+        Whatever happens, no offer that was not accepted stays held. How the program ended is in `exit_code` and `end`.
+
+            session = client.run(run=["python", "sim.py"], cores=2, time="10m")
+            print(session.exit_code, session.result('out.csv').text())
+        """
+        asked = document_of(document, wishes, local=self.link.address.local)
+        with Offers(self, self.do(offers.ask(asked, firm=True))) as offered:
+            offer = choose(offered) if choose else earliest_agreed(offered, asked)
+            session = offer.accept()
+        return session.wait(timeout) if wait else session
+
+    @show_words(SweepWishes)
+    def sweep(
+        self, words: Sequence[str], grid: Mapping[str, Sequence[Any]] | None = None, **wishes: Unpack[SweepWishes]
+    ) -> Offers:
         """Run words with all combinations of the values: `{a}` in them stands for each value of `a`.
 
         Beside what `ask` takes: `table` (rows), `lines`, `zipped`, `retries`, `parallel`, `parts` and `at_most`.
@@ -101,7 +150,8 @@ class Client:
         """One session, by its id or the beginning of it."""
         return Session(self, self.do(sessions.session(id)))
 
-    def sessions(self, **filters: Any) -> Iterator[Session]:
+    @show_words(Filters)
+    def sessions(self, **filters: Unpack[Filters]) -> Iterator[Session]:
         """Sessions, newest first: all, or those with this `phase`, `kind`, `platform`, `name`, or `active=True`."""
         after: str | None = ""
         while after is not None:
@@ -201,10 +251,6 @@ class Offer(OfferFacts):
         super().__init__(view)
         self._client = client
 
-    def fetched(self) -> None:
-        """Those files are home now: where it was a guest, nothing of it need stay."""
-        self._client.do(results.fetched(self.id))
-
     def accept(self) -> Session:
         """Take it; its siblings are given back."""
         return Session(self._client, self._client.do(sessions.accept(self.id)))
@@ -287,6 +333,14 @@ class Session(SessionFacts):
         with open(to, "wb") as file:
             file.writelines(self._client.stream(results.archive(self.id)))
 
+    def fetched(self) -> None:
+        """Say that its files are here now: where it ran as a guest, nothing of it needs to stay.
+
+        session.archive("results.tar.gz")
+        session.fetched()
+        """
+        self._client.do(results.fetched(self.id))
+
     def accept(self) -> Session:
         """Take it, while it is an offer still."""
         self.view = self._client.do(sessions.accept(self.id))
@@ -315,7 +369,8 @@ class Session(SessionFacts):
         self.view = self._client.do(sessions.extend(self.id, by, until))
         return self
 
-    def again(self, **changes: Any) -> Offers:
+    @show_words(Changes)
+    def again(self, **changes: Unpack[Changes]) -> Offers:
         """The same once more: `cores=8`, `time="2h"`, `set={"a": 2}`; the notes of the answer say what is changed."""
         view = self._client.do(moves.again(self.id, changes))
         return Offers(self._client, view)

@@ -1,0 +1,115 @@
+"""The words of the short form as keyword parameters, so that editors complete them and type checkers know them."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypedDict, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+Count = int | str  # 4, or "4-16" for at least and at most
+Place = str | os.PathLike[str]
+Start = str | datetime
+
+
+class Wishes(TypedDict, total=False):
+    """What a request can say; docs/reference/request.md has each of them."""
+
+    # one thing to run
+    run: str | Sequence[str]
+    script: str
+    image: str | Mapping[str, Any]
+    notebook: Place
+    bag: Sequence[Any] | Mapping[str, Any]
+    interactive: Literal["lab", "shell"] | bool
+    app: str
+    # what it is given
+    env: Mapping[str, str]
+    parameters: Mapping[str, Any]
+    requirements: Sequence[str]
+    entrypoint: str | Sequence[str]
+    version: int | str
+    tasks: Any
+    data: Place | Mapping[str, Any] | Sequence[Place | Mapping[str, Any]]
+    storage: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
+    volumes: Sequence[Mapping[str, Any]]
+    workdir: Place | Mapping[str, Any]
+    stay: bool  # bring nothing that the command names
+    # how much, for how long, and when
+    cores: Count
+    memory: str
+    gpus: Count
+    nodes: Count
+    time: str | timedelta
+    start: Start | Sequence[Start]
+    after: str | Sequence[str]
+    max_cost: float
+    # where, and who pays
+    platform: str
+    queue: str
+    qos: str
+    project: str
+    pledge: str
+    # what to call it
+    name: str
+    description: str
+
+
+class SweepWishes(Wishes, total=False):
+    """What a sweep can say beside that."""
+
+    table: Sequence[Mapping[str, Any]]
+    lines: Sequence[str]
+    zipped: bool
+    retries: int
+    parallel: int
+    parts: int
+    at_most: int
+
+
+class Changes(TypedDict, total=False):
+    """What `again` can change."""
+
+    cores: Count
+    memory: str
+    gpus: Count
+    nodes: Count
+    time: str | timedelta
+    start: Start | Sequence[Start]
+    platform: str
+    queue: str
+    project: str
+    name: str
+    set: Mapping[str, Any]  # parameters, as they are
+    words: Mapping[str, str]  # parameters as text, typed as what they replace
+
+
+class Filters(TypedDict, total=False):
+    """Which sessions are listed."""
+
+    phase: str | Sequence[str]
+    kind: str
+    platform: str
+    name: str
+    active: bool
+    limit: int
+
+
+def show_words(words: type) -> Callable[[F], F]:
+    """Let `help` and interactive prompts see the keyword parameters of a method by their names."""
+
+    def shown(method: F) -> F:
+        signature = inspect.signature(method)
+        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=..., annotation=getattr(kind, "__forward_arg__", kind)
+            )
+            for name, kind in words.__annotations__.items()
+        ]
+        vars(method)["__signature__"] = signature.replace(parameters=[*own, *more])
+        return method
+
+    return shown

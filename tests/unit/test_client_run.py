@@ -1,0 +1,148 @@
+"""`run` asks, takes one offer, waits and gives back what it does not take; and what `import sublet` has."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sublet
+from sublet import AsyncClient, Client, NoOffers, NotOverYet
+from sublet.client.documents import STAY
+from sublet.client.wishes import Wishes
+from sublet.errors import CostsMoney, SubletError
+from sublet.wire import short
+from sublet.wire.v1.offers import ReasonView, RejectedView
+from sublet.wire.v1.quotes import QuoteView
+from tests.canned import ID, NOW, Canned, Said, a_no, a_session, a_yes, an_end, an_offer
+
+MONEY = "urn:ivoa:calycopis:cost:monetary"
+DONE = a_session(phase="COMPLETED", end=an_end(code=0))
+REJECT = "DELETE /v1/offersets/"
+Serve = Callable[..., tuple[str, Canned]]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Makes a service that says these answers: its address, and what it heard."""
+    with ExitStack() as stack:
+
+        def made(*offers: Any, session: Any = DONE, **more: Said) -> tuple[str, Canned]:
+            view = a_yes(*offers) if offers else a_no(ReasonView(kind="urn:x", field="cores", message="No room."))
+            canned = Canned(
+                {
+                    "POST /v1/offersets": Said(view),
+                    f"DELETE /v1/offersets/{view.id}": Said(RejectedView(offers=1)),
+                    f"POST /v1/sessions/{ID}/accept": Said(a_session()),
+                    f"GET /v1/sessions/{ID}": Said(session),
+                    f"POST /v1/sessions/{ID}/fetched": Said(status=204),
+                    **more,
+                }
+            )
+            return stack.enter_context(canned.serving(tmp_path)), canned
+
+        yield made
+
+
+def calls(canned: Canned) -> list[str]:
+    return [f"{heard.method} {heard.target.partition('?')[0]}" for heard in canned.heard]
+
+
+def test_run_takes_the_earliest_offer_and_waits(serve: Serve) -> None:
+    later = an_offer(id="77b1", start=NOW + timedelta(hours=1))
+    url, canned = serve(later, an_offer())
+    with Client(url) as client:
+        session = client.run(run=["python", "sim.py"], cores=2, time=timedelta(minutes=10))
+    assert (session.phase, session.exit_code) == ("COMPLETED", 0)
+    assert f"POST /v1/sessions/{ID}/accept" in calls(canned)
+    asked = json.loads(canned.heard[0].body)
+    assert (asked["run"], asked["cores"], asked["time"]) == (["python", "sim.py"], 2, "600.000000s")
+
+
+def test_run_takes_what_is_chosen_and_need_not_wait(serve: Serve) -> None:
+    url, canned = serve(an_offer(id="77b1"), an_offer(start=NOW + timedelta(hours=1)))
+    session = Client(url).run(choose=lambda offers: offers[-1], wait=False, run="true")
+    assert session.id == ID
+    assert f"GET /v1/sessions/{ID}" not in calls(canned)
+
+
+def test_run_says_why_not(serve: Serve) -> None:
+    url, _ = serve()
+    with pytest.raises(NoOffers, match=r"No room\."):
+        Client(url).run(run="true")
+
+
+def test_run_gives_back_what_it_does_not_take(serve: Serve) -> None:
+    url, canned = serve(an_offer())
+
+    def undecided(_: sublet.Offers) -> sublet.Offer:
+        raise LookupError("none of them will do")
+
+    with pytest.raises(LookupError):
+        Client(url).run(choose=undecided, run="true")
+    assert calls(canned)[-1].startswith(REJECT)
+
+
+def test_run_spends_no_money_unless_it_may(serve: Serve) -> None:
+    price = QuoteView(type=MONEY, min=1.5, max=1.5, description="in EUR")
+    url, canned = serve(an_offer(costs=(price,)))
+    with pytest.raises(CostsMoney, match=r"1\.5 EUR"):
+        Client(url).run(run="true")
+    assert calls(canned)[-1].startswith(REJECT)
+    assert Client(url).run(run="true", max_cost=2).phase == "COMPLETED"
+
+
+def test_a_wait_that_was_too_short_is_a_timeout_error(serve: Serve) -> None:
+    url, _ = serve(an_offer(), session=a_session(phase="RUNNING"))
+    with pytest.raises(TimeoutError) as caught:
+        Client(url).run(run="true", timeout=0)
+    assert isinstance(caught.value, NotOverYet)
+    assert isinstance(caught.value, SubletError)
+    assert caught.value.advice
+    assert "RUNNING" in str(caught.value)
+
+
+@pytest.mark.anyio
+async def test_the_client_that_awaits_runs_likewise(serve: Serve) -> None:
+    url, canned = serve(an_offer())
+    async with AsyncClient(url) as client:
+        session = await client.run(run="true", start=datetime(2027, 1, 4, 9, tzinfo=UTC))
+        await session.fetched()
+    assert session.phase == "COMPLETED"
+    assert json.loads(canned.heard[0].body)["start"] == "2027-01-04T09:00:00+00:00"
+    assert calls(canned)[-1] == f"POST /v1/sessions/{ID}/fetched"
+
+
+def test_a_session_says_that_its_files_are_home(serve: Serve) -> None:
+    url, canned = serve(an_offer())
+    Client(url).session(ID).fetched()
+    assert calls(canned)[-1] == f"POST /v1/sessions/{ID}/fetched"
+    assert not hasattr(sublet.Offer, "fetched")
+
+
+def test_every_word_of_the_short_form_is_a_keyword() -> None:
+    words = set(Wishes.__annotations__)
+    assert words - {STAY} == set(short._ONLY_SHORT | short._SHARED), "sublet/client/wishes.py lists them"
+    for method in (Client.ask, Client.run, AsyncClient.ask, AsyncClient.run):
+        assert words <= set(inspect.signature(method).parameters)
+
+
+def test_what_there_is_can_be_listed_and_had() -> None:
+    assert {"Client", "AsyncClient", "Session", "NoOffers", "errors", "__version__"} <= set(dir(sublet))
+    assert all(getattr(sublet, name) for name in sublet.__all__)
+    assert sublet.__version__[0].isdigit()
+    with pytest.raises(AttributeError, match="no attribute 'Clinet'"):
+        _ = sublet.Clinet  # type: ignore[attr-defined]
+
+
+def test_importing_sublet_loads_nothing_of_it() -> None:
+    program = "import sys, sublet; print([name for name in sys.modules if name.startswith('sublet.')])"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
