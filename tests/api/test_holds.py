@@ -58,7 +58,7 @@ async def test_keeping_offers_names_them_in_the_no_and_one_call_gives_them_back(
     refused = await ask(ann, keep_offers="true")
     assert refused["result"] == "NO"
     [reason] = [reason for reason in refused["reasons"] if reason["kind"] == "urn:held"]
-    assert reason["message"].startswith("Your own 1 unaccepted offer holds 2 cores of trial until ")
+    assert reason["message"].startswith("Your own unaccepted offer holds 2 cores of trial until ")
     held = (await ann.get("/v1/offersets")).json()["items"]
     assert [one["id"] for one in held] == [first["id"]]
     assert (await ann.delete("/v1/offersets")).json() == {"offers": 1}

@@ -117,7 +117,7 @@ async def test_offers_that_are_to_be_kept_stay_and_are_named_as_the_cause(servic
     assert await phases(service, first) == {Phase.OFFERED}
     assert not starts_now(service, second)
     [reason] = [reason for reason in second.reasons if reason.kind == HELD]
-    assert reason.message.startswith("Your own 1 unaccepted offer holds 16 cores of trial until ")
+    assert reason.message.startswith("Your own unaccepted offer holds 16 cores of trial until ")
     assert reason.nearest == "sublet reject --all"
     refused = await ask(service, cores=16, start="within 5m", precedence=KEEP)
     assert refused.result == "NO"

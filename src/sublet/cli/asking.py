@@ -13,7 +13,7 @@ from sublet.cli.command import AFTER, command
 from sublet.cli.connecting import command_for
 from sublet.cli.examples import FIRST
 from sublet.cli.output import Output, table
-from sublet.cli.texts import length, moment, quoted, size, when
+from sublet.cli.texts import length, moment, quoted, size, when, with_local_times
 from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
 from sublet.core.texts import counted
@@ -174,16 +174,22 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
     unproven = {offer.platform for offer in view.offers if offer.terms.kind == "predicted" and offer.terms.samples < 20}
     lines += [f"note: {name}: predicted starts have no track record yet" for name in sorted(unproven)]
     lines += [f"note: {note}" for note in view.notes]
-    return lines + [f"note: {reason.platform or 'also'}: {reason.message}{_remedy(reason)}" for reason in view.reasons]
+    return lines + [
+        f"note: {reason.platform or 'also'}: {_message(reason)}{_remedy(reason)}" for reason in view.reasons
+    ]
 
 
 def causes(view: OfferSetView) -> list[str]:
     """Whose unaccepted offers keep it from starting earlier."""
-    return [f"note: {reason.message}{_remedy(reason)}" for reason in view.reasons if reason.kind == HELD]
+    return [f"note: {_message(reason)}{_remedy(reason)}" for reason in view.reasons if reason.kind == HELD]
+
+
+def _message(reason: ReasonView) -> str:
+    return with_local_times(reason.message, datetime.now(UTC)) if reason.kind == HELD else reason.message
 
 
 def _remedy(reason: ReasonView) -> str:
-    return f" Give them back with: {reason.nearest}" if reason.kind == HELD and reason.nearest else ""
+    return f" Give back what is yours with: {reason.nearest}" if reason.kind == HELD and reason.nearest else ""
 
 
 def refused(reasons: Sequence[ReasonView]) -> list[str]:
@@ -192,7 +198,7 @@ def refused(reasons: Sequence[ReasonView]) -> list[str]:
     for reason in reasons:
         named = reason.message.startswith(f"{reason.platform} ")  # as most do: then once is enough
         where = f"{reason.platform}: " if reason.platform and not named else ""
-        lines.append(f"  {where}{reason.message}")
+        lines.append(f"  {where}{_message(reason)}")
         details = [("field", reason.field), ("wanted", reason.wanted), ("limit", reason.limit)]
         told = ", ".join(f"{name} {value}" for name, value in details if value)
         lines += [f"    {told}"] if told else []

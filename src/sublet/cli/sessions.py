@@ -11,7 +11,7 @@ import click
 from sublet.cli.command import command
 from sublet.cli.connecting import ready_lines
 from sublet.cli.output import Output, pairs, table
-from sublet.cli.texts import away, length, quoted, size, when
+from sublet.cli.texts import away, length, quoted, size, when, with_local_times
 from sublet.client.calls import sessions
 from sublet.core.texts import counted
 from sublet.wire.v1.sessions import SessionPage, SessionView
@@ -173,7 +173,8 @@ def explain(out: Output, session: str) -> None:
     from sublet.client.calls.moves import explain as to_explain  # `ps` doesn't need it
 
     said = out.link().do(to_explain(session))
-    out.show(said, lambda: [f"{said.session[:8]} is {said.phase}.", *said.sentences], lambda: said.sentences)
+    sentences = [with_local_times(sentence, datetime.now(UTC)) for sentence in said.sentences]
+    out.show(said, lambda: [f"{said.session[:8]} is {said.phase}.", *sentences], lambda: sentences)
 
 
 @command("cancel", "sublet cancel 3f2a 77b1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+INSTANT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")  # as the service writes them in sentences
 
 
 def length(duration: timedelta) -> str:
@@ -100,3 +103,8 @@ def costs(cost: Cost | CostView, project: str = "") -> str:
 def round_number(amount: float) -> str:
     """To two digits, unless it is whole or large."""
     return f"{amount:.0f}" if amount >= 100 or amount == round(amount) else f"{amount:.2g}"
+
+
+def with_local_times(text: str, now: datetime) -> str:
+    """A sentence of the service, with its instants as times of day here."""
+    return INSTANT.sub(lambda found: moment(datetime.fromisoformat(found[0]), now), text)

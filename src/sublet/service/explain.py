@@ -91,5 +91,5 @@ class Explain(Sessions):
         if session.phase not in (P.ACCEPTED, P.WAITING) or session.offer.terms.kind != "booked" or session.offer.after:
             return []
         causes = await self.store.read(lambda tx: find_causes(tx, session, now))
-        give_back = f" Give them back with: {GIVE_BACK}"
+        give_back = f" Give back what is yours with: {GIVE_BACK}"
         return [f"{cause.message}{give_back if cause.nearest else ''}" for cause in causes]

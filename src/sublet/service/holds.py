@@ -19,7 +19,7 @@ from sublet.store.tx import Tx
 HELD = "urn:held"  # the kind of a reason that names what unaccepted offers hold
 GIVE_BACK = "sublet reject --all"
 Search = Callable[[], datetime | None]
-MOST_NAMED = 100  # holds of others that are looked at; where there are more, others are simply too many
+MOST_NAMED = 100  # of one's own holds so many are looked at, and of others' only if there are fewer
 
 
 def take_hold(tx: Tx, platform: str, newer: str, hold: Sequence[Take], older: Sequence[str], now: datetime) -> bool:
@@ -93,16 +93,24 @@ class Blame:
         return reasons
 
     def _own(self, holds: Sequence[Hold], start: datetime) -> Reason:
+        holds = self._at(holds, start)
         count = sum(hold.offers for hold in holds)
-        what = f"Your own {counted(count, 'unaccepted offer')} {'holds' if count == 1 else 'hold'}"
-        told = f"{what} {self._held(holds, start)}; without {'it' if count == 1 else 'them'} it could start"
-        return Reason(HELD, "offers", f"{told} at {instant(start)}.", nearest=GIVE_BACK, platform=self.platform)
+        what = "Your own unaccepted offer holds" if count == 1 else f"Your own {count} unaccepted offers hold"
+        could = f"it could start at {instant(start)} without {'it' if count == 1 else 'them'}"
+        message = f"{what} {self._room(holds, start)}; {could}."
+        return Reason(HELD, "offers", message, nearest=GIVE_BACK, platform=self.platform)
 
     def _others(self, holds: Sequence[Hold], start: datetime) -> Reason:
-        told = f"Unaccepted offers to others hold {self._held(holds, start)}; if nobody accepts them it could start"
-        return Reason(HELD, "offers", f"{told} at {instant(start)}.", platform=self.platform)
+        held = self._room(self._at(holds, start), start)
+        could = f"it could start at {instant(start)} if nobody accepts them"
+        return Reason(HELD, "offers", f"Unaccepted offers to others hold {held}; {could}.", platform=self.platform)
 
-    def _held(self, holds: Sequence[Hold], time: datetime) -> str:
+    def _at(self, holds: Sequence[Hold], time: datetime) -> Sequence[Hold]:
+        """Those that hold cores at a moment; all, if none does."""
+        return [hold for hold in holds if cores_at(self.calendar, [hold.offerset], time)] or holds
+
+    def _room(self, holds: Sequence[Hold], time: datetime) -> str:
+        """What they hold, where, and for how long."""
         cores = cores_at(self.calendar, [hold.offerset for hold in holds], time)
         until = instant(max(hold.expires for hold in holds))
         return f"{counted(cores, 'core') if cores else 'room'} of {self.platform} until {until}"
@@ -117,4 +125,5 @@ def find_blame(tx: Tx, platform: str, person: str, now: datetime) -> Blame:
 
     everyone = tx.holds.on(platform, MOST_NAMED)
     others = [hold for hold in everyone if hold.person != person] if len(everyone) < MOST_NAMED else []
-    return Blame(standing(tx.holds.of(person, platform)), standing(others), calendar, platform)
+    own = tx.holds.of(person, platform)[-MOST_NAMED:]  # the oldest: these give way first
+    return Blame(standing(own), standing(others), calendar, platform)
