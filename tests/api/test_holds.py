@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html import unescape
 from typing import Any
 
 import httpx2
 import pytest
 
+from sublet.core.giving_way import Precedence
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from tests.api import documents
@@ -132,6 +134,28 @@ async def test_changing_the_request_on_the_page_gives_back_what_was_offered_befo
     assert f'href="{second}"' in old
     held = await service.store.read(lambda tx: tx.holds.of("eve"))
     assert [hold.offerset for hold in held] == [second.rpartition("/")[2]]
+
+
+async def test_offers_are_given_back_on_the_page(eve: httpx2.AsyncClient, service: Service) -> None:
+    token = await token_on(eve, "/web/ask", "/web/ask")
+    document = {"token": token, "document": "run: 'true'\ncores: 2\ntime: 2h\nstart: within 5m\n"}
+    where = (await eve.post("/web/ask", data=document)).headers["location"]
+    action = f"{where}/reject"
+    assert (await eve.post(action, data={"token": "wrong"})).status_code == 403
+    answer = await eve.post(action, data={"token": await token_on(eve, where, action)})
+    assert (answer.status_code, answer.headers["location"]) == (303, where)
+    assert "You gave these offers back" in (await eve.get(where)).text
+    assert (await eve.post(f"{where}/nothing", data={"token": "x"})).status_code == 404
+    person = Person("eve")
+    asked = await service.read(json.dumps(BOTH).encode(), "application/json", person)
+    await service.ask(person, replace(asked, precedence=Precedence(firm=True)))
+    where = (await eve.post("/web/ask", data=document)).headers["location"]
+    refused = (await eve.get(where)).text
+    assert "Your own unaccepted offer holds 2 cores of trial" in refused
+    action = f"{where}/reject-all"
+    answer = await eve.post(action, data={"token": token_in(refused, action)})
+    assert answer.headers["location"] == f"/web/ask?from={where.rpartition('/')[2]}"
+    assert await service.open_offers(person) == []
 
 
 async def test_asking_again_on_the_page_is_a_yes_each_time(eve: httpx2.AsyncClient) -> None:

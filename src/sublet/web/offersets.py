@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import service_of
 from sublet.core.holds import hold_of, takes_of
@@ -20,7 +20,7 @@ from sublet.web.calendar import Mark, Picture, draw, frame, without
 from sublet.web.drawing import clock_of, page
 from sublet.web.form import values_of
 from sublet.web.nearest import heeded
-from sublet.web.reading import visitor
+from sublet.web.reading import change_of, posted, visitor
 from sublet.web.words import Clock, resources
 
 NOT_TAKEN = (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED)
@@ -69,7 +69,30 @@ async def look(request: Request) -> Response:
         reasons=_against(found),
         notes=[reason.message for reason in found.reasons if reason.kind in _notes(found)],
         newer=_newer(found),
+        rejected=bool(offers) and all(offer.session.phase is Phase.REJECTED for offer in offers),
+        blocked=any(reason.kind == HELD and reason.nearest for reason in found.reasons),
     )
+
+
+async def change(request: Request) -> Response:
+    """Give back these offers; or all that are held for the visitor, and ask again for what these were to be."""
+    give_back = change_of(request, CHANGES)
+    who, _ = await posted(request)
+    return RedirectResponse(await give_back(service_of(request), request.path_params["id"], who.person), 303)
+
+
+async def _reject(service: Service, id: str, person: Person) -> str:
+    await service.reject_set(id, person)
+    return f"/web/offersets/{id}"
+
+
+async def _reject_all(service: Service, id: str, person: Person) -> str:
+    earlier = await service.offerset(id, person)
+    await service.reject_all(person)
+    return f"/web/ask?from={earlier.id}"
+
+
+CHANGES: dict[str, Callable[[Service, str, Person], Awaitable[str]]] = {"reject": _reject, "reject-all": _reject_all}
 
 
 def _notes(offerset: OfferSet) -> tuple[str, ...]:

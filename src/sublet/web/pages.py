@@ -82,6 +82,7 @@ def mount(app: FastAPI) -> None:
             Route("/ask", ask.look, methods=["GET"]),
             Route("/ask", ask.send, methods=["POST"]),
             Route("/offersets/{id}", offersets.look),
+            Route("/offersets/{id}/{change}", offersets.change, methods=["POST"]),
             Route("/sessions", sessions.listing),
             Route("/sessions/{id}", sessions.look),
             Route("/sessions/{id}/log", sessions.log),
