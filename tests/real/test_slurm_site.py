@@ -127,6 +127,9 @@ async def test_data_is_sent_and_seen_where_it_was_asked_for(slurm: Slurm) -> Non
         'wc -c <in/cube/big; ls "$SUBLET_DATA"; echo x >in/cube/big || echo kept; echo $SUBLET_CORES $SUBLET_SESSION'
     )
     job = small("sh", "-c", script, mounts=(Mount("data/cube", "in/cube"),))
+    seen: list[tuple[int, int | None]] = []
+    await slurm.carry(name, lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (3_000_000, 3_000_000), "how far it is can be told"
     await slurm.submit(job, name)
     await ended(slurm, name)
     assert (await output(slurm, name)).split() == ["3000000", "cube", "kept", "1", name]

@@ -185,6 +185,9 @@ class Platform(BaseModel):
     async def place(self, key: str) -> Path | None:
         """The session's directory, made if need be, where movers bring its data; None: nothing is to be brought."""
 
+    async def carry(self, key: str, progress: Progress = quietly) -> None:
+        """Send what was brought to `place` to where it will run, before it is submitted; what was sent isn't again."""
+
     async def session_directory(self, key: str) -> str:
         """The session's directory as its program will see it: what was brought to `place` is below it then."""
         return str(await self.place(key) or "/")

@@ -153,12 +153,20 @@ class Slurm(SlurmSite):
             raise PlatformRefused(platform=self.name, why=why, hint="Name what this machine sees of them in `mounts`.")
         return Carrier(self.login.target.to_use(program), directory)
 
-    async def send(self, key: str, source: Path, relative: str) -> None:
+    async def carry(self, key: str, progress: Progress = quietly) -> None:
+        """Send the session's files over the open login."""
+        for part in ("data", "storage", "work"):
+            source = self._home / "sessions" / self._key(key) / part
+            if await asyncio.to_thread(_holds_files, source):
+                await self.send(key, source, part, progress)
+        self._carried.add(key)
+
+    async def send(self, key: str, source: Path, relative: str, progress: Progress = quietly) -> None:
         """Bring a file or directory to a session that is not submitted yet."""
         root = await self.root()
         target = f"{root}/incoming/{self._key(key)}/{inside(relative, self.name)}"
         await self.reach.run(to.to_incoming(self.name, root, key, self._owner))
-        await self.reach.send(source, target, lambda done, total: None)
+        await self.reach.send(source, target, progress)
 
     async def keep(self, file: Path, digest: str = "", user: str = "", progress: Progress = quietly) -> str:
         """Have a file there that many share, sent once over the open login."""
@@ -191,10 +199,8 @@ class Slurm(SlurmSite):
         wish = await self._wish(job, key)
         self._check_room(key)
         contents = self._files(job, self._key(key), wish)
-        spool = self._home / "sessions" / key
-        for part in ("data", "storage", "work"):
-            if await asyncio.to_thread(_holds_files, spool / part):
-                await self.send(key, spool / part, part)
+        if key not in self._carried:
+            await self.carry(key)
         words = (
             *flags(wish, self._account(job.project, job.qos or self._qos_of(job.queue or self.queue))),
             *(("--no-kill",) if job.program.outlives_nodes else ()),
@@ -206,7 +212,8 @@ class Slurm(SlurmSite):
             self._watch.submitted(
                 key, outcome.text.split()[-1], job.parts
             )  # what was seen before is what it was before
-        await asyncio.to_thread(remove_tree, spool)
+        self._carried.discard(key)
+        await asyncio.to_thread(remove_tree, self._home / "sessions" / key)
         return key
 
     def _check_room(self, key: str) -> None:

@@ -121,6 +121,7 @@ class SlurmSite(Remote):
     fresh: Duration = Field(default=timedelta(minutes=5), description="How long a survey is good for.")
     _home: Path = PrivateAttr()
     _watch: Watch = PrivateAttr()
+    _carried: set[str] = PrivateAttr(default_factory=set)  # sessions whose files were sent, and that aren't submitted
     _pace: Pace = PrivateAttr()
     _root: str = PrivateAttr(default="")
     _owner: str = PrivateAttr(default="")

@@ -122,7 +122,7 @@ async def _keep(desk: Desk, data: Data, platform: Platform, place: Path, session
     found: dict[str, str] = {}
     folder = place / "data" / directory_name(data.name)
     for file in sorted(file for file in folder.iterdir() if file.is_file()):
-        progress = _telling(desk, session, f"sending {file.name} to {platform.name}")
+        progress = tell_progress(desk, session, f"sending {file.name} to {platform.name}")
         path = await platform.keep(file, user=session, progress=progress)
         if path != str(file):
             found[str(file.relative_to(place))] = path
@@ -184,7 +184,15 @@ def _write(file: Path, text: str) -> None:
     part.replace(file)
 
 
-def _telling(desk: Desk, session: str, what: str) -> Progress:
+async def carry(desk: Desk, platform: Platform, session: str) -> None:
+    """Send what was brought to where it will run, and let those who look at the session see how far that is."""
+    try:
+        await platform.carry(session, tell_progress(desk, session, f"sending files to {platform.name}"))
+    finally:
+        desk.doing.pop(session, None)
+
+
+def tell_progress(desk: Desk, session: str, what: str) -> Progress:
     """Let those who look at the session see how far it is."""
 
     def tell(done: int, total: int | None) -> None:
@@ -205,5 +213,5 @@ async def _bring(desk: Desk, data: Data, mover: Mover | Reason, target: Path, se
     if isinstance(mover, Reason):
         raise DataNotThere(name=data.name, location=data.location, why=mover.message)
     await asyncio.to_thread(_make_room, data, target)
-    await mover.bring(data, target, _telling(desk, session, f"bringing {data.name}"))
+    await mover.bring(data, target, tell_progress(desk, session, f"bringing {data.name}"))
     log.info("data.brought", session=session, data=data.name, location=data.location)

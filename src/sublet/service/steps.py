@@ -18,7 +18,7 @@ from sublet.service.dependencies import doomed, ended_with, jobs_before, must_wa
 from sublet.service.desk import Desk
 from sublet.service.faults import point
 from sublet.service.layout import laid_out
-from sublet.service.staging import kept_in, mounts_of, stage
+from sublet.service.staging import carry, kept_in, mounts_of, stage
 from sublet.service.step import GRACE, RETRY, Step, deadline_of, failed
 from sublet.service.turns import no_turn
 
@@ -102,6 +102,8 @@ async def _submitted(desk: Desk, session: Session, platform: Platform, request: 
         way = await _way(desk, session, request.executable)
         job = await _job(desk, session, way, request, place)
         desk.fresh.discard(session.id)
+        if place:
+            await carry(desk, platform, session.id)
         point("submit.before")
         id = await platform.submit(job, session.id)
     except PlatformRefused as error:
