@@ -24,13 +24,19 @@ class Entry:
     size: int = 0
 
 
-def walk(top: str, ignore: Ignore) -> Iterator[Entry]:
-    """All that is in a folder, each folder before its content; a link is what it leads to, if that is inside."""
+def walk(top: str, ignore: Ignore, without: str = "") -> Iterator[Entry]:
+    """All that is in a folder, each folder before its content; a link is what it leads to, if that is inside.
+
+    A folder `without` is left out, whatever leads to it: the one that a copy is made in can't be part of it.
+    """
     top = os.path.realpath(top)
-    yield from _below(top, top, "", ignore, (top,))
+    left_out = os.path.realpath(without) if without else ""
+    yield from _below(top, top, "", ignore, (top,), left_out)
 
 
-def _below(top: str, folder: str, prefix: str, ignore: Ignore, above: tuple[str, ...]) -> Iterator[Entry]:
+def _below(
+    top: str, folder: str, prefix: str, ignore: Ignore, above: tuple[str, ...], left_out: str
+) -> Iterator[Entry]:
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:
@@ -42,10 +48,12 @@ def _below(top: str, folder: str, prefix: str, ignore: Ignore, above: tuple[str,
             size = entry.stat().st_size if stat.S_ISREG(entry.stat().st_mode) else 0
             yield Entry(path, source, is_folder=False, size=size)
             continue
+        if source == left_out:
+            continue
         if source in above:
             raise LinkLeadsOut(f"the link {path} in it leads in a circle")
         yield Entry(path, source, is_folder=True)
-        yield from _below(top, source, f"{path}/", ignore, (*above, source))
+        yield from _below(top, source, f"{path}/", ignore, (*above, source), left_out)
 
 
 def _follow(top: str, path: str, entry: os.DirEntry[str]) -> str:

@@ -296,6 +296,14 @@ async def test_a_directory_is_copied_with_all_that_is_in_it(tmp_path: Path) -> N
     assert not (target / "same").is_symlink()
 
 
+async def test_a_directory_can_be_brought_to_a_place_within_itself(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a")
+    target = tmp_path / "state" / "data"
+    target.mkdir(parents=True)
+    await FileMover().bring(data(str(tmp_path)), target, nothing)
+    assert sorted(str(path.relative_to(target)) for path in target.rglob("*")) == ["a", "state"]
+
+
 async def test_a_link_that_leads_out_of_a_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "all").mkdir()

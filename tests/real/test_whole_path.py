@@ -123,13 +123,18 @@ def test_a_container_runs_with_its_data_and_cannot_write_what_is_read_only(
 ) -> None:
     url, root = web
     (root / "cube.txt").write_text("a cube\n")
-    docker_archive(tmp_path / "box.tar", Entrypoint=[])
-    command = ["sh", "-c", "cat /input/cube.txt; echo x > /input/new || echo refused; echo left > out.txt"]
-    data = [{"name": "cube", "location": f"{url}/cube.txt", "path": "/input"}]
+    (root / "notes.txt").write_text("notes\n")
+    docker_archive(tmp_path / "box.tar", Entrypoint=[], WorkingDir="/tmp")
+    command = [
+        "sh",
+        "-c",
+        "cat /input/cube.txt; echo x > /input/new || echo refused; cat notes.txt; echo left > out.txt",
+    ]
+    data = [{"name": "cube", "location": f"{url}/cube.txt", "path": "/input"}, f"{url}/notes.txt"]
     session = ran(client, image=f"docker-archive:{tmp_path}/box.tar", run=command, data=data, memory="1GiB")
     assert session.exit_code == 0, printed(session, "stderr")
-    assert printed(session) == "a cube\nrefused\n"
-    assert session.result("out.txt").text() == "left\n"
+    assert printed(session) == "a cube\nrefused\nnotes\n"
+    assert [(file.path, session.result(file.path).text()) for file in session.results()] == [("out.txt", "left\n")]
 
 
 @pytest.mark.skipif(not shutil.which("podman"), reason="Podman is not installed here")

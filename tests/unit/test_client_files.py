@@ -114,6 +114,16 @@ def test_a_folder_is_brought_once_with_the_files_that_the_command_names(here: Pa
     assert kept.secrets == ()
 
 
+def test_a_folder_comes_without_the_state_of_sublet_itself(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBLET_HOME", str(here / "sub" / "a [b]*" / "home"))
+    for name in ("a [b]*/home/sublet.db", "a [b]*/kept"):
+        (here / "sub" / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / "sub" / name).touch()
+    folder = prepare({"run": "true", "workdir": "."}, {}, local=True).files.folder
+    assert folder
+    assert (folder.holds("sub/a [b]*/kept"), folder.holds("sub/a [b]*/home/sublet.db")) == (True, False)
+
+
 def test_a_folder_that_is_too_large_names_its_largest_entries(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUBLET_WORKDIR_LIMIT", "10KiB")
     with (here / "model.bin").open("wb") as file:

@@ -236,6 +236,8 @@ def test_an_image_starts_in_its_own_directory_if_it_has_one() -> None:
     told = plan(docker(), "podman")
     assert tools.inner_directory(told, Image("abc", config={"WorkingDir": "/app"})) == "/app"
     assert tools.inner_directory(told, Image("abc", config={"WorkingDir": "/"})) == "/work"
+    among_files = {**told, "in_work": True}
+    assert tools.inner_directory(among_files, Image("abc", config={"WorkingDir": "/app"})) == "/work"
 
 
 def test_a_reached_port_has_the_secret_in_the_environment_of_the_runner_only() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from sublet.core.amounts import parse_memory
 from sublet.core.ignore import CLUTTER, SECRETS, Ignore
 from sublet.errors import BadRequest
 from sublet.folders import LinkLeadsOut, walk
+from sublet.home import sublet_home
 
 FILE = ".subletignore"
 LIMIT = "SUBLET_WORKDIR_LIMIT"  # the variable that says how much a folder may have
@@ -42,7 +44,7 @@ def read_folder(path: str, named: str, more: Iterable[str] = ()) -> Folder:
     """Look through a folder; BadRequest if it is none, is too large, or a link leads out of it."""
     if not os.path.isdir(path):
         raise BadRequest(detail=f"{named} is not a folder", hint="Bring a single file with --data.")
-    own = [*_lines(os.path.join(path, FILE)), *more]
+    own = [*_lines(os.path.join(path, FILE)), *more, *_state_in(path)]
     rules, secret = Ignore([*CLUTTER, *SECRETS, *own]), Ignore([*CLUTTER, *own])
     sizes: Counter[str] = Counter()
     paths: list[str] = []
@@ -85,6 +87,14 @@ def rounded(size: int) -> str:
         if size >= 1 << shift:
             return f"{size / (1 << shift):.3g} {unit}"
     return f"{size} B"
+
+
+def _state_in(path: str) -> list[str]:
+    """The line that leaves Sublet's own files behind, if they are in the folder."""
+    top, home = os.path.realpath(path), os.path.realpath(sublet_home().root)
+    if not home.startswith(f"{top.rstrip('/')}/"):
+        return []
+    return ["/" + re.sub(r"([\\*?\[\]!#])", r"\\\1", os.path.relpath(home, top)) + "/"]
 
 
 def _lines(file: str) -> list[str]:

@@ -114,7 +114,7 @@ class Copy:
         if self.data.checksum:
             raise missing(self.data, "it is a directory, and a checksum is of a file")
         try:
-            for entry in walk(str(source), Ignore(self.data.fields.get("ignore", ()))):
+            for entry in walk(str(source), Ignore(self.data.fields.get("ignore", ())), without=str(target)):
                 if entry.is_folder:
                     (target / entry.path).mkdir(parents=True, exist_ok=True)
                 else:
