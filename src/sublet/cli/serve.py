@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+from urllib.parse import urlsplit
 
 import click
 
 from sublet.cli.command import command
 from sublet.cli.output import Output
+from sublet.cli.unit import make_unit
 from sublet.errors import NotHere
 from sublet.extras import require_server
 from sublet.home import sublet_home
@@ -29,6 +31,7 @@ from sublet.wire.v1.people import PersonView
 @click.option("--database", metavar="URL", help="postgresql://… or sqlite:///…")
 @click.option("--socket", type=click.Path(), help="The Unix socket, instead of the one in SUBLET_HOME.")
 @click.option("--anyway", is_flag=True, envvar=OVERRIDE, help="Also on a login node or a network home.")
+@click.option("--print-unit", is_flag=True, help="Print a unit for systemd that serves so, and end.")
 @click.option("--personal", is_flag=True, hidden=True)
 def serve(
     out: Output,
@@ -40,12 +43,21 @@ def serve(
     database: str | None,
     socket: str | None,
     anyway: bool,
+    print_unit: bool,
     personal: bool,
 ) -> None:
     """Run a service in the foreground, until Ctrl-C. Sessions that run go on without it.
 
     It listens on a Unix socket for its owner, and on TCP for those who have a token (`sublet token`).
     """
+    if print_unit:
+        if database and urlsplit(database).password:
+            raise click.UsageError("A unit can be read by everyone: write the database's address into sublet.toml.")
+        given = {"--host": host, "--port": port, "--platform": platform, "--database": database}
+        given |= {"--config": os.path.abspath(config) if config else None, "--socket": socket}
+        options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+        click.echo(make_unit(sublet_home().root, [*options, *(["--gateway"] if gateway else [])]), nl=False)
+        return
     against = [] if anyway else objections(probe(sublet_home().root))
     if against:
         raise NotHere(why=against[0].why, advice=against[0].advice)
