@@ -7,7 +7,7 @@ UV := $(BIN)/uv
 COUNT = $$(grep -c == $(1))
 SYNC = $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r
 
-.PHONY: help setup demo test soak check bench serve guide reference lock system box site clean
+.PHONY: help setup demo test elsewhere soak check bench serve guide reference lock system box site clean
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -40,6 +40,9 @@ demo: $(VENV)/.run ## ask, see the offers, accept, run, see the result (under a 
 test: setup system ## every ring of tests, on real components (under 10 minutes)
 	@testbed/site box >/dev/null || echo "note: no newer Slurm, Apptainer and HTCondor here; their tests are skipped"
 	@scripts/test
+
+elsewhere: setup system ## as root: tests as on other machines (no tun, no cgroups, slow disk, …): make elsewhere VARIANT=no-tun
+	@scripts/elsewhere $(or $(VARIANT),all)
 
 soak: setup system ## the few tests that take minutes more, and show on another road what others show too
 	@testbed/site box >/dev/null

@@ -183,6 +183,16 @@ def test_podman_is_told_mounts_limits_and_words_and_no_values_of_the_environment
     )
 
 
+def test_podman_keeps_a_container_in_the_jobs_control_group_only_where_its_runtime_can() -> None:
+    told = plan(docker(), "podman")
+    argv = tools.podman(told, Image("abc"), Machine(runtime="/bin/crun"), "/env")
+    assert (words(argv, "--runtime"), "--cgroups=disabled" in argv) == (["/bin/crun"], True)
+    runc = Machine(runtime="/bin/runc", stays_in_group=False, root=True, cores=(0, 3))
+    argv = tools.podman(told, Image("abc"), runc, "/env")
+    assert (words(argv, "--runtime"), "--cgroups=disabled" in argv) == (["/bin/runc"], False)
+    assert words(argv, "--cpuset-cpus") == ["0,3"]
+
+
 def test_docker_is_given_the_limits_that_its_daemon_would_not_know_of() -> None:
     argv = tools.docker(plan(docker(), "docker"), Image("abc"), Machine(cores=(0, 3)), "/env")
     assert words(argv, "--memory") == [str(4 * 1024**3)]

@@ -64,14 +64,15 @@ def machine_of(plan: Plan, network: Network) -> Machine:
     processes = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     most = int(read("/proc/sys/kernel/pid_max") or 32768)
     root = os.geteuid() == 0
-    runtime = other_runtime() if plan["tool"] == "podman" else ""
+    runtime, stays_in_group = choose_runtime() if plan["tool"] == "podman" else ("", True)
     return Machine(
         open_files=files if files != resource.RLIM_INFINITY else 1 << 20,
         processes=min(processes, most) if processes != resource.RLIM_INFINITY else most,
         cores=tuple(sorted(os.sched_getaffinity(0))),
         gpus=os.environ.get("CUDA_VISIBLE_DEVICES", "all") if plan["gpus"] else "",
         runtime=runtime,
-        hooks=make_hook(plan["private"]) if runtime and root else "",
+        stays_in_group=stays_in_group,
+        hooks=make_hook(plan["private"]) if root and not stays_in_group else "",
         root=root,
         init=bool(find_program("catatonit")),
         network=network.name,
@@ -87,11 +88,16 @@ def read(path: str) -> str:
         return ""
 
 
-def other_runtime() -> str:
-    """crun refuses a machine whose control groups are of both versions; runc doesn't mind."""
-    if not read("/sys/fs/cgroup/unified/cgroup.controllers"):
-        return ""
-    return find_program("runc")
+def choose_runtime() -> tuple[str, bool]:
+    """The OCI runtime for Podman, and whether it can leave a container in the job's own control group.
+
+    crun can, but refuses a machine whose control groups are of both versions; runc doesn't mind, and can't.
+    """
+    has_both = bool(read("/sys/fs/cgroup/unified/cgroup.controllers"))
+    if not has_both and (crun := find_program("crun")):
+        return crun, True
+    runc = find_program("runc")
+    return runc, not runc
 
 
 def make_hook(folder: str) -> str:

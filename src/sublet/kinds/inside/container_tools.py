@@ -77,7 +77,8 @@ class Machine:
     processes: int = 1024
     cores: tuple[int, ...] = ()
     gpus: str = ""  # the numbers of those that are ours, as "0,1"
-    runtime: str = ""  # another OCI runtime than the usual one
+    runtime: str = ""  # the OCI runtime that Podman uses; empty: its usual one
+    stays_in_group: bool = True  # whether that can leave a container in the job's own control group
     hooks: str = ""  # a directory with a hook that keeps the container's memory in our control group
     root: bool = False
     init: bool = True  # whether there is a first process for containers that passes signals on and buries the dead
@@ -90,7 +91,7 @@ def podman(plan: Plan, image: Image, machine: Machine, environment_file: str) ->
     argv += ["--runtime", machine.runtime] if machine.runtime else []
     argv += ["--hooks-dir", machine.hooks] if machine.hooks else []
     argv += ["run", "--pull=never", "--log-driver=none", f"--conmon-pidfile={plan['private']}/monitor"]
-    if not machine.runtime:
+    if machine.stays_in_group:
         argv += ["--cgroups=disabled"]  # it stays in the job's own control group, with its limits
     elif machine.root:
         argv += [f"--cpuset-cpus={','.join(map(str, machine.cores))}"]
