@@ -1,0 +1,51 @@
+"""What a node sends back is unpacked with any Python, and leads nowhere else."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from sublet.pilots.split.parcels import unpack_safely
+
+
+def archive_of(*members: tuple[str, bytes, str]) -> tarfile.TarFile:
+    """A stream with members of these names, types and links, as it comes from a node."""
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w") as tar:
+        for name, kind, link in members:
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname, member.mode, member.uid = kind, link, 0o4777, 12345
+            member.size = 3 if kind == tarfile.REGTYPE else 0
+            tar.addfile(member, io.BytesIO(b"abc") if member.size else None)
+    return tarfile.open(fileobj=io.BytesIO(target.getvalue()), mode="r|")
+
+
+def test_files_directories_and_links_inside_are_unpacked_as_ours(tmp_path: Path) -> None:
+    inside = [("a", tarfile.DIRTYPE, ""), ("a/b", tarfile.REGTYPE, ""), ("a/c", tarfile.SYMTYPE, "../a/b")]
+    unpack_safely(archive_of(*inside), tmp_path)
+    assert (tmp_path / "a" / "c").read_text() == "abc"
+    found = (tmp_path / "a" / "b").stat()
+    assert (found.st_mode & 0o7777, found.st_uid) == (0o755, tmp_path.stat().st_uid)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [("../b", tarfile.REGTYPE, "")],
+        [("/tmp/b", tarfile.REGTYPE, "")],
+        [("a", tarfile.SYMTYPE, "/etc")],
+        [("a", tarfile.SYMTYPE, "../..")],
+        [("a", tarfile.LNKTYPE, "../secret")],
+        [("a", tarfile.FIFOTYPE, "")],
+        [("a", tarfile.CHRTYPE, "")],
+    ],
+)
+def test_what_leads_out_or_is_no_file_is_refused(members: list[tuple[str, bytes, str]], tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    with pytest.raises(ValueError, match=r"leads out|neither"):
+        unpack_safely(archive_of(*members), place)
+    assert list(tmp_path.rglob("b")) == []
