@@ -135,3 +135,27 @@ def test_the_drawing_is_well_formed_named_and_escaped() -> None:
     assert root.find(".//script") is None
     assert [e.get("style") for e in root.iter() if e.get("style")] == []
     assert "50 % taken" in "".join(root.itertext())
+
+
+def test_every_offer_is_on_the_picture_also_when_the_first_takes_more_nodes_than_are_drawn() -> None:
+    nodes = tuple(Node(f"n{i}", 8, 32 * GIB) for i in range(40))
+    large = mark("1", 0, 1, *(f"n{i}" for i in range(30)))
+    small = [mark(str(i), i, i + 1, f"n{i + 30}") for i in range(2, 6)]
+    drawn = draw(nodes, (), [large, *small], NOON, NOON + 10 * HOUR, now=NOON, zone=UTC_ZONE, most=3)
+    assert {bar.mark.label for lane in drawn.lanes for bar in lane.bars} == {"1", "2", "3", "4", "5"}
+    assert len(drawn.lanes) == 5
+    assert [one.label for one in drawn.marks] == ["1", "2", "3", "4", "5"]
+
+
+def test_a_predicted_offer_is_hatched_over_its_spread_and_within_the_frame() -> None:
+    spread = (NOON - HOUR, NOON + 8 * HOUR)
+    predicted = Mark("1", (), NOON + HOUR, NOON + 2 * HOUR, "Offer 1", "predicted", spread)
+    start, end = frame([predicted], NOON)
+    assert start < spread[0] < spread[1] < end
+    drawn = draw([], (), [predicted], start, end, now=NOON, zone=UTC_ZONE)
+    root = svg(drawn)
+    assert root.find(".//pattern") is not None
+    rectangles = root.findall(".//g[@class='bar predicted']/rect")
+    assert [one.get("fill") for one in rectangles] == ["url(#key-hatch)", None]
+    wide, narrow = (float((one.get("width") or "").rstrip("%")) for one in rectangles)
+    assert wide == pytest.approx(9 * narrow, rel=0.01)

@@ -92,7 +92,7 @@ def _each(number: int, view: SessionView) -> str:
 
 def _time(view: SessionView, now: datetime) -> str:
     if view.phase == "OFFERED":
-        return f"held, expires {away(view.expires, now)}"
+        return f"{'held' if view.terms.kind == 'booked' else 'not held'}, expires {away(view.expires, now)}"
     if view.ended and view.started:
         return f"took {length(view.ended - view.started)}, {away(view.ended, now)}"
     if view.phase in OVER:

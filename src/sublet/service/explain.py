@@ -32,7 +32,9 @@ def _long(seconds: int) -> str:
 
 SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
     P.OFFERED: lambda s, now: [
-        f"It is an offer: nothing runs until it is accepted. It is held until {_moment(s.expires, now)}.",
+        "It is an offer: nothing runs until it is accepted. "
+        + ("It is held until" if s.offer.terms.kind == "booked" else "It can be accepted until")
+        + f" {_moment(s.expires, now)}.",
         f"Accept it with: sublet accept {s.id[:8]}",
     ],
     P.ACCEPTED: lambda s, now: [f"It is accepted and starts at {_moment(s.start, now)}."],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -31,7 +32,15 @@ class Mark:
     start: datetime
     end: datetime
     title: str
-    tone: str = "offer"  # or "mine", or "past"
+    tone: str = "offer"  # or "predicted", "mine", "past"
+    spread: tuple[datetime, datetime] | None = None  # all the time in which it may run, where its start is predicted
+    target: str = ""  # the id of what tells more of it on the same page
+
+    @property
+    def extent(self) -> tuple[datetime, datetime]:
+        """From when to when it reaches, its spread included."""
+        first, last = self.spread or (self.start, self.end)
+        return min(first, self.start), max(last, self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,7 @@ class Bar:
     width: float
     y: float
     mark: Mark
+    spread: tuple[float, float] | None = None  # where its spread begins, and how wide it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +101,7 @@ class Picture:
     lanes: tuple[Lane, ...]
     now: float | None
     more: int  # nodes that are not drawn
+    marks: tuple[Mark, ...] = ()  # each once, on however many nodes it is drawn
 
 
 def draw(
@@ -104,14 +115,18 @@ def draw(
     zone: ZoneInfo,
     most: int = MOST_LANES,
 ) -> Picture:
-    """The picture of these nodes from start to end; nodes with marks come first when not all can be shown."""
+    """The picture of these nodes from start to end; every mark is on a node that is drawn, however many there are."""
     by_node: dict[str, list[Take]] = {}
     for take in takes:
         if not take.pool:
             by_node.setdefault(take.where, []).append(take)
     marked = {name for mark in marks for name in mark.nodes} & {node.name for node in nodes}
-    order = sorted(range(len(nodes)), key=lambda i: (nodes[i].name not in marked, nodes[i].name not in by_node, i))
-    chosen = [nodes[i] for i in sorted(order[:most])]
+    needed = _cover(marks, marked)
+    order = sorted(
+        range(len(nodes)),
+        key=lambda i: (nodes[i].name not in needed, nodes[i].name not in marked, nodes[i].name not in by_node, i),
+    )
+    chosen = [nodes[i] for i in sorted(order[: max(most, len(needed))])]
     scale = _Scale(start, end)
     y = float(AXIS)
     lanes: list[Lane] = []
@@ -122,9 +137,19 @@ def draw(
         lane, y = _placeless(anywhere, scale, y)
         lanes.append(lane)
     here = scale.at(now) if start <= now < end else None
-    return Picture(
-        start, end, y - GAP / 2, _lines(start, end, scale, zone), tuple(lanes), here, len(nodes) - len(chosen)
-    )
+    lines, more = _lines(start, end, scale, zone), len(nodes) - len(chosen)
+    return Picture(start, end, y - GAP / 2, lines, tuple(lanes), here, more, tuple(marks))
+
+
+def _cover(marks: Sequence[Mark], known: set[str]) -> set[str]:
+    """A few nodes that have every mark on one of them: those that several marks share come first."""
+    shared = Counter(name for mark in marks for name in set(mark.nodes) & known)
+    chosen: set[str] = set()
+    for mark in marks:
+        names = [name for name in mark.nodes if name in known]
+        if names and chosen.isdisjoint(names):
+            chosen.add(max(names, key=lambda name: shared[name]))
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,19 +207,21 @@ def _bars(marks: Sequence[Mark], scale: _Scale, y: float) -> tuple[tuple[Bar, ..
     """Marks in as few rows as they need without touching one another."""
     free: list[float] = []  # per row: from where it is free
     bars: list[Bar] = []
-    for mark in sorted(marks, key=lambda m: (m.start, m.label)):
+    for mark in sorted(marks, key=lambda m: (m.extent[0], m.label)):
         x, right = scale.at(mark.start), scale.at(mark.end)
-        row = next((i for i, edge in enumerate(free) if edge <= x), len(free))
+        left, last = (scale.at(time) for time in mark.extent)
+        row = next((i for i, edge in enumerate(free) if edge <= left), len(free))
         if row == len(free):
             free.append(0.0)
-        free[row] = max(right, x + BADGE)
-        bars.append(Bar(x, round(max(right - x, 0.6), 3), y + row * ROW, mark))
+        free[row] = max(last, x + BADGE)
+        spread = (left, round(last - left, 3)) if mark.spread else None
+        bars.append(Bar(x, round(max(right - x, 0.6), 3), y + row * ROW, mark, spread))
     return tuple(bars), len(free)
 
 
 def frame(marks: Sequence[Mark], now: datetime) -> tuple[datetime, datetime]:
     """From when to when to draw, so that the marks fill the picture and the present is in it if it is near."""
-    first, last = min(mark.start for mark in marks), max(mark.end for mark in marks)
+    first, last = min(mark.extent[0] for mark in marks), max(mark.extent[1] for mark in marks)
     length = last - first
     start = now if timedelta(0) < first - now < length * 2 else first
     margin = max((last - start) * 0.06, timedelta(minutes=2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from starlette.requests import Request
@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import service_of
 from sublet.core.holds import hold_of, takes_of
-from sublet.core.offer import Node, Reason, Take
+from sublet.core.offer import Node, Predicted, Reason, Take
 from sublet.core.session import ACTIVE, EndKind, OfferSet, Phase, Session
 from sublet.errors import SubletError
 from sublet.service.desk import Person
@@ -23,6 +23,7 @@ from sublet.web.nearest import heeded
 from sublet.web.reading import change_of, posted, visitor
 from sublet.web.words import Clock, resources
 
+LANES = 3  # nodes of each platform that are drawn, or as many more as the offers need
 NOT_TAKEN = (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED)
 CAPPED = "urn:capped-by-rule"  # not a reason against it, but a change that the operator's rules made
 HELD = "urn:held"  # where there are offers, not a reason against it, but why it can't start earlier
@@ -52,9 +53,9 @@ async def look(request: Request) -> Response:
     service = service_of(request)
     clock = clock_of(request)
     found = await service.offerset(request.path_params["id"], who.person)
-    held = found.expires > clock.now
+    in_time = found.expires > clock.now
     offers = [
-        Numbered(number, session, held and session.phase is Phase.OFFERED)
+        Numbered(number, session, in_time and session.phase is Phase.OFFERED)
         for number, session in enumerate(found.offers, start=1)
     ]
     return page(
@@ -63,7 +64,8 @@ async def look(request: Request) -> Response:
         who,
         offerset=found,
         offers=offers,
-        held=held and any(offer.open for offer in offers),
+        open=[offer for offer in offers if offer.open],
+        held=[offer for offer in offers if offer.open and offer.session.offer.terms.kind == "booked"],
         taken=next((offer for offer in offers if offer.session.phase not in NOT_TAKEN), None),
         pictures=await _pictures(service, who.person, offers, clock),
         reasons=_against(found),
@@ -131,7 +133,7 @@ async def _pictures(
         here = [offer for offer in offers if offer.session.offer.platform == platform]
         nodes, takes = await _taken(service, person, platform, start, end, _own(here))
         chosen = [marks[offer.number] for offer in here]
-        pictures.append((platform, draw(nodes, takes, chosen, start, end, now=clock.now, zone=clock.zone)))
+        pictures.append((platform, draw(nodes, takes, chosen, start, end, now=clock.now, zone=clock.zone, most=LANES)))
     return pictures
 
 
@@ -154,9 +156,19 @@ def _mark(offer: Numbered, clock: Clock) -> Mark:
     terms = session.offer.terms
     start = session.start or (terms.p50 if terms.kind == "predicted" else session.offer.start)
     end = session.until or start + session.offer.duration
-    tone = "offer" if offer.open else "mine" if session.phase not in NOT_TAKEN else "past"
     title = f"Offer {offer.number}: {clock.span(start, end)}, {resources(session.offer)}"
-    return Mark(str(offer.number), session.offer.nodes, start, end, title, tone)
+    mark = Mark(str(offer.number), session.offer.nodes, start, end, title, _tone(offer), target=f"offer-{offer.number}")
+    if not isinstance(terms, Predicted) or session.started:
+        return mark
+    spread = (terms.p10, max(terms.p90, terms.p10) + session.offer.duration)
+    often = f"likely to start between {clock.moment(terms.p10)} and {clock.moment(terms.p90)}"
+    return replace(mark, spread=spread, title=f"{title}; predicted, nothing is held; {often}")
+
+
+def _tone(offer: Numbered) -> str:
+    if offer.open:
+        return "predicted" if offer.session.offer.terms.kind == "predicted" else "offer"
+    return "past" if offer.session.phase in NOT_TAKEN else "mine"
 
 
 def _own(offers: Sequence[Numbered]) -> list[Take]:
