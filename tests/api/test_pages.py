@@ -206,3 +206,15 @@ async def test_a_page_has_one_clock_and_a_typed_time_is_on_it(eve: httpx2.AsyncC
     assert not re.search(
         r"[0-9] ?UTC|:[0-9]{2}Z", re.sub(r"<[^>]*>", "", (await eve.get(late.headers["location"])).text)
     )
+
+
+async def test_a_sessions_page_says_what_it_runs(eve: httpx2.AsyncClient) -> None:
+    token = await token_on(eve, "/web/ask", "/web/ask")
+    document = "script: |\n  set -e\n  make <all>\nenvironment:\n  API_TOKEN: hunter2\ncores: 2\ntime: 10m\n"
+    where = (await eve.post("/web/ask", data={"token": token, "document": document})).headers["location"]
+    session = re.findall(r'action="(/web/sessions/[0-9a-f-]+)/accept"', (await eve.get(where)).text)[0]
+    text = unescape((await eve.get(session)).text)
+    assert "set -e\nmake <all>\n</pre>" in text
+    assert "API_TOKEN (values are not shown)" in text
+    assert "2 cores, 1 GiB, for 10m" in text
+    assert "hunter2" not in text

@@ -24,6 +24,7 @@ from sublet.web.drawing import page
 from sublet.web.lease_questions import ask_about_lease
 from sublet.web.reading import change_of, posted, visitor
 from sublet.web.words import KINDS
+from sublet.web.work import Part, describe_work
 
 PAGE = 25
 EXTENDABLE = ACTIVE - {Phase.RELEASING}
@@ -110,6 +111,7 @@ async def _session(
         stages=stages(session),
         streams=streams,
         files=await _files(service, session, person),
+        work=await _work(service, session, person),
         events=await service.events(person, session=session.id, limit=200),
         over=session.phase in OVER,
         cancellable=session.phase in EXTENDABLE and not session.cancel_by,
@@ -226,6 +228,13 @@ ENDS: dict[Phase, Literal["good", "bad", "idle"]] = {Phase.COMPLETED: "good", Ph
 def _ways_in(service: Service, session: Session) -> list[str]:
     """Where the session can be connected to, by the same address as this page: others may know us by another name."""
     return [one.location.removeprefix(service.base_url) for one in session.connectors if one.status == "AVAILABLE"]
+
+
+async def _work(service: Service, session: Session, person: Person) -> list[Part]:
+    try:
+        return describe_work((await service.offerset(session.offerset, person)).request)
+    except SubletError:
+        return []  # what was asked for is forgotten before the session is
 
 
 async def _files(service: Service, session: Session, person: Person) -> list[object]:

@@ -137,7 +137,24 @@ async function watch(section) {
   }
 }
 
+function offerCopy(button) {
+  // Only shown with this script; without it the text can be selected as any other.
+  const source = document.getElementById(button.dataset.copy);
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(source); // a page that is not served securely may only select it
+      button.textContent = "Selected";
+    }
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+}
+
 tellZone();
+document.querySelectorAll("[data-copy]").forEach(offerCopy);
 document.getElementById("wrong")?.focus();
 document.querySelectorAll("[data-until]").forEach(countDown);
 document.querySelectorAll("[data-session]:not([data-over])").forEach(follow);
