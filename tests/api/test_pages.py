@@ -210,7 +210,7 @@ async def test_a_page_has_one_clock_and_a_typed_time_is_on_it(eve: httpx2.AsyncC
 
 async def test_a_sessions_page_says_what_it_runs(eve: httpx2.AsyncClient) -> None:
     token = await token_on(eve, "/web/ask", "/web/ask")
-    document = "script: |\n  set -e\n  make <all>\nenvironment:\n  API_TOKEN: hunter2\ncores: 2\ntime: 10m\n"
+    document = "script: |\n  set -e\n  make <all>\nenv:\n  API_TOKEN: hunter2\ncores: 2\ntime: 10m\n"
     where = (await eve.post("/web/ask", data={"token": token, "document": document})).headers["location"]
     session = re.findall(r'action="(/web/sessions/[0-9a-f-]+)/accept"', (await eve.get(where)).text)[0]
     text = unescape((await eve.get(session)).text)
