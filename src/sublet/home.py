@@ -46,6 +46,11 @@ class Home:
         return os.path.join(self.run, "service.json")
 
     @property
+    def port(self) -> str:
+        """The TCP port that the personal service had last."""
+        return os.path.join(self.root, "port")
+
+    @property
     def systems(self) -> str:
         """The person's own systems, a file each."""
         return os.path.join(self.root, "systems")

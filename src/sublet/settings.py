@@ -83,7 +83,12 @@ class Settings(BaseModel):
     )
     database: str = Field(default="", description="`sqlite:///…` or `postgresql://…`; empty: SQLite in SUBLET_HOME.")
     host: str = Field(default="127.0.0.1", description="The address that TCP listens on.")
-    port: int = Field(default=0, ge=0, le=65535, description="The TCP port; 0 takes a free one.")
+    port: int = Field(
+        default=0,
+        ge=0,
+        le=65535,
+        description="The TCP port; 0 takes a free one, and a personal service keeps it over restarts.",
+    )
     url: str = Field(default="", description="How others reach this service, if not by host and port.")
     sessions_url: str = Field(
         default="",

@@ -135,3 +135,30 @@ async def test_a_page_approves_what_it_showed(callers: Callers, service: Service
     done = await sent(op, page, "/web/apps/paged/1/revoke", why="It leaks.", cancel="1", confirmed="yes")
     assert done.status_code == 303
     assert "It leaks." in (await op.get(page)).text
+
+
+async def test_the_page_of_an_app_that_is_closed_says_how_to_ask_for_access(
+    callers: Callers, service: Service, git: GitServer
+) -> None:
+    repository = git.repository("ann/closed")
+    repository.commit({"sublet.yaml": MANIFEST, "flood.sh": "echo 1\n"})
+    version = await service.propose(Person(ANN), repository.url, name="closed")
+    await service.approve("closed@1", Person(OP, True), version.tree)
+    bob = await signed_in(callers, service, BOB)
+    page = "/web/apps/closed"
+    assert f'href="{page}"' in (await bob.get("/web/access")).text
+    closed = await bob.get(page)
+    assert (closed.status_code, "You may not run this app yet: no rule allows it." in closed.text) == (403, True)
+    assert repository.url not in closed.text
+    assert (await sent(bob, page, "/web/access/ask", name="app:closed", why="I teach with it.")).status_code == 303
+    assert "You asked for access" in (await bob.get(page)).text
+    assert (await bob.get("/web/apps/nowhere")).status_code == 404
+
+
+async def test_a_second_factor_is_not_offered_where_it_can_not_be_set_up(callers: Callers, service: Service) -> None:
+    page = "/web/account/factor"
+    bob, op = await signed_in(callers, service, BOB), await signed_in(callers, service, OP, operator=True)
+    theirs, operators = (await bob.get(page)).text, (await op.get(page)).text
+    assert "Set it up" not in theirs + operators
+    assert "its operator has to set a master key first" in theirs
+    assert ("sublet account key FILE" in theirs, "sublet account key FILE" in operators) == (False, True)

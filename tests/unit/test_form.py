@@ -9,8 +9,8 @@ import pytest
 from sublet.core.offer import Reason
 from sublet.core.request import Request
 from sublet.web.form import EMPTY, Values, check, field_of, short_of, typed, values_of
+from sublet.web.logs import readable
 from sublet.web.nearest import heeded
-from sublet.web.sessions import readable
 from sublet.wire.request import read_request
 from sublet.wire.short import full_document
 

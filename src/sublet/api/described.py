@@ -154,6 +154,7 @@ LOGS = _raw(
     "text/plain",
     "What was printed.",
     *(400, 401, 403, 404, 409, 503),
+    Sublet_Offset={"type": "integer"},
     Sublet_Next_Offset={"type": "integer"},
     Sublet_Ended={"type": "string", "enum": ["true", "false"]},
 )

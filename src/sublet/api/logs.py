@@ -11,6 +11,7 @@ from sublet.api import described
 from sublet.api.people import person_of, service_of
 from sublet.api.sessions import Id
 from sublet.api.streams import while_welcome
+from sublet.core.amounts import parse_memory
 
 router = APIRouter(prefix="/v1/sessions", tags=["Logs and results"])
 
@@ -27,15 +28,35 @@ async def logs(
     stream: Literal["stdout", "stderr"] = "stdout",
     offset: Annotated[int, Query(ge=0, le=FURTHEST, description="In bytes.")] = 0,
     limit: Annotated[int, Query(ge=1, le=4 * PIECE, description="In bytes.")] = PIECE,
+    tail: Annotated[
+        str | None,
+        Query(description="The end of it, from the beginning of a line on: `64KiB`, 1 MiB at most."),
+    ] = None,
     follow: Annotated[bool, Query(description="Go on until the session is over.")] = False,
 ) -> Response:
     """Part of what it printed; the headers say where the next part begins and whether there will be more."""
     person = await person_of(request)
     service = service_of(request)
+    size = _bytes(tail) if tail is not None else None
     if follow:
         session = await service.session(id, person)
+        if size is not None:
+            offset = (await service.output_tail(session.id, person, stream, size)).start
         coming = service.follow(session.id, person, stream, offset)
         return StreamingResponse(while_welcome(request, person, coming), media_type=TEXT, headers=PLAIN)
-    chunk = await service.output(id, person, stream, offset, limit)
-    said = {"sublet-next-offset": str(chunk.next), "sublet-ended": "true" if chunk.ended else "false"}
+    if size is not None:
+        chunk = await service.output_tail(id, person, stream, size)
+    else:
+        chunk = await service.output(id, person, stream, offset, limit)
+    said = {
+        "sublet-offset": str(chunk.start),
+        "sublet-next-offset": str(chunk.next),
+        "sublet-ended": "true" if chunk.ended else "false",
+    }
     return Response(chunk.data, headers=PLAIN | said, media_type=TEXT)
+
+
+def _bytes(text: str) -> int:
+    """So many bytes, with a unit or without."""
+    size = int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else parse_memory(text)
+    return min(size, 4 * PIECE)

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sublet.api.app import make_app
 from sublet.api.listening import PilotListener, make_server
 from sublet.api.people import ON_SOCKET
+from sublet.api.ports import listen_tcp
 from sublet.api.profiles import person_view
 from sublet.api.signals import Reloader, handle_signals, load_settings, log_file
 from sublet.errors import NotAGateway, NotHere
@@ -60,10 +61,13 @@ def behind(settings: Settings) -> dict[str, Any]:
 
 
 async def _serve(options: ServeOptions, home: Home, path: str, settings: Settings, reloader: Reloader) -> None:
-    with _tcp(settings.host, settings.port) as tcp, _unix(path) as unix:
+    keeps_port = settings.mode == "personal" and path == home.socket
+    listening = listen_tcp(settings.host, settings.port, home if keeps_port else None)
+    with listening.socket as tcp, _unix(path) as unix:
         async with Service.open(settings) as service:
             service.base_url = settings.url or _url(settings.host, tcp.getsockname()[1])
             app = make_app(service, _owner())
+            app.state.moved_from = listening.moved_from
             servers = (make_server(app, **behind(settings)), make_server(_ForItsOwner(app), proxy_headers=False))
             handle_signals(servers, service, reloader)
             for listener in (tcp, unix):
@@ -125,22 +129,6 @@ def _alone(path: str) -> Iterator[None]:
                 advice="`sublet down` stops it; or give this one another SUBLET_HOME.",
             ) from None
         yield
-
-
-@contextlib.contextmanager
-def _tcp(host: str, port: int) -> Iterator[socket.socket]:
-    try:
-        # The protocol is named, because asyncio sets TCP_NODELAY only on sockets that say TCP: else answers take 40 ms.
-        found = socket.getaddrinfo(host, port, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-    except OSError as error:
-        why = f"it can't listen on {host}, port {port}: {error.strerror}"
-        raise NotHere(why=why, advice="Choose another with --host and --port.") from error
-    with listener:
-        yield listener
 
 
 @contextlib.contextmanager

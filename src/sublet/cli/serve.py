@@ -24,7 +24,9 @@ from sublet.wire.v1.people import PersonView
     "sublet serve --host 0.0.0.0 --port 8080 --gateway --config /etc/sublet/sublet.toml",
 )
 @click.option("--host", metavar="ADDRESS", help="The address that TCP listens on.  [default: 127.0.0.1]")
-@click.option("--port", type=click.IntRange(0, 65535), metavar="PORT", help="The TCP port; 0 takes a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="PORT", help="The TCP port; 0 takes a free one, or the last."
+)
 @click.option("--platform", metavar="KIND", help="Only one platform, of this kind: local, memory.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False), help="Settings, instead of sublet.toml.")
 @click.option("--gateway", is_flag=True, help="Serve many people; run nothing uncontained.")

@@ -217,6 +217,7 @@ async def output_is_read_by_offset(trial: Trial) -> None:
     if not trial.platform.plays:
         _same("the part", await trial.platform.output(key, "stdout", 3, 4), b"3456")
     whole = await printed()
+    _same("how much it has printed", await trial.platform.output_size(key, "stdout"), len(whole))
     _same("what follows the end", await trial.platform.output(key, "stdout", len(whole), 10), b"")
     await trial.platform.cancel([job], "check")
     await trial.ended(job)

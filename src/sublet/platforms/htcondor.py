@@ -330,6 +330,14 @@ class HTCondor(Platform):
         with self._queue.words():
             return self._session(key).output(stream, offset, limit)
 
+    async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
+        """How much of what it printed is here."""
+        session = self._session(key)
+        if session.parts > 1 and not session.ended:
+            return await super().output_size(key, stream)
+        with self._queue.words():
+            return session.output_size(stream)
+
     async def results(self, key: str) -> Sequence[ResultFile]:
         """The files that it left: there are none before its end."""
         session = self._session(key)

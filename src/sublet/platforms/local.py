@@ -334,6 +334,11 @@ class Local(Platform):
         with self._words():
             return self._session(key).output(stream, offset, limit)
 
+    async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
+        """How much it has printed."""
+        with self._words():
+            return self._session(key).output_size(stream)
+
     async def results(self, key: str) -> Sequence[ResultFile]:
         """The files in its working directory."""
         session = self._session(key)

@@ -258,6 +258,19 @@ class Platform(BaseModel):
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
         """Part of what it printed; works while it runs and after."""
 
+    async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
+        """How many bytes it has printed; found by reading single bytes, where a platform has no better way."""
+        low, high = 0, 1 << 16
+        while await self.output(key, stream, high - 1, 1):
+            low, high = high, high * 4
+        while low < high:
+            middle = (low + high) // 2
+            if await self.output(key, stream, middle, 1):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
     @abstractmethod
     async def results(self, key: str) -> Sequence[ResultFile]:
         """The files in its working directory."""

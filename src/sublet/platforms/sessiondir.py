@@ -223,6 +223,14 @@ class SessionDir:
         with suppress(FileNotFoundError):
             self.running.rename(self.news / f"{self.key}.ended")
 
+    def output_size(self, stream: str) -> int:
+        """How much it has printed, as far as that is shown."""
+        job = self.read("job.json")
+        try:
+            return min((self.root / stream).stat().st_size, job["output_limit"] if job else 0)
+        except FileNotFoundError:
+            return 0
+
     def output(self, stream: str, offset: int, limit: int) -> bytes:
         """Part of what it printed; what is beyond its output limit is never shown."""
         job = self.read("job.json")

@@ -39,6 +39,7 @@ from sublet.platforms.slurm_offers import Site
 from sublet.platforms.slurm_options import Account, Wish, comment, flags, wckey
 from sublet.platforms.slurm_site import WORD, SlurmSite
 from sublet.platforms.slurm_ways import placed
+from sublet.reach.files import to_sizes
 
 CHUNK = 1 << 22
 LAST_RESORT = "podman"  # its store is in the home, which nodes share
@@ -321,6 +322,15 @@ class Slurm(SlurmSite):
             if look.claimed:
                 return b""  # it has printed nothing yet, or was cleaned away
         return await self.reach.run(to.to_output(await self.root(), key, stream, offset, limit))
+
+    async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
+        """How much it has printed: asked for once, where it is one file."""
+        if (fetched := self._fetched(key)).there:
+            return await asyncio.to_thread(fetched.output_size, stream)
+        look, path = self._watch.look(key), f"{await self.session_directory(key)}/{stream}"
+        if look.parts == 1 or look.joined:
+            return (await self.reach.run(to_sizes([path]))).get(path, 0)
+        return await super().output_size(key, stream)
 
     async def results(self, key: str) -> Sequence[ResultFile]:
         """The files in its working directory."""

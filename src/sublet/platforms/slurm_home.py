@@ -45,6 +45,10 @@ class Fetched:
             file.seek(offset)
             return file.read(limit)
 
+    def output_size(self, stream: Stream) -> int:
+        """How much it printed."""
+        return (self._place / stream).stat().st_size
+
     def check(self) -> None:
         """Say that its files are no longer on the system, if so."""
         if self.there:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from sublet.errors import AlreadyThere, FactorNeeded, NotFound, TooMany, WrongCode
+from sublet.errors import AlreadyThere, FactorNeeded, NotFound, SubletError, TooMany, WrongCode
 from sublet.service.desk import Person
 from sublet.service.signing_in import SigningIn
 from sublet.service.throttle import neighbours
@@ -45,6 +45,14 @@ class Factors(SigningIn):
         self.gateway()
         found = await self.store.read(lambda tx: tx.factors.get(person.name))
         return found if found and found.confirmed else None
+
+    async def find_factor_obstacle(self, person: Person) -> SubletError | None:
+        """Why a second factor can't be set up here; None: it can."""
+        try:
+            await asyncio.to_thread(self.vault.check, PURPOSE.format(person.name))
+        except SubletError as error:
+            return error
+        return None
 
     async def begin_factor(self, person: Person) -> Enrolment:
         """A new secret for an authenticator; it counts once a code of it is shown."""

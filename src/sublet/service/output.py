@@ -14,11 +14,14 @@ from sublet.core.session import OVER, Session
 from sublet.errors import NotFound
 from sublet.platforms.port import ResultFile as ResultFile  # also for those who show it
 from sublet.service.desk import Person, log
+from sublet.service.log_search import LineSearch, Match
 from sublet.service.sessions import Sessions
 
 Stream = Literal["stdout", "stderr"]
 Reading = Callable[[int], AsyncIterator[bytes]]
 PIECE = 256 * 1024
+TAIL = 64 * 1024
+MOST_FOUND, MOST_SEARCHED = 100, 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,19 @@ class Chunk:
     next: int
     ended: bool
 
+    @property
+    def start(self) -> int:
+        """Where it begins."""
+        return self.next - len(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The lines of a log that contain some words, and from where to search on; None: all of it was searched."""
+
+    matches: Sequence[Match]
+    next: int | None
+
 
 class Output(Sessions):
     """Logs by offset, results as files and as one archive."""
@@ -37,6 +53,42 @@ class Output(Sessions):
         """What it printed from `offset` on; works while it runs and after."""
         session = await self.session(name, person)
         return await self._chunk(session, stream, offset, min(limit, PIECE * 4))
+
+    async def output_tail(self, name: str, person: Person, stream: Stream, limit: int = TAIL) -> Chunk:
+        """The last of what it printed, from the beginning of a line on."""
+        session = await self.session(name, person)
+        size = await self._size(session, stream)
+        chunk = await self._chunk(session, stream, max(0, size - limit), min(limit, PIECE * 4))
+        return _whole_lines(chunk)
+
+    async def output_before(self, name: str, person: Person, stream: Stream, end: int, limit: int = TAIL) -> Chunk:
+        """What it printed just before a byte, from the beginning of a line on."""
+        session = await self.session(name, person)
+        start = max(0, end - min(limit, PIECE * 4))
+        return _whole_lines(await self._chunk(session, stream, start, end - start)) if end else Chunk(b"", 0, False)
+
+    async def _size(self, session: Session, stream: Stream) -> int:
+        return await self.platform_of(session).output_size(session.id, stream) if session.job else 0
+
+    async def search_output(self, name: str, person: Person, stream: Stream, words: str, offset: int = 0) -> Found:
+        """The lines that contain these words, from a byte on: a hundred at most, out of 64 MiB at most."""
+        session = await self.session(name, person)
+        search, read = LineSearch(words, MOST_FOUND, offset), offset
+        while words and not search.is_full and read - offset < MOST_SEARCHED:
+            chunk = await self._chunk(session, stream, read, PIECE * 4)
+            search.feed(chunk.data)
+            read = chunk.next
+            if len(chunk.data) < PIECE * 4:
+                search.finish()
+                return Found(search.matches, search.at if search.is_full else None)
+        return Found(search.matches, search.at if words else None)
+
+    async def whole_output(self, name: str, person: Person, stream: Stream) -> AsyncIterator[bytes]:
+        """All that it has printed by now, in pieces."""
+        session, offset = await self.session(name, person), 0
+        while (chunk := await self._chunk(session, stream, offset, PIECE * 4)).data:
+            yield chunk.data
+            offset = chunk.next
 
     async def _chunk(self, session: Session, stream: Stream, offset: int, limit: int) -> Chunk:
         over = session.phase in OVER  # looked at before reading: what is printed later is never missed
@@ -99,3 +151,13 @@ class Output(Sessions):
             yield squeeze.compress(bytes(padding))
         yield squeeze.compress(bytes(tarfile.BLOCKSIZE * 2))
         yield squeeze.flush()
+
+
+def _whole_lines(chunk: Chunk) -> Chunk:
+    """A part that begins in the middle of a log, without the line that began before it."""
+    if not chunk.start:
+        return chunk
+    cut = chunk.data.find(b"\n") + 1
+    if not cut or cut == len(chunk.data):  # one long line: at least no character is cut in two
+        cut = next((i for i, byte in enumerate(chunk.data[:4]) if byte & 0xC0 != 0x80), 0)
+    return Chunk(chunk.data[cut:], chunk.next, chunk.ended)

@@ -36,6 +36,10 @@ class Vault:
         """Whether there is a master key's file."""
         return bool(find(self._file))
 
+    def check(self, purpose: str) -> None:
+        """NoMasterKey or BadMasterKey, if nothing can be sealed for this purpose."""
+        self._keys(purpose)
+
     def seal(self, purpose: str, text: str) -> str:
         """The text, so that only this service can read it again, and only for the same purpose."""
         key = self._keys(purpose)[0]

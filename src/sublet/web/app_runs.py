@@ -9,12 +9,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import service_of
+from sublet.core.access_words import why
 from sublet.core.app import Version, VersionState
 from sublet.core.giving_way import Precedence
 from sublet.core.manifest import Manifest
 from sublet.core.offer import Reason
 from sublet.core.session import OfferSet
-from sublet.errors import BadRequest, NoOffers, SubletError
+from sublet.errors import BadRequest, NoOffers, NotFound, SubletError
 from sublet.service.app_catalogue import AppState
 from sublet.service.app_runs import Places
 from sublet.web import app_form
@@ -43,7 +44,10 @@ async def look(request: Request) -> Response:
     """An app with its versions, and a form: empty, or filled in as an earlier request was."""
     who = await visitor(request)
     service = service_of(request)
-    state = await service.app(request.path_params["name"], who.person)
+    try:
+        state = await service.app(request.path_params["name"], who.person)
+    except NotFound:
+        return await _closed(request, who)
     said = request.query_params.get("from", "")
     earlier = await service.offerset(said, who.person) if said else None
     number = request.query_params.get(VERSION, "")
@@ -51,6 +55,17 @@ async def look(request: Request) -> Response:
     if version and number:
         version = await service.runnable(who.person, AppWish(app=state.app.name, version=number))
     return await _page(request, who, state, version, earlier=earlier)
+
+
+async def _closed(request: Request, who: Visitor) -> Response:
+    """An app that exists but is not open to the visitor: what stands against it, and how to ask for access."""
+    service, name = service_of(request), request.path_params["name"]
+    standings = await service.standing(who.person) if service.mode == "gateway" else ()
+    found = next((one for one in standings if (one.decision.noun, one.decision.name) == ("app", name)), None)
+    if found is None:
+        raise NotFound(noun="app", name=name, hint="The page of apps lists those that you can run.")
+    status = 404 if found.decision.allowed else 403
+    return page(request, "app_closed.html", who, status, standing=found, why=why)
 
 
 async def send(request: Request) -> Response:

@@ -77,6 +77,7 @@ def page(
             version=service.version,
             personal=service.mode == "personal",
             providers=service.providers,
+            moved_from=getattr(request.app.state, "moved_from", 0),
             settled=request.method == "GET",
             **values,
         )

@@ -42,5 +42,8 @@ async def _page(request: Request, who: Visitor, wrong: SubletError | None = None
     service = service_of(request)
     on = await service.factor(who.person)
     shown = {"secret": "", "uri": "", "codes": ()} | values
+    obstacle = None if on or shown["secret"] or shown["codes"] else await service.find_factor_obstacle(who.person)
     said = f"{wrong.message} {wrong.advice}" if wrong else ""
-    return page(request, "factor.html", who, wrong.status if wrong else 200, on=on, wrong=said, **shown)
+    return page(
+        request, "factor.html", who, wrong.status if wrong else 200, on=on, wrong=said, obstacle=obstacle, **shown
+    )

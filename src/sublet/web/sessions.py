@@ -16,12 +16,12 @@ from sublet.core.session import ACTIVE, OVER, Phase, Session
 from sublet.errors import SubletError
 from sublet.service.desk import Person
 from sublet.service.logins import needs_login
-from sublet.service.output import PIECE, Chunk
 from sublet.service.pausing import PAUSABLE
 from sublet.service.service import Service
 from sublet.web.confirming import confirm_page, is_confirmed
 from sublet.web.drawing import page
 from sublet.web.lease_questions import ask_about_lease
+from sublet.web.logs import STREAMS, find_words, read_printed
 from sublet.web.reading import change_of, posted, visitor
 from sublet.web.words import KINDS
 from sublet.web.work import Part, describe_work
@@ -30,9 +30,7 @@ PAGE = 25
 EXTENDABLE = ACTIVE - {Phase.RELEASING}
 NOT_OFFERS = tuple(phase for phase in Phase if phase not in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED))
 WAY = (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING, Phase.RUNNING, Phase.RELEASING)
-ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 ADDRESS = re.compile(r": \S*/connect/\S+")  # has the session's secret in it; the button leads there without showing it
-OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +39,6 @@ class Stage:
 
     name: str
     state: Literal["done", "now", "ahead", "good", "bad", "idle"]
-
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """Part of what was printed, as text, and where the next part begins."""
-
-    stream: str
-    offset: int
-    text: str
-    next: int
-    ended: bool
-    cut: bool  # there is more already
 
 
 async def listing(request: Request) -> Response:
@@ -98,7 +84,7 @@ async def _session(
     who = await visitor(request)
     service = service_of(request)
     session, sentences = await service.explain(id, person)
-    streams = [await _printed(service, session, person, stream, request) for stream in ("stdout", "stderr")]
+    streams = [await read_printed(request, session, person, stream) for stream in STREAMS]
     return page(
         request,
         "session.html",
@@ -110,6 +96,7 @@ async def _session(
         sign_in_at=session.offer.platform if _can_sign_in(service, session, who.person) else "",
         stages=stages(session),
         streams=streams,
+        found=await find_words(request, session, person),
         files=await _files(service, session, person),
         work=await _work(service, session, person),
         events=await service.events(person, session=session.id, limit=200),
@@ -124,21 +111,6 @@ async def _session(
 
 def _can_sign_in(service: Service, session: Session, person: Person) -> bool:
     return person.operator and needs_login(session) and session.offer.platform in service.logins()
-
-
-async def log(request: Request) -> Response:
-    """What a session printed from an offset on, for the page's script; the headers say what has changed."""
-    who = await visitor(request)
-    stream: Literal["stdout", "stderr"] = "stderr" if request.query_params.get("stream") == "stderr" else "stdout"
-    service = service_of(request)
-    session = await service.session(request.path_params["id"], who.person)
-    chunk = await service.output(session.id, who.person, stream, _offset(request.query_params.get("offset", "")))
-    said = {
-        "sublet-next-offset": str(chunk.next),
-        "sublet-ended": "true" if chunk.ended else "false",
-        "sublet-changed": f"{session.phase} {session.modified.timestamp()}",
-    }
-    return Response(chunk.data, headers=said, media_type="text/plain; charset=utf-8")
 
 
 async def change(request: Request) -> Response:
@@ -242,23 +214,3 @@ async def _files(service: Service, session: Session, person: Person) -> list[obj
         return list(await service.results(session.id, person))
     except SubletError:
         return []  # the platform can't be reached now; the rest of the page is still true
-
-
-async def _printed(service: Service, session: Session, person: Person, stream: str, request: Request) -> Printed:
-    which: Literal["stdout", "stderr"] = "stderr" if stream == "stderr" else "stdout"
-    offset = _offset(request.query_params.get(stream, ""))
-    try:
-        chunk = await service.output(session.id, person, which, offset)
-    except SubletError as error:
-        chunk = Chunk(f"({error.message})".encode(), offset, True)
-    return Printed(stream, offset, readable(chunk.data), chunk.next, chunk.ended, len(chunk.data) >= PIECE)
-
-
-def readable(data: bytes) -> str:
-    """What a terminal would show: no colour codes, and of a line that was written over the last state only."""
-    text = ESCAPES.sub("", data.decode(errors="replace"))
-    return OVERWRITTEN.sub("", text.replace("\r\n", "\n")).replace("\0", "")
-
-
-def _offset(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 16 else 0

@@ -58,9 +58,11 @@ def delete(id: str) -> Call[None]:
     return Call("DELETE", path_of("sessions", id), nothing)
 
 
-def logs(id: str, stream: str = "stdout", offset: int = 0, limit: int | None = None) -> Call[Answer]:
-    """A part of what a session printed; the headers say where it ends, and whether more can come."""
-    query = {"stream": stream, "offset": offset, "limit": limit}
+def logs(
+    id: str, stream: str = "stdout", offset: int = 0, limit: int | None = None, tail: str | None = None
+) -> Call[Answer]:
+    """A part of what a session printed, or its end; the headers say where that is, and whether more can come."""
+    query = {"stream": stream, "offset": offset, "limit": limit, "tail": tail}
     return Call("GET", path_of("sessions", id, "logs"), _whole, query=query, accept="*/*")
 
 
