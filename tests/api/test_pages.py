@@ -140,7 +140,9 @@ async def test_a_form_without_proof_or_from_elsewhere_changes_nothing(eve: httpx
 async def test_what_belongs_to_someone_else_is_not_shown(eve: httpx2.AsyncClient, ann: httpx2.AsyncClient) -> None:
     made = (await ann.post("/v1/offersets", json=SHORT)).json()
     session = made["offers"][0]["id"]
-    for path in (f"offersets/{made['id']}", f"sessions/{session}", f"sessions/{session}/log", f"ask?from={made['id']}"):
+    below = ("", "/log", "/log/download", "/files", "/preview/a.txt", "/raw/a.html", "/results/a.txt", "/archive")
+    paths = [f"sessions/{session}{path}" for path in below]
+    for path in (f"offersets/{made['id']}", f"ask?from={made['id']}", *paths):
         assert (await eve.get(f"/web/{path}")).status_code in (403, 404)
 
 

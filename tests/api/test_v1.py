@@ -99,6 +99,11 @@ async def test_what_it_printed_is_read_by_offset(ann: httpx2.AsyncClient) -> Non
     assert whole.content
     rest = await ann.get(f"/v1/sessions/{session.id}/logs", params={"offset": 2, "limit": 3})
     assert rest.content == whole.content[2:5]
+    tail = await ann.get(f"/v1/sessions/{session.id}/logs", params={"tail": len(whole.content) - 3})
+    start = whole.content.index(b"\n") + 1
+    assert (tail.content, int(tail.headers["sublet-offset"])) == (whole.content[start:], start)
+    assert (await ann.get(f"/v1/sessions/{session.id}/logs", params={"tail": "1MiB"})).content == whole.content
+    assert (await ann.get(f"/v1/sessions/{session.id}/logs", params={"tail": "much"})).status_code == 400
     followed = await ann.get(f"/v1/sessions/{session.id}/logs", params={"follow": True})
     assert followed.content == whole.content
 

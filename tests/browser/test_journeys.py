@@ -45,7 +45,7 @@ def test_from_a_form_to_a_result_with_the_log_live(visit: Visit, ask: Ask) -> No
     expect(page.get_by_role("log", name="Its errors")).to_have_text("mind this\n")
     expect(page.get_by_text("It exited with code 0.")).to_be_visible()
     with page.expect_download() as saved:
-        page.get_by_role("link", name="answer.txt").click()
+        page.get_by_role("link", name="Download answer.txt").click()
     assert saved.value.path().read_text() == "42\n"
     with page.expect_download() as saved:
         page.get_by_role("link", name="All files as one archive").click()

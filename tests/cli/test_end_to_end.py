@@ -154,10 +154,13 @@ print("".join(session.logs()).strip(), [file.path for file in session.results()]
 
 
 def test_ask_accept_logs_result_and_delete(person: Person) -> None:
-    request = "run: [sh, -c, 'echo made; echo kept > kept.txt']\ncores: 1\ntime: 1m\n"
+    request = "run: [sh, -c, 'echo first; echo made; echo kept > kept.txt']\ncores: 1\ntime: 1m\n"
     offer = person.types("ask", "-", "--quiet", stdin=request).stdout.split()[0]
     assert person.types("accept", offer).stdout.startswith(f"{offer} is accepted")
-    assert person.types("logs", "--follow", offer).stdout == "made\n"
+    assert person.types("logs", "--follow", offer).stdout == "first\nmade\n"
+    assert person.types("logs", "--tail", "1", offer).stdout == "made\n"
+    assert person.types("logs", "--tail", "7B", "-f", offer).stdout == "made\n"
+    assert person.types("logs", "--tail", "many", offer).returncode == 2
     assert person.types("result", offer, "--quiet").stdout == "kept.txt\n"
     assert person.types("result", offer, "kept.txt").stdout == "kept\n"
     assert person.types("result", offer, "--archive", "all.tar.gz").returncode == 0

@@ -20,6 +20,7 @@ from sublet.service.pausing import PAUSABLE
 from sublet.service.service import Service
 from sublet.web.confirming import confirm_page, is_confirmed
 from sublet.web.drawing import page
+from sublet.web.files import Listing, list_files
 from sublet.web.lease_questions import ask_about_lease
 from sublet.web.logs import STREAMS, find_words, read_printed
 from sublet.web.reading import change_of, posted, visitor
@@ -27,6 +28,7 @@ from sublet.web.words import KINDS
 from sublet.web.work import Part, describe_work
 
 PAGE = 25
+MOST_FILES = 25  # and folders, on a session's own page
 EXTENDABLE = ACTIVE - {Phase.RELEASING}
 NOT_OFFERS = tuple(phase for phase in Phase if phase not in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED))
 WAY = (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING, Phase.RUNNING, Phase.RELEASING)
@@ -209,8 +211,8 @@ async def _work(service: Service, session: Session, person: Person) -> list[Part
         return []  # what was asked for is forgotten before the session is
 
 
-async def _files(service: Service, session: Session, person: Person) -> list[object]:
+async def _files(service: Service, session: Session, person: Person) -> Listing:
     try:
-        return list(await service.results(session.id, person))
+        return list_files(await service.results(session.id, person), most=MOST_FILES)
     except SubletError:
-        return []  # the platform can't be reached now; the rest of the page is still true
+        return list_files(())  # the platform can't be reached now; the rest of the page is still true

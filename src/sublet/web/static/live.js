@@ -82,7 +82,12 @@ function replace(part, markup) {
 }
 
 const liveParts = () => [...document.querySelectorAll("[data-live]")];
-const stable = (part) => part.innerHTML.replace(/<input type="hidden"[^>]*>/g, "");
+// What changes by itself is no news: the proofs of forms, a countdown, and the line that is now.
+const stable = (part) =>
+  part.innerHTML
+    .replace(/<input type="hidden"[^>]*>/g, "")
+    .replace(/(<span class="countdown"[^>]*>)[^<]*/g, "$1")
+    .replace(/<g class="now">.*?<\/g>/gs, "");
 
 function remember() {
   for (const part of liveParts()) part.dataset.drawn ||= stable(part);
@@ -103,6 +108,7 @@ async function redraw(address) {
     if (!other || stable(other) === part.dataset.drawn) continue;
     part.dataset.drawn = stable(other);
     replace(part, other.innerHTML);
+    part.querySelectorAll("[data-until]").forEach(countDown);
     changed = true;
   }
   document.title = fresh.title;

@@ -16,6 +16,7 @@ function tellZone() {
 function countDown(shown) {
   const until = Date.parse(shown.dataset.until);
   const tick = () => {
+    if (!shown.isConnected) return; // the page has been drawn anew
     const left = Math.max(0, Math.round((until - Date.now()) / 1000));
     const minutes = Math.floor(left / 60);
     shown.textContent = left ? `(${minutes ? `${minutes}m ` : ""}${left % 60}s left)` : "(expired)";
