@@ -238,6 +238,8 @@ def _interrupted(out: Output, link: Link, session: SessionView) -> int:
     else:
         left = f"; its time ends {away(session.until, datetime.now(UTC))}" if session.until else ""
         out.note(f"{session.short} goes on{left}.")
-        out.note(f"Follow it with: sublet {command_for(session)}")
+        out.note(
+            f"{'Connect to it' if session.kind == 'interactive' else 'Follow it'} with: sublet {command_for(session)}"
+        )
         out.note(f"Stop it with: sublet cancel {session.short}")
     return 130

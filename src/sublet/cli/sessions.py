@@ -83,7 +83,7 @@ def listed(views: Iterable[SessionView], now: datetime) -> list[str]:
         )
         for view in views
     ]
-    return table(HEAD, rows, keep=("PHASE", "TIME"), least=("MEMORY", "KIND", "CORES", "WHERE")) if rows else []
+    return table(HEAD, rows, keep=("PHASE", "TIME"), least=("MEMORY", "KIND", "CORES", "WHERE", "NOTE")) if rows else []
 
 
 def _each(number: int, view: SessionView) -> str:
@@ -94,9 +94,9 @@ def _time(view: SessionView, now: datetime) -> str:
     if view.phase == "OFFERED":
         return f"{'held' if view.terms.kind == 'booked' else 'not held'}, expires {away(view.expires, now)}"
     if view.ended and view.started:
-        return f"took {length(view.ended - view.started)}, {away(view.ended, now)}"
+        return f"took {length(view.ended - view.started)}, {away(view.ended, now, units=1)}"
     if view.phase in OVER:
-        return away(view.ended or view.modified, now)
+        return away(view.ended or view.modified, now, units=1)
     if view.started:
         left = f", {length(view.until - now)} left" if view.until and view.until > now else ""
         return f"for {length(now - view.started)}{left}"

@@ -17,8 +17,8 @@ SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 INSTANT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")  # as the service writes them in sentences
 
 
-def length(duration: timedelta) -> str:
-    """`10 min`, `1 h 30 min`, `8 d`: two units at most."""
+def length(duration: timedelta, units: int = 2) -> str:
+    """`10 min`, `1 h 30 min`, `8 d`: two units at most, or fewer."""
     seconds = round(abs(duration.total_seconds()))
     words: list[str] = []
     for size, unit in STEPS:
@@ -27,7 +27,7 @@ def length(duration: timedelta) -> str:
             words.append(f"{count} {unit}")
         if words and (len(words) == 2 or not count):
             break
-    return " ".join(words[:2]) or "0 s"
+    return " ".join(words[:units]) or "0 s"
 
 
 def size(count: int) -> str:
@@ -51,12 +51,12 @@ def moment(instant: datetime | None, now: datetime, zone: tzinfo | None = None) 
     return f"{day} {local:%H:%M}" if abs(local - today) < timedelta(days=180) else f"{day} {local:%Y %H:%M}"
 
 
-def away(instant: datetime, now: datetime) -> str:
+def away(instant: datetime, now: datetime, units: int = 2) -> str:
     """`now`, `in 5 min`, `2 h ago`."""
     distance = instant - now
     if abs(distance) < timedelta(seconds=5):
         return "now"
-    return f"in {length(distance)}" if distance > timedelta(0) else f"{length(distance)} ago"
+    return f"in {length(distance, units)}" if distance > timedelta(0) else f"{length(distance, units)} ago"
 
 
 def when(instant: datetime | None, now: datetime, zone: tzinfo | None = None) -> str:
