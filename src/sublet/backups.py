@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from sublet.database_copies import DATABASE, DatabaseCopy, copy_of
-from sublet.database_record import DatabaseRecord, write_record
+from sublet.database_record import SQLITE, DatabaseRecord, write_record
 from sublet.errors import NotBackedUp, NotRestored
 from sublet.home import Home
 
@@ -80,20 +80,23 @@ def restore_backup(
 ) -> tuple[Manifest, str]:
     """Put back what a backup has, all of it or nothing; also where what was there before is now.
 
-    `find_database` tells the database's address by the settings in the backup, if it has some.
+    `find_database` tells the database's address by the settings in the backup, if it has some. A copy of a SQLite
+    database, as there is from before an upgrade, replaces the database alone.
     """
     with _stopped(home, file):
         root = Path(home.root)
         staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=root))
         try:
-            manifest = _unpack(file, staging)
+            is_copy = _is_sqlite(file)
+            manifest = _take_copy(file, staging) if is_copy else _unpack(file, staging)
             settings = staging / "sublet.toml"
             copied = copy_of(find_database(settings if settings.exists() else None))
             if copied.kind != manifest.database:
                 why = f"it is of a {manifest.database} database, and the settings name a {copied.kind} one"
                 raise NotRestored(file=file, why=why, hint="Use the settings of the service that it was made of.")
             copied.check(staging / DATABASE, file)
-            aside = _replace_all(root, staging, copied, file, replace=replace)
+            there = [] if is_copy else _entries(root)
+            aside = _replace_all(root, there, staging, copied, file, replace=replace)
             write_record(home.root, DatabaseRecord(copied.address, manifest.events))
         except OSError as error:
             raise NotRestored(file=file, why=f"{error.filename or root}: {error.strerror}") from error
@@ -102,9 +105,30 @@ def restore_backup(
     return manifest, aside
 
 
-def _replace_all(root: Path, staging: Path, copied: DatabaseCopy, file: Path, *, replace: bool) -> str:
+def _entries(root: Path) -> list[str]:
+    """What a home has that makes it a used one."""
+    return sorted(one.name for one in root.iterdir() if one.name not in STAYS and not _is_ours(one.name))
+
+
+def _is_sqlite(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(16) == b"SQLite format 3\0"
+
+
+def _take_copy(file: Path, staging: Path) -> Manifest:
+    """A copy of a SQLite database, as if it were a backup of nothing else."""
+    to = staging / DATABASE
+    shutil.copyfile(file, to)
+    copied = copy_of(f"{SQLITE}{to}")
+    copied.check(to, file)
+    made = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Manifest(sublet="", created=made, database=copied.kind, **copied.look_at(to))
+
+
+def _replace_all(
+    root: Path, there: list[str], staging: Path, copied: DatabaseCopy, file: Path, *, replace: bool
+) -> str:
     """Put in what was unpacked; where what was there before is, if there was anything."""
-    there = sorted(one.name for one in root.iterdir() if one.name not in STAYS and not _is_ours(one.name))
     is_used = bool(there) or copied.is_used()
     if is_used and not replace:
         why = f"{root} is in use: it has {', '.join(there[:4]) or copied.address}"

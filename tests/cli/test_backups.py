@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from sublet.client import Client
+from sublet.database_copies import save_sqlite
 from tests.nursery import typed
 from tests.postgres import Postgres
 from tests.serving import Serving
@@ -175,3 +176,27 @@ def test_postgresql_is_dumped_and_put_back(postgres: Postgres, tmp_path: Path) -
     assert (before in found, after in found) == (True, False)
     (aside,) = home.glob("replaced-*")
     assert (aside / "database").stat().st_size > 0, "what was there is kept"
+
+
+def test_a_copy_from_before_an_upgrade_replaces_the_database_alone(
+    backup: tuple[Path, set[str]], tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    assert types(home, "restore", str(backup[0]))[0] == 0
+    copy = home / "backups" / "sublet-0007-20261116T120000.db"
+    copy.parent.mkdir()
+    save_sqlite(str(home / "sublet.db"), copy)
+    serving = Serving(home, *PLAYED)
+    later = run_one(serving.start())
+    serving.stop()
+    (home / "sublet.toml").write_text('hold = "8m"\n')
+    code, _, wrong = types(home, "restore", str(copy))
+    assert (code, "is in use" in wrong) == (1, True)
+    code, _, wrong = types(home, "restore", str(copy), "--replace")
+    assert code == 0, wrong
+    assert (home / "sublet.toml").read_text() == 'hold = "8m"\n', "the settings stay"
+    assert copy.exists()
+    found = {session.id for session in serving.start().sessions()}
+    serving.stop()
+    assert backup[1] <= found
+    assert later not in found

@@ -96,7 +96,7 @@ def test_a_database_of_a_newer_version_is_refused(empty_url: str, tmp_path: Path
     with pytest.raises(BrokenStore) as caught:
         Store.open(empty_url, copies=Copies(tmp_path / "backups"))
     assert f"newer version of Sublet made its tables (9999; this one knows those up to {HEAD})" in caught.value.message
-    assert "sublet restore FILE" in caught.value.advice
+    assert "sublet restore FILE --replace" in caught.value.advice
     assert not (tmp_path / "backups").exists()
 
 

@@ -47,7 +47,8 @@ def backup(out: Output, file: str, config: str | None) -> None:
 def restore(out: Output, file: str, replace: bool, config: str | None) -> None:
     """Put back what a backup has into SUBLET_HOME. The service must not run.
 
-    FILE is checked first, and all of it is put back, or nothing.
+    FILE is checked first, and all of it is put back, or nothing. It can also be a copy of the database alone, as in
+    SUBLET_HOME/backups.
     """
     require_server("`sublet restore`")
     from sublet.backups import restore_backup

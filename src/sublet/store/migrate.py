@@ -66,8 +66,8 @@ def upgrade(database: Database, connection: Connection) -> None:
     except CommandError as error:
         why = f"a newer version of Sublet made its tables ({old}; this one knows those up to {HEAD})"
         hint = (
-            "Install that newer version again; or put back the copy from before the upgrade, which is in `backups` "
-            "in SUBLET_HOME, or a backup of your own (sublet restore FILE --replace)."
+            "Install that newer version again; or go back to a backup, or to the copy from before the upgrade in "
+            "SUBLET_HOME/backups: sublet restore FILE --replace"
         )
         raise BrokenStore(where=database.where, why=why, hint=hint) from error
 
