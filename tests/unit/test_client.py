@@ -104,6 +104,25 @@ def test_yaml_text_and_files_are_documents_with_words_put_over_them(serve: Serve
     assert sent[1] == {"run": "echo hello", "time": "5m", "name": "echo hello"}
 
 
+def test_a_sweep_is_asked_for_as_a_bag_and_its_table_is_read_from_what_it_left(serve: Serve) -> None:
+    record = b'{"task": 0, "code": 0, "seconds": 1.0, "parameters": {"a": 1}, "stdout": [0, 5]}\n'
+    files = tuple(ResultFileView(path=name, size=5, modified=NOW) for name in ("tasks.jsonl", "tasks.out"))
+    client, canned = serve(
+        {
+            "POST /v1/offersets": Said(a_yes(an_offer())),
+            f"GET /v1/sessions/{ID}": Said(a_session()),
+            f"GET /v1/sessions/{ID}/results": Said(ResultList(items=files, size=10)),
+            f"GET /v1/sessions/{ID}/results/tasks.jsonl": Said(record),
+            f"GET /v1/sessions/{ID}/results/tasks.out": Said(b"done\n"),
+        }
+    )
+    client.sweep(["fit", "{a}"], {"a": [1]}, cores=2, keep_offers=True)
+    sent = json.loads(canned.heard[0].body)
+    assert sent["bag"] == {"template": ["fit", "{a}"], "strict": True, "grid": {"a": [1]}}
+    assert sent["cores"] == 2
+    assert client.session(ID).table() == [{"task": 0, "a": 1, "exit_code": 0, "seconds": 1.0, "output": "done"}]
+
+
 def test_words_can_not_be_put_over_a_full_document(serve: Serve) -> None:
     client, canned = serve({})
     with pytest.raises(BadRequest, match="cores"):

@@ -117,13 +117,18 @@ class AsyncClient:
 
     @show_words(SweepWishes)
     async def sweep(
-        self, words: Sequence[str], grid: Mapping[str, Sequence[Any]] | None = None, **wishes: Unpack[SweepWishes]
+        self,
+        words: Sequence[str],
+        grid: Mapping[str, Sequence[Any]] | None = None,
+        *,
+        keep_offers: bool = False,
+        **wishes: Unpack[SweepWishes],
     ) -> AsyncOffers:
         """Run words with all combinations of the values: `{a}` in them stands for each value of `a`.
 
         Beside what `ask` takes: `table` (rows), `lines`, `zipped`, `retries`, `parallel`, `parts` and `at_most`.
         """
-        return await self.ask(sweep_document(words, grid, wishes))
+        return await self.ask(sweep_document(words, grid, wishes), keep_offers=keep_offers)
 
     async def offers(self, id: str) -> AsyncOffers:
         """The offers that were made before, by the id of their set."""

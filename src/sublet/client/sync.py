@@ -124,13 +124,18 @@ class Client:
 
     @show_words(SweepWishes)
     def sweep(
-        self, words: Sequence[str], grid: Mapping[str, Sequence[Any]] | None = None, **wishes: Unpack[SweepWishes]
+        self,
+        words: Sequence[str],
+        grid: Mapping[str, Sequence[Any]] | None = None,
+        *,
+        keep_offers: bool = False,
+        **wishes: Unpack[SweepWishes],
     ) -> Offers:
         """Run words with all combinations of the values: `{a}` in them stands for each value of `a`.
 
         Beside what `ask` takes: `table` (rows), `lines`, `zipped`, `retries`, `parallel`, `parts` and `at_most`.
         """
-        return self.ask(sweep_document(words, grid, wishes))
+        return self.ask(sweep_document(words, grid, wishes), keep_offers=keep_offers)
 
     def offers(self, id: str) -> Offers:
         """The offers that were made before, by the id of their set."""
