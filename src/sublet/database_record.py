@@ -94,7 +94,7 @@ def find_loss(home: str, database: str, events: int) -> Damage | None:
 def check_pages(file: str) -> str:
     """What SQLite finds wrong with the pages of a file; empty: nothing."""
     try:
-        with closing(sqlite3.connect(f"file:{_quoted(file)}?mode=ro", uri=True, timeout=5)) as connection:
+        with closing(sqlite3.connect(_read_only(file), uri=True, timeout=5)) as connection:
             said = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     except sqlite3.Error as error:
         return str(error)
@@ -103,7 +103,7 @@ def check_pages(file: str) -> str:
 
 def count_events(file: str) -> int:
     """How many events a SQLite database has ever had."""
-    with closing(sqlite3.connect(f"file:{_quoted(file)}?mode=ro", uri=True, timeout=5)) as connection:
+    with closing(sqlite3.connect(_read_only(file), uri=True, timeout=5)) as connection:
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").fetchone():
             return 0
         row = connection.execute(EVENTS).fetchone()
@@ -121,3 +121,9 @@ def _restore(home: str, first: str = "") -> str:
 
 def _quoted(path: str) -> str:
     return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def _read_only(file: str) -> str:
+    """The address by which SQLite reads a file; where nothing can be written beside it, as one that never changes."""
+    fixed = "" if os.access(os.path.dirname(file), os.W_OK) else "&immutable=1"
+    return f"file:{_quoted(file)}?mode=ro{fixed}"

@@ -282,6 +282,18 @@ class PlatformRefused(SubletError):
     status = 409
 
 
+class PlatformTimedOut(PlatformUnreachable):
+    """{platform} did not answer within {limit}."""
+
+    hint = "It is still being asked: try again in a moment. `sublet platform check {platform}` tries it now."
+
+
+class PlatformBroken(PlatformUnreachable):
+    """The platform {platform} does not work: {why}"""
+
+    hint = "This is a defect of the platform or its plug-in; the service's log has more."
+
+
 class QueueFull(PlatformUnreachable):
     """{platform} takes no more than {limit} of one person's sessions at a time."""
 

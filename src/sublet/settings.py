@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from sublet.core.manifest import Image
 from sublet.core.prices import Prices
+from sublet.core.ranking import Preference
 from sublet.core.rules import Rule
 from sublet.errors import BadSettings
 from sublet.settings_operation import LogSettings, RetentionSettings, ThrottleSettings
@@ -105,6 +106,17 @@ class Settings(BaseModel):
         default=50, ge=1, description="For how many requests of one person a gateway holds offers at once."
     )
     offers: int = Field(default=6, ge=1, le=50, description="How many offers a platform makes at most.")
+    answer_within: Duration = Field(
+        default=timedelta(seconds=3),
+        gt=timedelta(0),
+        description="How long a request waits for each platform; all are asked at once. One that it names "
+        "has four times as long, because nobody else's offers wait for it.",
+    )
+    prefer: Preference = Field(
+        default="soonest",
+        description="Which offer is the best, and so comes first: `soonest` (what is booked before what is only "
+        "predicted for about the same time), `here` (this machine first), or `cheapest`.",
+    )
     longest: Duration | None = Field(default=None, description="The longest session that can be asked for.")
     horizon: Duration = Field(default=timedelta(days=400), description="How far ahead a start can be.")
     release: Duration = Field(default=timedelta(seconds=10), description="Time booked after the end, for releasing.")

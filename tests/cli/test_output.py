@@ -117,7 +117,7 @@ def test_a_no_names_each_reason_and_the_nearest_yes() -> None:
         nearest="2 cores",
         platform="here",
     )
-    assert drawn(asking.refused([reason])) == snapshot("""\
+    assert drawn(asking.refused([reason], NOW)) == snapshot("""\
 NO
   here: The largest node has 2 cores; 100 was asked for.
     field compute.cores.min, wanted 100, limit 2

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from sublet.cli.doctor_home import place
+from sublet.cli.doctor_settings import database
 from sublet.client import Client
 from sublet.errors import SubletError
+from sublet.home import Home
 from tests.serving import Serving, eventually
 from tests.sites import mounted
 
@@ -46,3 +51,26 @@ def test_a_disk_that_fills_is_told_and_the_service_goes_on_when_there_is_room(sm
         assert client.ask(run=["true"], time="1m")[0].accept().wait(30).phase == "COMPLETED"
     finally:
         service.stop()
+
+
+def test_the_doctor_says_that_the_disk_is_full(small_home: Path) -> None:
+    with pytest.raises(OSError, match="No space left"):
+        (small_home / "big").write_bytes(b"\0" * (9 << 20))
+    found = {one.what: one for one in place(Home(str(small_home)))}
+    assert "No space left on device" in found["SUBLET_HOME"].detail
+    assert found["free disk"].state == "bad"
+
+
+def test_the_doctor_says_that_the_home_is_read_only_and_does_not_blame_the_database(small_home: Path) -> None:
+    store = sqlite3.connect(small_home / "sublet.db")
+    store.execute("PRAGMA journal_mode = WAL")
+    store.execute("CREATE TABLE x (y)")
+    store.close()
+    subprocess.run(["mount", "-o", "remount,ro", str(small_home)], check=True)
+    try:
+        found = {one.what: one for check in (place, database) for one in check(Home(str(small_home)))}
+    finally:
+        subprocess.run(["mount", "-o", "remount,rw", str(small_home)], check=True)
+    assert found["SUBLET_HOME"].state == "bad"
+    assert "Read-only file system" in found["SUBLET_HOME"].detail
+    assert found["database"].state == "ok"

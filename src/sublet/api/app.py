@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-from importlib import metadata
 from typing import Any
 
 from fastapi import FastAPI
@@ -53,8 +52,10 @@ from sublet.api.heads import HeadIsGet
 from sublet.api.metrics import Counted
 from sublet.api.people import Remembered
 from sublet.api.problems import add_problems
+from sublet.api.versions import Versioned
 from sublet.service.desk import Person
 from sublet.service.service import Service
+from sublet.version import VERSION
 from sublet.web import pages
 
 DESCRIPTION = """*When, and where, can I run this?* Offers you can accept, and then it runs.
@@ -87,6 +88,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.add_middleware(HeadIsGet)
     app.add_middleware(Apart, address=service.settings.sessions_url)
     app.add_middleware(Counted)
+    app.add_middleware(Versioned)
     add_problems(app)
     return app
 
@@ -99,7 +101,7 @@ def openapi_document() -> dict[str, Any]:
 def _routed() -> FastAPI:
     app = FastAPI(
         title="Sublet",
-        version=metadata.version("sublet"),
+        version=VERSION,
         description=DESCRIPTION,
         docs_url=None,  # its pages would load scripts from elsewhere
         redoc_url=None,

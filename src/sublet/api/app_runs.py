@@ -33,7 +33,7 @@ async def ask(request: Request, app: str, ask: AppAsk, said: Said) -> Response:
     service = service_of(request)
     found = await service.ask_app(await person_of(request), AppWish(app=app, **vars(ask)), said)
     base = base_of(request)
-    response = json_response(offerset_view(found, base, service.could_lease(found)), 201)
+    response = json_response(offerset_view(found, base, service.could_lease(found), service.settings.prefer), 201)
     response.headers["location"] = f"{base}/v1/offersets/{found.id}"
     return response
 

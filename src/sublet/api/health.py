@@ -36,6 +36,7 @@ async def health(request: Request) -> Response:
         version=service.version,
         mode=service.mode,
         platforms=await _platforms(request, service),
+        database=await _database(request, service),
         problem=trouble,
     )
     return json_response(view, 503 if trouble else 200)
@@ -57,6 +58,12 @@ async def _platforms(request: Request, service: Service) -> tuple[str, ...]:
         return tuple(service.platforms_by_name)
     person = await _asker(request)
     return tuple(await service.usable(person)) if person else ()
+
+
+async def _database(request: Request, service: Service) -> str:
+    """Its kind and address, for those who run the service."""
+    person = await _asker(request)
+    return service.store.where if person is not None and person.operator else ""
 
 
 async def _asker(request: Request) -> Person | None:

@@ -15,7 +15,7 @@ from sublet.core.session import OfferSet
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.wire.shown import offerset_view
-from sublet.wire.v1.offers import OfferSetPage, OfferSetView, RejectedView
+from sublet.wire.v1.offers import OfferSetPage, OfferSetView, PendingList, PendingView, RejectedView
 
 router = APIRouter(prefix="/v1/offersets", tags=["Offers"])
 
@@ -33,7 +33,7 @@ async def ask(request: Request, said: Said) -> Response:
     found = await service.ask(person, asked, key=request.headers.get("idempotency-key"))
     await _give_back_unheard(request, service, person, found)
     notes = (*asked.notes, *service.could_lease(found))
-    response = json_response(offerset_view(found, base_of(request), notes), 201)
+    response = json_response(offerset_view(found, base_of(request), notes, service.settings.prefer), 201)
     response.headers["location"] = f"{base_of(request)}/v1/offersets/{found.id}"
     return response
 
@@ -41,9 +41,21 @@ async def ask(request: Request, said: Said) -> Response:
 @router.get("", response_model=OfferSetPage, responses=described.problems(401))
 async def offersets(request: Request) -> Response:
     """What is held for you: your offers that can still be accepted, by their sets, the newest first."""
-    found = await service_of(request).open_offers(await person_of(request))
-    base = base_of(request)
-    return json_response(OfferSetPage(items=tuple(offerset_view(one, base) for one in found)))
+    service = service_of(request)
+    found = await service.open_offers(await person_of(request))
+    base, prefer = base_of(request), service.settings.prefer
+    return json_response(OfferSetPage(items=tuple(offerset_view(one, base, prefer=prefer) for one in found)))
+
+
+@router.get("/pending", response_model=PendingList, responses=described.problems(401))
+async def pending(request: Request) -> Response:
+    """Your requests that are being answered now, and which platforms each of them still waits for."""
+    person = await person_of(request)
+    items = tuple(
+        PendingView(since=one.since, waiting=tuple(sorted(one.waiting)))
+        for one in service_of(request).pending.of(person.name)
+    )
+    return json_response(PendingList(items=items))
 
 
 @router.delete("", response_model=RejectedView, responses=described.problems(401))
@@ -63,7 +75,7 @@ async def offerset(request: Request, id: str) -> Response:
     """An offer set, with its offers as they are now."""
     service = service_of(request)
     found = await service.offerset(id, await person_of(request))
-    return json_response(offerset_view(found, base_of(request), service.could_lease(found)))
+    return json_response(offerset_view(found, base_of(request), service.could_lease(found), service.settings.prefer))
 
 
 async def _give_back_unheard(request: Request, service: Service, person: Person, found: OfferSet) -> None:

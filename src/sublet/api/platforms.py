@@ -20,12 +20,15 @@ router = APIRouter(prefix="/v1/platforms", tags=["Platforms"])
 
 
 @router.get("", response_model=PlatformList, responses=described.problems(401))
-async def platforms(request: Request) -> Response:
+async def platforms(
+    request: Request,
+    anew: Annotated[bool, Query(description="Look at each now; for operators, others see what was seen last.")] = False,
+) -> Response:
     """The platforms that the asker may use, the broken ones too; of those that they can ask for, the name.
 
-    Operators see all; a guest sees those that are shared with them.
+    Operators see all; a guest sees those that are shared with them. Each has a few seconds to answer.
     """
-    states = await service_of(request).platforms(await person_of(request))
+    states = await service_of(request).platforms(await person_of(request), anew=anew)
     return json_response(PlatformList(items=tuple(map(_view, states))))
 
 
@@ -68,12 +71,15 @@ def _view(state: PlatformState) -> PlatformView:
             terms=state.terms,
             working=False,
             problem=state.trouble,
+            needs_login=state.needs_login,
             ask=state.ask,
         )
     return PlatformView(
         name=state.name,
         kind=state.kind,
         terms=state.terms,
+        needs_login=state.needs_login,
+        trouble=survey.trouble,
         as_of=survey.as_of,
         nodes=node_views(survey.nodes),
         pools=dict(survey.pools),

@@ -131,7 +131,7 @@ async def again(request: Request, id: Id, ask: Annotated[AgainAsk, BeforeValidat
     service = service_of(request)
     found, told = await service.again(id, await person_of(request), changes, ask.set, ask.words, said)
     base = base_of(request)
-    response = json_response(offerset_view(found, base, told), 201)
+    response = json_response(offerset_view(found, base, told, service.settings.prefer), 201)
     response.headers["location"] = f"{base}/v1/offersets/{found.id}"
     return response
 

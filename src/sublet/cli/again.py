@@ -7,10 +7,12 @@ from typing import Any
 import click
 
 from sublet.cli.asking import answered
+from sublet.cli.choosing import prefer_option
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.cli.running import accepted
 from sublet.cli.setting import set_json, set_words
+from sublet.cli.waiting import ask_service
 from sublet.client.calls import moves
 
 
@@ -33,6 +35,7 @@ from sublet.client.calls import moves
 @click.option("--set", "words", metavar="NAME=VALUE", multiple=True, help="A parameter; typed as what it replaces.")
 @click.option("--set-json", "values", metavar="NAME=JSON", multiple=True, help="A parameter, as JSON.")
 @click.option("--ask", "only_ask", is_flag=True, help="Show the offers, and take none.")
+@prefer_option
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
 @click.option("--out", "to", metavar="DIR", help="Fetch what it left into this directory.")
@@ -45,6 +48,7 @@ def again(
     detach: bool,
     yes: bool,
     to: str | None,
+    prefer: str | None,
     **changes: Any,
 ) -> int:
     """Run what a session ran once more, with changes; what is not named stays as it was.
@@ -54,9 +58,9 @@ def again(
     link = out.link()
     said = {name: value for name, value in changes.items() if value is not None}
     said |= {"set": set_json(values), "words": set_words(words)}
-    view = link.do(moves.again(session, said, firm=not only_ask))
+    view = ask_service(out, link, moves.again(session, said, firm=not only_ask))
     for note in view.notes:
         out.note(f"changed: {note}")
     if only_ask or not view.offers:
-        return answered(out, view)
-    return accepted(out, link, view, detach=detach, yes=yes, to=to, keep=False)
+        return answered(out, view, prefer)
+    return accepted(out, link, view, detach=detach, yes=yes, to=to, keep=False, prefer=prefer)

@@ -9,10 +9,12 @@ from typing import Any
 import click
 
 from sublet.cli.asking import answered
+from sublet.cli.choosing import prefer_option
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.cli.running import accepted
 from sublet.cli.setting import set_json, set_words
+from sublet.cli.waiting import ask_service
 from sublet.cli.wishes import number_of
 from sublet.client.calls import app_runs
 
@@ -37,6 +39,7 @@ RESOURCES = ("nodes", "tasks", "cores", "memory", "gpus", "time")
 @click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00.")
 @click.option("--name", metavar="NAME", help="What to call it.")
 @click.option("--ask", "only_ask", is_flag=True, help="Show the offers, and take none.")
+@prefer_option
 @click.option("--wait/--detach", "-w/-d", default=True, help="Follow it to its end (as it does by itself), or not.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
 @click.option("--out", "to", metavar="DIR", help="Fetch what it left into this directory.")
@@ -54,9 +57,10 @@ def run(
     keep: bool,
     hpc: str | None,
     name: str | None,
+    prefer: str | None,
     **resources: Any,
 ) -> int:
-    """Run an approved app: ask, take the earliest offer, follow the output.
+    """Run an approved app: ask, take the best offer, follow the output.
 
     APP is its name, or NAME@3 for one version. What is not said is as its manifest has it; values, resources and access
     are checked by the service, and a NO says why. Its exit code is the app's own, as with `sublet run`.
@@ -72,10 +76,10 @@ def run(
         "data": dict(_inputs(data, local=link.address.local)),
         "resources": {each: number_of(resources[each]) for each in RESOURCES if resources[each] is not None},
     }
-    view = link.do(app_runs.ask(title, wish, firm=not only_ask))
+    view = ask_service(out, link, app_runs.ask(title, wish, firm=not only_ask))
     if only_ask or not view.offers:
-        return answered(out, view)
-    return accepted(out, link, view, detach=not wait, yes=yes, to=to, keep=keep)
+        return answered(out, view, prefer)
+    return accepted(out, link, view, detach=not wait, yes=yes, to=to, keep=keep, prefer=prefer)
 
 
 def _inputs(items: Iterable[str], *, local: bool) -> Iterable[tuple[str, str]]:

@@ -9,13 +9,16 @@ from typing import Any
 
 import click
 
+from sublet.cli.choosing import prefer_option
 from sublet.cli.command import AFTER, command
 from sublet.cli.connecting import command_for
 from sublet.cli.examples import FIRST
 from sublet.cli.output import Output, table
-from sublet.cli.texts import length, moment, quoted, size, when, with_local_times
+from sublet.cli.texts import away, length, moment, quoted, size, when, with_local_times
+from sublet.cli.waiting import ask_service
 from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
+from sublet.client.ranking import sort_views
 from sublet.core.texts import counted
 from sublet.core.wish import Finding
 from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
@@ -38,6 +41,7 @@ KEEP_OFFERS = click.option("--keep-offers", is_flag=True, help="Leave your earli
 )
 @wishes
 @KEEP_OFFERS
+@prefer_option
 @click.option("--example", is_flag=True, help="Print an example of a request, and do nothing.")
 @click.option("--show", is_flag=True, help="Show each part of it, who said so, and its flag; ask nothing.")
 @click.argument("file", required=False, metavar="[FILE|-]")
@@ -47,6 +51,7 @@ def ask(
     example: bool,
     show: bool,
     keep_offers: bool,
+    prefer: str | None,
     file: str | None,
     words: tuple[str, ...],
     **given: Any,
@@ -65,7 +70,7 @@ def ask(
         return _shown(out, *split(file, words), given)
     link = out.link()
     asked = document(out, *split(file, words), given, local=link.address.local)
-    return answered(out, link.do(offers.ask(asked, keep_offers=keep_offers)))
+    return answered(out, ask_service(out, link, offers.ask(asked, keep_offers=keep_offers)), prefer)
 
 
 def _shown(out: Output, file: str | None, words: tuple[str, ...], given: dict[str, Any]) -> int:
@@ -107,13 +112,14 @@ def split(file: str | None, words: tuple[str, ...]) -> tuple[str | None, tuple[s
     return (typed[0] if len(typed) > after else None), typed[len(typed) - after :]
 
 
-def answered(out: Output, view: OfferSetView) -> int:
+def answered(out: Output, view: OfferSetView, prefer: str | None = None) -> int:
     """Show a YES or a NO, and return the exit code."""
     now = datetime.now(UTC)
+    view = sort_views(view, prefer or "")
     if view.offers:
         out.show(view, lambda: listed(view.offers, now), lambda: (offer.short for offer in view.offers))
     else:
-        out.show(view, lambda: refused(view.reasons), lambda: ())
+        out.show(view, lambda: refused(view.reasons, now), lambda: ())
     if out.for_people:
         for line in advice(view, now):
             out.note(line)
@@ -133,7 +139,7 @@ def listed(views: Sequence[OfferView], now: datetime) -> list[str]:
             size(view.memory),
             str(view.gpus or ""),
             price(view.costs),
-            view.terms.kind,
+            f"{view.terms.kind}, login needed" if view.needs_login else view.terms.kind,
             view.why,
         )
         for view in views
@@ -173,10 +179,10 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
     lines = ["", f"{counted(len(view.offers), 'offer')}, {held}. Take one with: sublet accept {view.offers[0].short}"]
     unproven = {offer.platform for offer in view.offers if offer.terms.kind == "predicted" and offer.terms.samples < 20}
     lines += [f"note: {name}: predicted starts have no track record yet" for name in sorted(unproven)]
+    shut = dict.fromkeys(offer.platform for offer in view.offers if offer.needs_login)
+    lines += [f"note: {name}: login needed: sublet system login {name}" for name in shut]
     lines += [f"note: {note}" for note in view.notes]
-    return lines + [
-        f"note: {reason.platform or 'also'}: {_message(reason)}{_remedy(reason)}" for reason in view.reasons
-    ]
+    return lines + [f"note: {sentence(reason, now)}{_remedy(reason)}" for reason in view.reasons]
 
 
 def causes(view: OfferSetView) -> list[str]:
@@ -192,13 +198,21 @@ def _remedy(reason: ReasonView) -> str:
     return f" Give back what is yours with: {reason.nearest}" if reason.kind == HELD and reason.nearest else ""
 
 
-def refused(reasons: Sequence[ReasonView]) -> list[str]:
+def sentence(reason: ReasonView, now: datetime) -> str:
+    """A reason with its platform, and with the age of what it rests on."""
+    starts = reason.message.startswith(f"{reason.platform} ")  # as most do: then once is enough
+    where = f"{reason.platform}: " if reason.platform and not starts else ""
+    if reason.as_of is None:
+        return f"{where}{_message(reason)}"
+    seen = f"as seen {away(reason.as_of, now)}; refresh with: sublet system probe {reason.platform}"
+    return f"{where}{reason.message} ({seen})"
+
+
+def refused(reasons: Sequence[ReasonView], now: datetime) -> list[str]:
     """A NO: each reason, with the nearest thing that would be possible."""
     lines = ["NO"]
     for reason in reasons:
-        named = reason.message.startswith(f"{reason.platform} ")  # as most do: then once is enough
-        where = f"{reason.platform}: " if reason.platform and not named else ""
-        lines.append(f"  {where}{_message(reason)}")
+        lines.append(f"  {sentence(reason, now)}")
         details = [("field", reason.field), ("wanted", reason.wanted), ("limit", reason.limit)]
         told = ", ".join(f"{name} {value}" for name, value in details if value)
         lines += [f"    {told}"] if told else []

@@ -8,10 +8,13 @@ from sublet.database_record import SQLITE, find_damage, read_record, sqlite_file
 from sublet.home import Home
 
 
-def check_database(home: Home) -> tuple[str, str, str]:
-    """Of the database that the service last used, else of the embedded one: ok or bad, what was found, what to do."""
+def check_database(home: Home, named: str = "") -> tuple[str, str, str]:
+    """Of the database that the service last used, else of the one that is named, else of the embedded one.
+
+    Ok or bad, what was found, what to do.
+    """
     record = read_record(home.root)
-    address = record.database if record else f"{SQLITE}{home.database}"
+    address = record.database if record else named or f"{SQLITE}{home.database}"
     file, damage = sqlite_file(address), find_damage(home.root, address)
     if damage:
         return "bad", damage.why, damage.advice

@@ -1,4 +1,4 @@
-"""`run`: ask, take the earliest offer, follow the output, and end as the job did."""
+"""`run`: ask, take the best offer, follow the output, and end as the job did."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import IO, Any
 import click
 
 from sublet.cli.asking import KEEP_OFFERS, answered, causes, price, split
+from sublet.cli.choosing import choose_offer, prefer_option
 from sublet.cli.command import command
 from sublet.cli.connecting import NOT_YET, advice_for, command_for, ready_lines
 from sublet.cli.fetching import fetch_all
@@ -19,10 +20,12 @@ from sublet.cli.progress import Progress
 from sublet.cli.prompts import agreed
 from sublet.cli.screen import paint_phase
 from sublet.cli.texts import away, length, when
+from sublet.cli.waiting import ask_service
 from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
 from sublet.client.following import OVER, Following
 from sublet.client.link import Link
+from sublet.client.ranking import Choice
 from sublet.client.waiting import follow, patiently
 from sublet.errors import SubletError
 from sublet.wire.v1.offers import OfferSetView, OfferView
@@ -41,6 +44,7 @@ SOON = timedelta(seconds=10)
 )
 @wishes
 @KEEP_OFFERS
+@prefer_option
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
 @click.option("--out", "to", metavar="DIR", help="Fetch what it left into this directory.")
@@ -56,9 +60,10 @@ def run(
     to: str | None,
     keep: bool,
     keep_offers: bool,
+    prefer: str | None,
     **given: Any,
 ) -> int:
-    """Ask, take the earliest offer, follow the output, and exit with the job's own exit code.
+    """Ask, take the best offer, follow the output, and exit with the job's own exit code.
 
     It runs in a directory of its own, not in this one. Files that the command names by a relative path are brought
     there; --data brings more, and --out fetches what it left. A cluster is cleaned of it then, unless you say --keep.
@@ -69,22 +74,32 @@ def run(
     """
     link = out.link()
     asked = document(out, *split(file, words), given, local=link.address.local)
-    view = link.do(offers.ask(asked, keep_offers=keep_offers, firm=True))
+    view = ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, firm=True))
     if not view.offers:
         return answered(out, view)
-    return accepted(out, link, view, detach=detach, yes=yes, to=to, keep=keep)
+    return accepted(out, link, view, detach=detach, yes=yes, to=to, keep=keep, prefer=prefer)
 
 
 def accepted(
-    out: Output, link: Link, view: OfferSetView, *, detach: bool, yes: bool, to: str | None, keep: bool
+    out: Output,
+    link: Link,
+    view: OfferSetView,
+    *,
+    detach: bool,
+    yes: bool,
+    to: str | None,
+    keep: bool,
+    prefer: str | None = None,
 ) -> int:
-    """Take the earliest of these offers, and follow it."""
-    offer = min(view.offers, key=lambda one: one.start)
+    """Take the best of these offers, say why this one, and follow it."""
     with giving_back(link, view):
-        _agree(out, offer, yes)
-        session = link.do(sessions.accept(offer.id))
+        choice = choose_offer(out, view, prefer)
+        _agree(out, choice.offer, yes)
+        session = link.do(sessions.accept(choice.offer.id))
     for cause in causes(view):
         out.note(cause)
+    if choice.why or not detach:
+        _tell_start(out, session, choice)
     if detach:
         out.show(session, lambda: [session.short], lambda: [session.short])
         out.note(advice_for(session))
@@ -103,11 +118,16 @@ def _agree(out: Output, offer: OfferView, yes: bool) -> None:
         raise click.Abort
 
 
-def _attended(out: Output, link: Link, session: SessionView, to: str | None, keep: bool) -> int:
+def _tell_start(out: Output, session: SessionView, choice: Choice) -> None:
+    """Where it is, when it starts, and why there."""
     now = datetime.now(UTC)
     start = session.start or now
-    told = "starts now" if start - now < SOON else f"starts {when(start, now)}; waiting"
-    out.note(f"session {session.short} on {session.platform} {told}")
+    word = "is predicted to start" if choice.offer.terms.kind == "predicted" else "starts"
+    begins = f"{word} now" if start - now < SOON else f"{word} {when(start, now)}; waiting"
+    out.note(f"session {session.short} on {session.platform} {begins}{f' ({choice.why})' if choice.why else ''}")
+
+
+def _attended(out: Output, link: Link, session: SessionView, to: str | None, keep: bool) -> int:
     done, progress = threading.Event(), Progress(wanted=out.for_people)
     readers = [Reader(link, session.id, *pair, done, progress) for pair in _streams(out, session)]
     for reader in readers:

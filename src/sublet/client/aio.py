@@ -33,7 +33,7 @@ from sublet.client.calls import (
     signing_in,
     usage,
 )
-from sublet.client.choosing import earliest_agreed
+from sublet.client.choosing import best_agreed
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, Steps, until_over
@@ -103,7 +103,7 @@ class AsyncClient:
         timeout: float | None = None,  # noqa: ASYNC109 - as in the other client
         **wishes: Unpack[Wishes],
     ) -> AsyncSession:
-        """Ask, accept the earliest offer (or the one that `choose` returns), and wait until the session is over.
+        """Ask, accept the best offer (or the one that `choose` returns), and wait until the session is over.
 
         What it raises is as in `Client.run`; no offer that was not accepted stays held.
 
@@ -111,7 +111,7 @@ class AsyncClient:
         """
         asked = await asyncio.to_thread(document_of, document, wishes, local=self._link.address.local)
         async with AsyncOffers(self, await self.do(offers.ask(asked, firm=True))) as offered:
-            offer = choose(offered) if choose else earliest_agreed(offered, asked)
+            offer = choose(offered) if choose else best_agreed(offered, asked)
             session = await offer.accept()
         return await session.wait(timeout) if wait else session
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Generic, TypeVar, overload
 
 from sublet.client.following import OVER
+from sublet.client.ranking import choose, login_needed
 from sublet.errors import NoOffers
 from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
 from sublet.wire.v1.sessions import EndView, SessionView
@@ -47,13 +48,18 @@ class OfferFacts:
         """Why it is among the offers: earliest, largest, cheapest …"""
         return self.view.why
 
+    @property
+    def needs_login(self) -> bool:
+        """Whether somebody must sign in there first."""
+        return self.view.needs_login
+
     def __repr__(self) -> str:
         """Short, for a person at a prompt."""
         return f"<offer {self.view.short}: {self.platform}, {self.start:%Y-%m-%d %H:%M} UTC, {self.why}>"
 
 
 class OfferList(Sequence[O], Generic[O]):
-    """The answer to a request: offers in order of their start; or none, and the reasons."""
+    """The answer to a request: offers, the best first; or none, and the reasons."""
 
     def __init__(self, view: OfferSetView, offers: Sequence[O]) -> None:
         """All of the answer is in `view`."""
@@ -74,6 +80,24 @@ class OfferList(Sequence[O], Generic[O]):
     def expires(self) -> datetime | None:
         """Until when the offers are held."""
         return self.view.expires
+
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """The platforms that gave no answer in time, or could not."""
+        return self.view.unanswered
+
+    def choose(self, prefer: str = "") -> O:
+        """The best one, as `sublet run` takes it: the soonest, or this machine's, or the cheapest.
+
+        `prefer` is `soonest`, `here` or `cheapest`; else the service's own setting counts. NoOffers if there is none,
+        and LoginNeeded if somebody must sign in first and no platform was named.
+        """
+        if not self._offers:
+            raise no_offers(self.view)
+        best = choose(self.view, prefer).offer
+        if best.needs_login and not self.view.platform:
+            raise login_needed(self.view.offers)
+        return self._offers[self.view.offers.index(best)]
 
     def __len__(self) -> int:
         """How many offers there are."""

@@ -10,6 +10,7 @@ from sublet.client.call import Call
 from sublet.client.http import Reply, send
 from sublet.client.problems import raise_for
 from sublet.errors import ServiceUnreachable
+from sublet.version import VERSION
 
 T = TypeVar("T")
 ELSEWHERE = "Is the address right, and does a service run there? `sublet doctor` shows where it is looked for."
@@ -51,13 +52,21 @@ class Link:
 
     def _send(self, call: Call[T], timeout: float | None) -> Reply:
         try:
-            return send(self.address, call, timeout)
+            return self._heed_version(send(self.address, call, timeout))
         except (FileNotFoundError, ConnectionRefusedError) as error:
             if self.address.home is None:
                 raise unreachable(self.address, error) from error
         except OSError as error:
             raise unreachable(self.address, error) from error
         return self._start_and_send(call, timeout)
+
+    def _heed_version(self, reply: Reply) -> Reply:
+        """Tell once if one's own service is of another version; another's is not ours to start anew."""
+        if self.address.home is not None and reply.headers.get("sublet-version") != VERSION:
+            from sublet.client.versions import tell_difference  # hardly ever needed
+
+            tell_difference(self.address.home, reply.headers, self._note)
+        return reply
 
     def _start_and_send(self, call: Call[T], timeout: float | None) -> Reply:
         from sublet.client.personal import start  # only needed the first time

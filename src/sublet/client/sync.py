@@ -30,7 +30,7 @@ from sublet.client.calls import (
     signing_in,
     usage,
 )
-from sublet.client.choosing import earliest_agreed
+from sublet.client.choosing import best_agreed
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, until_over
@@ -107,7 +107,7 @@ class Client:
         timeout: float | None = None,
         **wishes: Unpack[Wishes],
     ) -> Session:
-        """Ask, accept the earliest offer (or the one that `choose` returns), and wait until the session is over.
+        """Ask, accept the best offer (or the one that `choose` returns), and wait until the session is over.
 
         NoOffers, with the reasons, if the answer is NO; CostsMoney if it has a price, and neither `max_cost` nor
         `choose` was given; NotOverYet, which is a TimeoutError, after `timeout` seconds: the session goes on then.
@@ -118,7 +118,7 @@ class Client:
         """
         asked = document_of(document, wishes, local=self.link.address.local)
         with Offers(self, self.do(offers.ask(asked, firm=True))) as offered:
-            offer = choose(offered) if choose else earliest_agreed(offered, asked)
+            offer = choose(offered) if choose else best_agreed(offered, asked)
             session = offer.accept()
         return session.wait(timeout) if wait else session
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
+
+from sublet.core.ranking import Rated
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +112,31 @@ class Offer:
     begin: datetime | None = None  # of a shared queue: not before this
     parts: int = 1  # of how many jobs with this shape and duration it is made
     after: tuple[str, ...] = ()  # sessions that must have completed first
+    is_here: bool = False  # on the machine of the service itself
+    needs_login: bool = False  # a person had to sign in there first, when it was offered
     pledge: Mapping[str, int] = field(default_factory=dict)  # that it draws on, and their cores; none: there are none
 
     @property
     def end(self) -> datetime:
         """When it ends, if it begins at its earliest."""
         return self.start + self.duration
+
+
+def rated(offer: Offer) -> Rated:
+    """What of an offer is compared with others."""
+    terms = offer.terms
+    return Rated(
+        platform=offer.platform,
+        start=offer.start,
+        terms=terms.kind,
+        p90=terms.p90 if isinstance(terms, Predicted) else None,
+        price=sum(cost.max for cost in offer.costs),
+        cores=offer.shape.cores,
+        memory=offer.shape.memory,
+        is_here=offer.is_here,
+        needs_login=offer.needs_login,
+        detail=f"{offer.queue} {offer.nodes} {offer.latest_start.isoformat()} {offer.why}",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +150,8 @@ class Reason:
     limit: str = ""
     nearest: str = ""
     platform: str = ""
+    _: KW_ONLY
+    as_of: datetime | None = None  # when that was seen which it rests on, if that is a while ago
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class Local(Platform):
 
     kind: ClassVar[str] = "local"
     tells: ClassVar[bool] = True
+    is_here: ClassVar[bool] = True
     terms: ClassVar[Literal["booked", "predicted", "remote"]] = "booked"
     cores: int | None = Field(default=None, ge=1, description="How many cores to offer; default: all that we may use.")
     memory: Memory | None = Field(

@@ -59,6 +59,7 @@ class Survey:
     contained_only: bool = False
     taken: tuple[Take, ...] = ()  # of a platform that is booked: what others have of its nodes, and what is no more
     good_for: timedelta = timedelta(minutes=1)
+    trouble: str = ""  # why it can't be asked now, if this is what it had before
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ class Platform(BaseModel):
     has_queues: ClassVar[bool] = False  # whether a request may name a queue, a quality of service and a project
     fetches: ClassVar[bool] = True  # whether what runs there can fetch images from registries by itself
     tells: ClassVar[bool] = False  # whether it has news of its own, and so is listened to
+    is_here: ClassVar[bool] = False  # whether it is the machine that the service runs on
     plays: ClassVar[bool] = False  # whether it only plays: no process is run
     name: str = Field(description="What the platform is called: its name in the settings.")
     pledges: dict[PledgeName, PledgeSettings] = Field(
@@ -171,6 +173,9 @@ class Platform(BaseModel):
     async def survey(self) -> Survey:
         """What there is now."""
 
+    def expire_survey(self) -> None:
+        """Something has changed there: the next survey asks anew, however new the last one is."""
+
     async def probe(self, tools: Mapping[str, str]) -> Live:
         """What the system behind it says of itself, asked now; `tools` (name → module) are looked for."""
         raise PlatformRefused(
@@ -178,7 +183,10 @@ class Platform(BaseModel):
         )
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """Offers on *predicted* or *remote* terms; a *booked* platform is never asked: the calendar answers."""
+        """Offers on *predicted* or *remote* terms; a *booked* platform is never asked: the calendar answers.
+
+        It is cancelled if it takes too long: what it holds for the asker elsewhere by then, it gives back.
+        """
         return Answer()
 
     @abstractmethod

@@ -79,8 +79,8 @@ class Slurm(SlurmSite):
         way = min(ways, key=lambda name: name == LAST_RESORT)
         try:
             plans = await self.reach.run_all([to.to_plan(flags(wish, account)) for wish in wishes])
-        except LoginNeeded as error:
-            note = f"; by the survey of {site.as_of:%Y-%m-%d %H:%M} UTC, because a login is needed: {error.advice}"
+        except LoginNeeded:
+            note = f"; as seen on {site.as_of:%Y-%m-%d %H:%M} UTC"
             found = [offering.offer_for(request, wish, now, way, self.name, now, note) for wish in wishes]
         else:
             asked = zip(wishes, plans, strict=True)

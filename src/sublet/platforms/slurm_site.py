@@ -29,6 +29,7 @@ from sublet.platforms.slurm_queues import open_to, partitions
 from sublet.platforms.slurm_readers import SiteQueue
 from sublet.platforms.slurm_survey import Surveyor
 from sublet.platforms.slurm_watch import Watch
+from sublet.reach.record import read_record
 
 WORD = re.compile(r"[A-Za-z0-9_][\w.+@:,&|*()\[\]-]*")
 
@@ -175,6 +176,10 @@ class SlurmSite(Remote):
         survey = self._surveyor.survey(site, names, self.reservation)
         return replace(survey, notes=(*survey.notes, *self._manners.notes))
 
+    def expire_survey(self) -> None:
+        """Ask Slurm anew at the next survey."""
+        self._surveyor.expire()
+
     def _queues(self, site: Site, name: str, project: str) -> list[SiteQueue]:
         return open_to(site, name, project, self.reservation, self.queues)
 
@@ -184,9 +189,16 @@ class SlurmSite(Remote):
         except (LoginNeeded, PlatformUnreachable) as error:
             self._surveyor.doubt(error)
         else:
+            if self._signed_in_since():
+                self._surveyor.expire()
             tools = to.where_tools_are(self.path, self.modules, self.tool_modules)
             await self._surveyor.look(self.reach, to.to_survey(root, tools, self.site_file))
             self._heed()
+
+    def _signed_in_since(self) -> bool:
+        """Whether a person has signed in after the last survey: what is open to them may have changed."""
+        record = read_record(self._login.target.record) if self._login else None
+        return record is not None and record.opened > self._surveyor.as_of
 
     def _heed(self) -> None:
         """Behave as the settings say, and as the site's own file asks."""

@@ -28,12 +28,18 @@ class Surveyor:
         self._platform, self._file, self._fresh = platform, file, fresh
         self._said: dict[str, str] = {}
         self._as_of, self._trouble = NEVER, ""
+        self._expired = False
         self._lock = asyncio.Lock()
         try:
             known = json.loads(file.read_text())
             self._said, self._as_of = known["said"], datetime.fromisoformat(known["as_of"])
         except (OSError, ValueError, KeyError):
             return
+
+    @property
+    def as_of(self) -> datetime:
+        """When the last survey was made."""
+        return self._as_of
 
     @property
     def site_file(self) -> str:
@@ -49,10 +55,19 @@ class Surveyor:
         """Survey no more often than this."""
         self._fresh = fresh
 
+    def expire(self) -> None:
+        """Survey anew when it is next looked at, however new the last survey is."""
+        self._expired = True
+
     async def look(self, reach: Reach, commands: dict[str, Command[Outcome]]) -> None:
-        """Survey anew if the last one is too old; if that can't be done now, the last one must do."""
+        """Survey anew if the last one is too old; if that can't be done now, the last one must do.
+
+        Whoever comes while a survey is under way doesn't wait for it, if there is one that was made before.
+        """
+        if self._lock.locked() and self._said:
+            return
         async with self._lock:
-            if datetime.now(UTC) - self._as_of <= self._fresh:
+            if datetime.now(UTC) - self._as_of <= self._fresh and not self._expired:
                 return
             try:
                 answers = dict(zip(commands, await reach.run_all(list(commands.values())), strict=True))
@@ -63,7 +78,7 @@ class Surveyor:
                 self.doubt(error)
                 return
             self._said = {name: outcome.text for name, outcome in answers.items() if not outcome.code}
-            self._as_of, self._trouble = datetime.now(UTC), ""
+            self._as_of, self._trouble, self._expired = datetime.now(UTC), "", False
             await asyncio.to_thread(self._keep)
 
     def doubt(self, error: LoginNeeded | PlatformUnreachable) -> None:
@@ -106,5 +121,6 @@ class Surveyor:
             nodes=tuple(nodes),
             pools={"disk": int(room[-1]) * KIB} if room else {},
             tools=read.read_words(self._said.get("tools", "")),
+            trouble=self._trouble,
             notes=(*([self._trouble] if self._trouble else []), *notes(site, config, datetime.now(UTC))),
         )

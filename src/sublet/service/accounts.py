@@ -13,7 +13,7 @@ from sublet.core.account import Account, host_key
 from sublet.core.amounts import parse_duration, parse_memory
 from sublet.core.hpc_json import Plan, read_hpc
 from sublet.core.turns import Turn
-from sublet.errors import AccountInUse, BadAccount, BadSettings, NotFound, OperatorsOnly, UnknownHostKey
+from sublet.errors import AccountInUse, BadAccount, BadSettings, NotFound, OperatorsOnly, SubletError, UnknownHostKey
 from sublet.platforms.registry import load_platforms
 from sublet.platforms.slurm_options import ALLOWED
 from sublet.reach.host_keys import scan
@@ -150,7 +150,11 @@ class Accounts(AccountPlatforms, Platforms, AccessRules):
         self.surveys.pop(name, None)
         if state.trouble or name not in self.platforms_by_name:
             return state
-        return replace(state, trouble=(await self.platform(name, person)).trouble)
+        try:
+            await self.survey(name)  # however long it takes: somebody waits to see whether it works
+        except SubletError as error:
+            return replace(state, trouble=f"{error.message} {error.advice}".strip())
+        return state
 
     async def host_keys(self, person: Person, host: str, port: int) -> Sequence[str]:
         """The keys that a host shows, which somebody has to confirm: whoever is in between could show others."""

@@ -63,7 +63,7 @@ class AppRuns(Maintainers, Tokens):
         found = await self.ask_app(person, wish, Precedence(firm=True))
         if not found.offers:
             raise no_offers(found.reasons)
-        session = await self.accept_of(found, found.offers[0].id, person)
+        session = await self.accept_best(found, person)
         _, secret = await self.make_session_token(person, session.id, host=host)
         return session, secret
 

@@ -10,20 +10,22 @@ from typing import Any
 from uuid import uuid4
 
 from sublet.core.access_words import capped, within
+from sublet.core.answers import date_reasons
 from sublet.core.calendar import Calendar
 from sublet.core.holds import expiry_of, hold_of
-from sublet.core.offer import Answer, Offer, Reason
+from sublet.core.offer import Answer, Offer, Reason, rated
 from sublet.core.offers import find_offers
 from sublet.core.pledge import OPEN, offers_within, pledge_text, sizes_in
+from sublet.core.ranking import Preference, sort_offers
 from sublet.core.request import Request
 from sublet.core.rules import apply_rules
 from sublet.core.session import OfferSet, Phase, Session
 from sublet.core.short_ids import pick_one, require_length
-from sublet.errors import NotFound, NotYours, SubletError, TooMany
+from sublet.errors import NotFound, NotYours, TooMany
 from sublet.service import metrics
 from sublet.service.candidates import Asked, Candidate, Candidates
 from sublet.service.dependencies import end_of_all, hopeless, later, latest_end, own, planned_end
-from sublet.service.desk import Person, log
+from sublet.service.desk import Person
 from sublet.service.holds import GIVE_BACK, give_back, held_on, take_hold
 from sublet.service.planning import Plan, plan_answers
 from sublet.service.track import corrected, recall
@@ -85,6 +87,8 @@ class Asking(Candidates):
         shared = await self._shared(asked.request, candidates)
         found = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
         metrics.offersets.labels(found.result).inc()
+        for name in {reason.platform for reason in found.reasons if reason.as_of}:
+            self.refresh_survey(name)
         return found
 
     async def _after(self, person: Person, asked: Asked) -> Asked:
@@ -104,7 +108,7 @@ class Asking(Candidates):
 
     async def offerset(self, name: str, person: Person) -> OfferSet:
         """An offer set that this person asked for, with its offers as they are now."""
-        found = await self.store.read(lambda tx: _whole(tx, tx.offersets.get(name)))
+        found = await self.store.read(lambda tx: _whole(tx, tx.offersets.get(name), self.settings.prefer))
         if found is None:
             raise NotFound(noun="offer set", name=name, hint="Offers that nobody took are forgotten: ask again.")
         if found.person != person.name and not person.operator:
@@ -112,25 +116,12 @@ class Asking(Candidates):
         return replace(found, offers=tuple(self.shown(session) for session in found.offers))
 
     async def _shared(self, request: Request, candidates: Sequence[Candidate]) -> dict[str, Answer]:
-        """What platforms that we don't own answer, before anything is locked."""
+        """What platforms that we don't own answered, as their record makes it likely."""
         answers: dict[str, Answer] = {}
-        if candidates and (executable := request.executable):
-            parts = self.kinds[executable.kind].parts(executable, request.compute.cores.min)
-            request = replace(request, parts=parts)
         for candidate in candidates:
-            platform = candidate.host
-            if platform.terms == "booked":
-                continue
-            try:
-                ways = [way.name for way in candidate.ways]
-                answer = await platform.offers(capped(request, candidate.bounds.limits), ways, self.now())
-                likely = await self._as_likely(candidate.platform, answer)
+            if candidate.answer is not None:
+                likely = await self._as_likely(candidate.platform, candidate.answer)
                 answers[candidate.platform] = later(likely, request.not_before)
-            except SubletError as error:
-                log.warning("platform.failed", platform=candidate.platform, code=error.code, why=error.message)
-                metrics.platform_errors.labels(candidate.platform, error.code).inc()
-                reason = Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice)
-                answers[candidate.platform] = Answer(reasons=(replace(reason, platform=candidate.platform),))
         return answers
 
     async def _as_likely(self, platform: str, answer: Answer) -> Answer:
@@ -166,7 +157,7 @@ class Asking(Candidates):
         key: str | None,
     ) -> OfferSet:
         """One transaction: look at the calendars, hold what is offered, record it all."""
-        if key and (known := _whole(tx, tx.offersets.by_key(person.name, key))):
+        if key and (known := _whole(tx, tx.offersets.by_key(person.name, key), self.settings.prefer)):
             return known
         now = self.now()
         id = str(uuid4())
@@ -179,12 +170,12 @@ class Asking(Candidates):
         for candidate in candidates:
             name = candidate.platform
             answer = self._within(candidate, shared[name]) if name in shared else plans[name].answer
-            found = [_marked(offer, candidate.interactive, asked.request.after) for offer in answer.offers]
+            found = [_marked(offer, candidate, asked.request.after) for offer in answer.offers]
             offers += found
-            no += answer.reasons
+            no += date_reasons(answer.reasons, candidate.survey.as_of, now)
             if name in plans and found:
                 held[name] = found
-        offers.sort(key=_rank)
+        offers = sort_offers(offers, rated, self.settings.prefer)
         expires = expiry_of(offers, now, self.settings.hold) if offers else now + self.settings.hold
         for name, found in held.items():
             if take_hold(tx, name, id, hold_of(found), plans[name].older, now):
@@ -320,11 +311,11 @@ def _brief(session: Session) -> str:
     return f"{session.id[:13]} ({session.name}, {session.phase.value})"
 
 
-def _whole(tx: Tx, found: OfferSet | None) -> OfferSet | None:
+def _whole(tx: Tx, found: OfferSet | None, prefer: Preference) -> OfferSet | None:
     """An offer set with its offers as they are now, in the order in which they were made."""
     if found is None:
         return None
-    offers = sorted(tx.sessions.of_set(found.id), key=lambda session: _rank(session.offer))
+    offers = sort_offers(tx.sessions.of_set(found.id), lambda session: rated(session.offer), prefer)
     return replace(found, offers=tuple(offers))
 
 
@@ -334,9 +325,11 @@ def _not_yours(platform: str, sizes: Mapping[str, int], pledge: str, reason: Rea
     return replace(reason, message=f"{part} {reason.message}", platform=platform)
 
 
-def _marked(offer: Offer, interactive: frozenset[str], after: tuple[str, ...]) -> Offer:
-    return replace(offer, interactive=offer.way in interactive, after=after)
-
-
-def _rank(offer: Offer) -> tuple[datetime, float, int, int]:
-    return offer.start, sum(cost.max for cost in offer.costs), offer.shape.cores, offer.shape.memory
+def _marked(offer: Offer, candidate: Candidate, after: tuple[str, ...]) -> Offer:
+    return replace(
+        offer,
+        interactive=offer.way in candidate.interactive,
+        after=after,
+        is_here=candidate.host.is_here,
+        needs_login=candidate.needs_login,
+    )

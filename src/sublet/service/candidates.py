@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
+from sublet.core.access_words import capped
+from sublet.core.amounts import duration_text
+from sublet.core.answers import date_reasons, find_fault
 from sublet.core.bounds import Bounds, names_of
 from sublet.core.giving_way import USUAL, Precedence
-from sublet.core.offer import Reason
+from sublet.core.offer import Answer, Reason
 from sublet.core.offers import WayFacts
 from sublet.core.request import Executable, Request
-from sublet.errors import LoginNeeded, NotFound, PlatformUnreachable
+from sublet.errors import PlatformBroken, PlatformTimedOut, SubletError
 from sublet.platforms.port import Platform, Survey
-from sublet.service.desk import Desk, Person
+from sublet.service import metrics
+from sublet.service.deadline import gather_within
+from sublet.service.desk import Desk, Person, log, needs_login
+from sublet.service.pending import Pending
 from sublet.service.staging import bringing
 
+NAMED = 4  # times as long is waited for a platform that was named: nobody else's offers wait for it
 UNINVITED = Reason(
     "urn:not-allowed",
     "platform",
@@ -49,10 +58,15 @@ class Candidate:
     prepare: timedelta
     interactive: frozenset[str]  # the ways that someone can connect to
     bounds: Bounds = field(default_factory=Bounds)  # of the asker there
+    answer: Answer | None = None  # of a platform whose calendar others keep
+    needs_login: bool = False  # a person must sign in before anything can start there
 
 
+@dataclass
 class Candidates(Desk):
     """Look for those that could run something."""
+
+    pending: Pending = field(default_factory=Pending)  # requests whose platforms have not all answered yet
 
     async def _candidates(self, asked: Asked, person: Person) -> tuple[list[Candidate], list[Reason]]:
         """The platforms that could run it, and every reason that speaks against it before any calendar is opened."""
@@ -84,20 +98,10 @@ class Candidates(Desk):
         reasons += [*wrong, *data_reasons]
         if reasons:
             return [], reasons
-        candidates: list[Candidate] = []
         if not open_to:
             return [], [UNINVITED]
-        reasons += refused
-        for name, most in bounds.items():
-            found = (
-                self._unnamed(open_to[name], request)
-                or _unfit(open_to[name], request)
-                or await self._candidate(open_to[name], executable, prepare, person)
-            )
-            if isinstance(found, Candidate):
-                candidates.append(replace(found, bounds=most))
-            else:
-                reasons.append(found)
+        candidates, noes = await self._consult_all(open_to, bounds, request, prepare, person)
+        reasons += [*refused, *noes]
         if not candidates and not reasons:
             names = ", ".join(open_to)
             why = f"There is no platform {request.platform} here; there are: {names}."
@@ -143,16 +147,82 @@ class Candidates(Desk):
         message = f"A {field} can't be chosen on {name}: {why}."
         return Reason("urn:not-supported", field, message, said[field], "", f"leave {field} out", name)
 
-    async def _candidate(
-        self, platform: Platform, executable: Executable, prepare: timedelta, person: Person
+    async def _consult_all(
+        self,
+        open_to: Mapping[str, Platform],
+        bounds: Mapping[str, Bounds],
+        request: Request,
+        prepare: timedelta,
+        person: Person,
+    ) -> tuple[list[Candidate], list[Reason]]:
+        """All platforms at once, each within its time; one that is late, or fails, is a reason like any other."""
+        questions = {
+            name: self._consult(open_to[name], request, most, prepare, person) for name, most in bounds.items()
+        }
+        limit = self.settings.answer_within * (NAMED if request.platform else 1)
+        with self.pending.waiting_for(person.name, self.now()) as waiting:
+            answers = await gather_within(questions, limit.total_seconds(), waiting)
+        candidates: list[Candidate] = []
+        reasons: list[Reason] = []
+        for name, found in answers.items():
+            if isinstance(found, Candidate):
+                candidates.append(found)
+            else:
+                reasons.append(found if isinstance(found, Reason) else self._failure(name, found, limit))
+        return candidates, reasons
+
+    def _failure(self, name: str, raised: BaseException, limit: timedelta) -> Reason:
+        """Why a platform has no answer."""
+        error: SubletError
+        if isinstance(raised, TimeoutError):
+            error = PlatformTimedOut(platform=name, limit=duration_text(limit))
+        elif isinstance(raised, SubletError):
+            error = raised
+        else:
+            log.error("platform.broken", platform=name, exc_info=raised)
+            error = PlatformBroken(platform=name, why=f"{type(raised).__name__}: {raised}")
+        log.warning("platform.failed", platform=name, code=error.code, why=error.message)
+        metrics.platform_errors.labels(name, error.code).inc()
+        return Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice, platform=name)
+
+    async def _consult(
+        self, platform: Platform, request: Request, most: Bounds, prepare: timedelta, person: Person
+    ) -> Candidate | Reason:
+        """What one platform has for a request: a way to run it and, if its calendar is others', its offers."""
+        executable: Any = request.executable
+        name = platform.name
+        no = self._unnamed(platform, request) or _unfit(platform, request) or self.barred(name, executable)
+        if no:
+            return no
+        survey = await self._last_seen(name)
+        self.there(name)  # it may have gone meanwhile
+        found = self._candidate(platform, survey, executable, prepare, person)
+        if isinstance(found, Reason):
+            return date_reasons([found], survey.as_of, self.now())[0]
+        if platform.terms == "booked":
+            return replace(found, bounds=most, needs_login=await needs_login(platform))
+        parts = self.kinds[executable.kind].parts(executable, request.compute.cores.min)
+        wanted = capped(replace(request, parts=parts), most.limits)
+        ways = [way.name for way in found.ways]
+        answer = await platform.offers(wanted, ways, self.now())
+        if fault := find_fault(answer, name, ways, wanted):
+            raise PlatformBroken(platform=name, why=fault)
+        login = bool(answer.offers) and await needs_login(platform)
+        return replace(found, bounds=most, answer=answer, needs_login=login)
+
+    async def _last_seen(self, name: str) -> Survey:
+        """What a platform has; if that takes too long, what it had when it was last seen."""
+        try:
+            async with asyncio.timeout(self.settings.answer_within.total_seconds() / 2):
+                return await self.survey(name)
+        except TimeoutError:
+            last = self.surveys.get(name)
+            return last or await self.survey(name)
+
+    def _candidate(
+        self, platform: Platform, survey: Survey, executable: Executable, prepare: timedelta, person: Person
     ) -> Candidate | Reason:
         name = platform.name
-        if barred := self.barred(name, executable):
-            return barred
-        try:
-            survey = await self.survey(name)
-        except (PlatformUnreachable, LoginNeeded, NotFound) as error:
-            return Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice, platform=name)
         ways = [way for way in self.ways(executable, survey.tools) if way.contained or not person.guest]
         if ways:
             facts = tuple(WayFacts(way.name, way.prepare) for way in ways)

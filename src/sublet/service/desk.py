@@ -9,15 +9,26 @@ import hmac
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 
 import structlog
 
+from sublet.core.amounts import duration_text
 from sublet.core.offer import Reason
 from sublet.core.pledge import pools_of
 from sublet.core.request import Data, Executable
 from sublet.core.session import ACTIVE, Phase, Session
-from sublet.errors import NotAGateway, NotFound, NotYours, OperatorsOnly, PersonalOnly
+from sublet.errors import (
+    NotAGateway,
+    NotFound,
+    NotYours,
+    OperatorsOnly,
+    PersonalOnly,
+    PlatformBroken,
+    PlatformTimedOut,
+    PlatformUnreachable,
+    SubletError,
+)
 from sublet.kinds.port import Kind, Way
 from sublet.movers.port import SIMPLE, Mover, kinds_of
 from sublet.platforms.port import Platform, Survey
@@ -25,6 +36,7 @@ from sublet.service.mail import Mail
 from sublet.service.others import Others
 from sublet.service.person import Person as Person  # also for the nouns
 from sublet.service.secret_key import read_or_make_key
+from sublet.service.survey_tasks import LONGEST, SurveyTasks
 from sublet.service.throttle import Throttle
 from sublet.service.vault import Vault
 from sublet.settings import Settings
@@ -53,6 +65,7 @@ class Desk(Others):
     now: Callable[[], datetime] = utc_now
     base_url: str = ""  # how the pages are reached, once TCP listens
     surveys: dict[str, Survey] = field(default_factory=dict)
+    survey_tasks: SurveyTasks = field(default_factory=SurveyTasks)
     nudged: asyncio.Event = field(default_factory=asyncio.Event)  # there is work for the loop
     freed: set[str] = field(default_factory=set)  # platforms on which room came free, or something began to wait
     doing: dict[str, str] = field(default_factory=dict)  # what is being brought for a session, and how far it is
@@ -105,7 +118,27 @@ class Desk(Others):
         if old and self.now() - old.as_of < old.good_for:
             return old
         platform = self.there(name)
-        new = _noted(await platform.survey(), self.pledged(name))
+        return await self.survey_tasks.join(platform, partial(self._survey_anew, platform))
+
+    async def survey_soon(self, name: str) -> Survey:
+        """The same within the time that a platform has for an answer; else PlatformUnreachable, and it goes on."""
+        limit = self.settings.answer_within
+        try:
+            async with asyncio.timeout(limit.total_seconds()):
+                return await self.survey(name)
+        except TimeoutError as error:
+            raise PlatformTimedOut(platform=name, limit=duration_text(limit)) from error
+
+    def refresh_survey(self, name: str) -> None:
+        """Have a platform looked at anew, in the background: what is known of it may have changed."""
+        platform = self.platforms_by_name.get(name)
+        if platform:
+            platform.expire_survey()
+            self.survey_tasks.start(platform, partial(self._survey_anew, platform))
+
+    async def _survey_anew(self, platform: Platform) -> Survey:
+        name, old = platform.name, self.surveys.get(platform.name)
+        new = _noted(await _survey_within(platform, LONGEST), self.pledged(name))
         if platform.terms == "booked" and (not old or _has(old) != _has(new)):
             pledges = self.pledged(name)
             pools = {**new.pools, **pools_of(pledges, _cores(new))}
@@ -234,6 +267,28 @@ class Desk(Others):
 
     def _key(self) -> bytes:
         return read_or_make_key(self.settings.home / "key")
+
+
+async def _survey_within(platform: Platform, seconds: float) -> Survey:
+    """What a platform has; whatever goes wrong in a plug-in is an error of this platform alone."""
+    try:
+        async with asyncio.timeout(seconds):
+            survey = await platform.survey()
+    except SubletError:
+        raise
+    except TimeoutError as error:
+        raise PlatformUnreachable(platform=platform.name, why=f"no answer within {seconds:.0f} s") from error
+    except Exception as error:  # a plug-in may fail in any way
+        log.exception("platform.broken", platform=platform.name)
+        raise PlatformBroken(platform=platform.name, why=f"{type(error).__name__}: {error}") from error
+    if not isinstance(survey, Survey) or survey.as_of.tzinfo is None:
+        raise PlatformBroken(platform=platform.name, why="what it tells of itself can't be read")
+    return survey
+
+
+async def needs_login(platform: Platform) -> bool:
+    """Whether a person must sign in to it before anything can start there."""
+    return platform.login is not None and not await platform.login.check()
 
 
 def _cores(survey: Survey) -> int:

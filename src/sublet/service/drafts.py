@@ -26,6 +26,7 @@ from sublet.errors import (
     TooManyHooks,
 )
 from sublet.service.app_runs import AppRuns
+from sublet.service.best_offer import best_offer
 from sublet.service.desk import Person
 from sublet.service.forgetting import SUBMITTED
 from sublet.service.hooks import Hooks
@@ -96,7 +97,7 @@ class Drafts(Hooks, AppRuns, Output):
         found = await self.ask_app(person, replace(wish, set=as_typed(manifest, wish.set)), Precedence(firm=True))
         if not found.offers:
             raise BadRequest(" ".join(reason.message for reason in found.reasons), hint=_nearest(found.reasons))
-        offered = found.offers[0].id
+        offered = best_offer(found).id
         now = self.now()
         if not await self.store.write(lambda tx: tx.drafts.submit(id, offered, now)):  # of two at once, one goes on
             await self.reject_set(found.id, person)

@@ -189,6 +189,7 @@ class Logins(Desk):
         """All that waited for this login is due at once."""
         log.info("login.opened", platform=name)
         self.surveys.pop(name, None)
+        self.refresh_survey(name)
         now = self.now()
 
         def wake(tx: Tx) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,16 +33,23 @@ class PlatformChanges(AccountPlatforms, AnnexPlatforms, Invitations):
     _invited_stamp: Stamp = ()
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def open_platform(self, platform: Platform) -> None:
-        """Open a platform, show it to others, look at it; one that can't be reached is tried again when it is asked."""
+    async def open_platform(self, platform: Platform, *, changed: bool = False) -> None:
+        """Open a platform and show it to others; what is known of one whose settings have changed is out of date."""
         home = self._home_of(platform.name)
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         if platform.name in self._own.get("account", ()) and isinstance(platform, Remote):
             platform.hold_key(self.holding(platform.name))
         await platform.open(home)
+        if changed:
+            platform.expire_survey()
         self.platforms_by_name[platform.name] = platform
-        with contextlib.suppress(SubletError):
-            await self.survey(platform.name)
+
+    async def look_at(self, names: Iterable[str]) -> None:
+        """Look at platforms, all at once; one that can't be reached is tried again when it is asked."""
+        looks = await asyncio.gather(*(self.survey_soon(name) for name in names), return_exceptions=True)
+        for failure in looks:
+            if isinstance(failure, BaseException) and not isinstance(failure, SubletError):
+                raise failure
 
     def _home_of(self, platform: str) -> Path:
         return self.settings.home / "platforms" / platform
@@ -74,7 +80,8 @@ class PlatformChanges(AccountPlatforms, AnnexPlatforms, Invitations):
         """
         own = self._own.setdefault(noun, set())
         made, bad = admitted(*load_platforms(wanted), self.settings.mode)
-        for name in [name for name in own if not alike(made.get(name), self.platforms_by_name[name])]:
+        gone = [name for name in own if not alike(made.get(name), self.platforms_by_name[name])]
+        for name in gone:
             own.discard(name)
             self.surveys.pop(name, None)
             await self.platforms_by_name.pop(name).close()
@@ -84,14 +91,16 @@ class PlatformChanges(AccountPlatforms, AnnexPlatforms, Invitations):
         self.broken = {name: why for name, why in self.broken.items() if not name.startswith(f"{noun} ")}
         self.broken |= {f"{noun} {name}": why for name, why in ({**wrong, **bad, **taken}).items()}
         unopened = {}
-        for name, platform in made.items():
-            if name not in self.platforms_by_name:
-                own.add(name)
-                try:
-                    await self.open_platform(platform)
-                except (SubletError, OSError) as error:
-                    unopened[f"{noun} {name}"] = str(error)
-                    own.discard(name)
+        new = [platform for name, platform in made.items() if name not in self.platforms_by_name]
+        for platform in new:
+            name = platform.name
+            own.add(name)
+            try:
+                await self.open_platform(platform, changed=name in gone)
+            except (SubletError, OSError) as error:
+                unopened[f"{noun} {name}"] = str(error)
+                own.discard(name)
+        await self.look_at(platform.name for platform in new if platform.name in self.platforms_by_name)
         self.broken |= unopened
         return not unopened
 

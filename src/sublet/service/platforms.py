@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,7 +13,7 @@ from sublet.core.offer import Node, Reason, Take
 from sublet.errors import NotAllowed, NotInvited, SubletError
 from sublet.platforms.conformance import Finding, check_platform
 from sublet.platforms.port import Platform, Survey
-from sublet.service.desk import Desk, Person
+from sublet.service.desk import Desk, Person, needs_login
 from sublet.service.sweeping import Swept, sweep
 
 UNOPENED = "You may not use it."
@@ -27,6 +28,7 @@ class PlatformState:
     terms: str
     survey: Survey | None
     trouble: str = ""
+    needs_login: bool = False  # a person must sign in before anything can be started there
     ask: str = ""  # how to be let in: who may not use it sees its name alone
 
 
@@ -45,15 +47,25 @@ class Busy:
 class Platforms(Desk):
     """Look at the platforms."""
 
-    async def platforms(self, person: Person) -> list[PlatformState]:
-        """Those that a person may use, the broken ones too; of those that they can ask for, the name."""
+    async def platforms(self, person: Person, *, anew: bool = False) -> list[PlatformState]:
+        """Those that a person may use, the broken ones too; of those that they can ask for, the name.
+
+        `anew`: an operator wants to know how they are now.
+        """
+        if anew and person.operator:
+            for name in self.platforms_by_name:
+                self.surveys.pop(name, None)
+                self.refresh_survey(name)
         closed, usable = await self.closed(person), await self.usable(person)
+        there = list(self.platforms_by_name.items())
+        seen = await asyncio.gather(*(self._state(platform) for name, platform in there if name in usable))
+        by_name = {state.name: state for state in seen}
         states = []
-        for name, platform in list(self.platforms_by_name.items()):
-            if name in usable:
-                states.append(await self._state(platform))
+        for name, _ in there:
+            if name in by_name:
+                states.append(by_name[name])
             elif name in closed and not closed[name].rules:
-                states.append(PlatformState(name, "", "", None, UNOPENED, how(closed[name])))
+                states.append(PlatformState(name, "", "", None, UNOPENED, ask=how(closed[name])))
         broken = [name for name in self.broken if not person.guest and name not in closed]
         return states + [PlatformState(name, "broken", "", None, self.broken[name]) for name in broken]
 
@@ -77,12 +89,14 @@ class Platforms(Desk):
         return await self._state(await self.opened(name, person))
 
     async def _state(self, platform: Platform) -> PlatformState:
-        name = platform.name
+        name, facts = platform.name, (platform.name, platform.kind, platform.terms)
+        login = await needs_login(platform)
         try:
-            survey = await self.survey(name)
+            survey = await self.survey_soon(name)
+            self.there(name)  # it may have gone meanwhile
         except SubletError as error:
-            return PlatformState(name, platform.kind, platform.terms, None, f"{error.message} {error.advice}".strip())
-        return PlatformState(name, platform.kind, platform.terms, survey)
+            return PlatformState(*facts, None, f"{error.message} {error.advice}".strip(), needs_login=login)
+        return PlatformState(*facts, survey, needs_login=login)
 
     async def check(self, name: str) -> Sequence[Finding]:
         """Run the contract suite on the live platform."""
@@ -96,7 +110,7 @@ class Platforms(Desk):
     async def busy(self, name: str, person: Person, start: datetime, end: datetime) -> Busy:
         """What is booked and held there, node by node; nothing says by whom."""
         await self.opened(name, person)
-        survey = await self.survey(name)
+        survey = await self.survey_soon(name)
         takes = await self.store.write(lambda tx: tx.books.calendar(name).busy(start, end))
         return Busy(name, start, end, survey.nodes, survey.pools, takes)
 

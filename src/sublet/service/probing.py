@@ -24,7 +24,10 @@ class Probing(Platforms):
         platform = self.there(name)
         known = await asyncio.to_thread(known_system, self.settings, name)
         tools = dict.fromkeys(WANTED, "") | {tool.name: tool.module for tool in known.tools}
-        return probed(known, await platform.probe(tools))
+        live = await platform.probe(tools)
+        self.surveys.pop(name, None)
+        self.refresh_survey(name)
+        return probed(known, live)
 
     def notes(self, name: str) -> Sequence[str]:
         """What the last survey of a platform noted; nobody is asked anew."""

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from importlib import metadata
 
 from sublet.errors import SubletError
 from sublet.kinds.registry import survey_kinds
@@ -77,6 +76,7 @@ from sublet.service.usage import Usage
 from sublet.settings import Settings
 from sublet.store.migrate import Copies
 from sublet.store.store import Store
+from sublet.version import VERSION
 
 
 @dataclass
@@ -183,6 +183,7 @@ class Service(
         try:
             for platform in list(platforms.values()):
                 await service.open_platform(platform)
+            await service.look_at(platforms)
             await service.refresh()
             carrier = Loop(service)
             workers = {"loop": carrier.run, "sweeper": Sweeper(service).run} if loop else {}
@@ -199,6 +200,7 @@ class Service(
                 if loop:
                     await carrier.stop()
         finally:
+            await service.survey_tasks.stop()
             for platform in list(service.platforms_by_name.values()):
                 await platform.close()
             await service.end_agent()
@@ -214,7 +216,7 @@ class Service(
     @property
     def version(self) -> str:
         """Sublet's own."""
-        return metadata.version("sublet")
+        return VERSION
 
     async def scrape(self, whole: bool) -> bytes:
         """The metrics page: the whole of it, or without what names platforms."""

@@ -24,6 +24,7 @@ from sublet.errors import (
 )
 from sublet.service import metrics
 from sublet.service.asking import named
+from sublet.service.best_offer import best_offer
 from sublet.service.candidates import Asked
 from sublet.service.dependencies import begin
 from sublet.service.desk import Person, log
@@ -85,7 +86,16 @@ class Sessions(Offers):
         found = await self.ask(person, replace(asked, precedence=firm))
         if not found.offers:
             raise NoOffers(reasons=found.reasons)
-        return await self.accept_of(found, found.offers[0].id, person)
+        return await self.accept_best(found, person)
+
+    async def accept_best(self, offerset: OfferSet, person: Person) -> Session:
+        """Take the best of the offers that were just made, unless it waits for a person to sign in."""
+        try:
+            best = best_offer(offerset)
+        except SubletError:
+            await self.reject_set(offerset.id, person)
+            raise
+        return await self.accept_of(offerset, best.id, person)
 
     async def accept_of(self, offerset: OfferSet, offer: str, person: Person) -> Session:
         """Take one of the offers that were just made; if that can't be, none of them stays held."""

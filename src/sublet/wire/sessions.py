@@ -108,6 +108,7 @@ def reason_message(reason: Reason, time: datetime, level: str) -> Document:
             ("limit", reason.limit),
             ("nearest", reason.nearest),
             ("platform", reason.platform),
+            ("as-of", instant(reason.as_of) if reason.as_of else ""),
         )
         if value
     }

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from sublet.core.answers import unanswered
 from sublet.core.offer import Node, Offer, Quote, Reason, Take
 from sublet.core.pledge import pledge_text
+from sublet.core.ranking import Preference
 from sublet.core.session import CLIENT_MOVES, End, Event, OfferSet, Phase, Session
 from sublet.wire.ends import end_sentence
 from sublet.wire.sessions import absolute
@@ -19,7 +21,9 @@ from sublet.wire.v1.sessions import ConnectorView, EndView, SessionView, UsageVi
 SHORT = 8  # characters of an id that a person needs to type
 
 
-def offerset_view(offerset: OfferSet, base: str, notes: Sequence[str] = ()) -> OfferSetView:
+def offerset_view(
+    offerset: OfferSet, base: str, notes: Sequence[str] = (), prefer: Preference = "soonest"
+) -> OfferSetView:
     """An offer set, with its offers as they are now."""
     executable = offerset.request.executable
     return OfferSetView(
@@ -33,6 +37,9 @@ def offerset_view(offerset: OfferSet, base: str, notes: Sequence[str] = ()) -> O
         offers=tuple(offer_view(session) for session in offerset.offers),
         reasons=tuple(reason_view(reason) for reason in offerset.reasons),
         notes=tuple(notes),
+        unanswered=unanswered(offerset.reasons),
+        platform=offerset.request.platform or "",
+        prefer=prefer,
         page=f"{base}/web/offersets/{offerset.id}" if base else "",
     )
 
@@ -61,6 +68,8 @@ def offer_view(session: Session) -> OfferView:
         metrics=quote_views(offer.metrics),
         terms=terms_view(offer),
         why=offer.why,
+        is_here=offer.is_here,
+        needs_login=offer.needs_login,
         expires=session.expires,
     )
 
@@ -136,6 +145,7 @@ def reason_view(reason: Reason) -> ReasonView:
         limit=reason.limit,
         nearest=reason.nearest,
         platform=reason.platform,
+        as_of=reason.as_of,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sublet.client.call import Call, as_view, body_of, path_of
-from sublet.wire.v1.offers import OfferSetPage, OfferSetView, RejectedView
+from sublet.wire.v1.offers import OfferSetPage, OfferSetView, PendingList, RejectedView
 
 READ_SET = as_view(OfferSetView)
 
@@ -48,3 +48,8 @@ def reject_set(id: str) -> Call[RejectedView]:
 def offerset(id: str) -> Call[OfferSetView]:
     """The offers that were made."""
     return Call("GET", path_of("offersets", id), READ_SET)
+
+
+def pending() -> Call[PendingList]:
+    """The caller's requests that are being answered, and who is still waited for."""
+    return Call("GET", path_of("offersets", "pending"), as_view(PendingList))

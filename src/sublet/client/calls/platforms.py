@@ -9,9 +9,9 @@ from sublet.wire.reader import instant_text
 from sublet.wire.v1.platforms import CalendarView, CheckList, PlatformList, PlatformView, SweptView
 
 
-def platforms() -> Call[PlatformList]:
-    """The platforms that the service asks."""
-    return Call("GET", path_of("platforms"), as_view(PlatformList))
+def platforms(anew: bool = False) -> Call[PlatformList]:
+    """The platforms that the service asks; `anew`: as they are now, and not as they were seen lately."""
+    return Call("GET", path_of("platforms"), as_view(PlatformList), query={"anew": anew})
 
 
 def platform(name: str) -> Call[PlatformView]:

@@ -13,4 +13,5 @@ class HealthView:
     version: str
     mode: str
     platforms: tuple[str, ...] = ()
+    database: str = ""  # what it keeps sessions in, for who may know it
     problem: str = ""  # why it is failing

@@ -19,6 +19,7 @@ class ReasonView:
     limit: str = ""
     nearest: str = ""
     platform: str = ""
+    as_of: datetime | None = None  # when that was seen which it rests on, if that is a while ago
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,8 @@ class OfferView:
     metrics: tuple[QuoteView, ...] = ()
     terms: TermsView
     why: str
+    is_here: bool = False  # on the machine of the service itself
+    needs_login: bool = False  # a person must sign in there first
     expires: datetime
 
 
@@ -62,6 +65,9 @@ class OfferSetView:
     offers: tuple[OfferView, ...] = ()
     reasons: tuple[ReasonView, ...] = ()  # also with a YES: why other platforms said no
     notes: tuple[str, ...] = ()  # in words: what was assumed, or left out
+    unanswered: tuple[str, ...] = ()  # platforms that gave no answer in time, or could not
+    platform: str = ""  # the one that the request names; none: all were asked
+    prefer: str = "soonest"  # by what the offers are sorted, the best first: soonest, here or cheapest
     page: str = ""  # where a person can look at it
 
 
@@ -77,3 +83,18 @@ class RejectedView:
     """How many offers were rejected."""
 
     offers: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PendingView:
+    """A request that is being answered."""
+
+    since: datetime
+    waiting: tuple[str, ...]  # platforms that have not answered yet
+
+
+@dataclass(frozen=True, kw_only=True)
+class PendingList:
+    """The asker's requests that are being answered now."""
+
+    items: tuple[PendingView, ...]

@@ -27,6 +27,8 @@ class PlatformView:
     terms: str
     working: bool = True
     problem: str = ""  # when it is not working: why
+    needs_login: bool = False  # a person must sign in before anything can be started there
+    trouble: str = ""  # why it can't be asked now: what is shown here was seen before, at `as_of`
     as_of: datetime | None = None
     nodes: tuple[NodeView, ...] = ()
     pools: dict[str, int] = field(default_factory=dict)  # storage pool → bytes

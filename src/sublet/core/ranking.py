@@ -1,0 +1,95 @@
+"""Which of several offers is the better one: the order of every list of offers, of which `run` takes the first.
+
+A start that is only predicted counts from when it is nearly sure: a minute after its p90. So what is booked comes
+before a prediction of about the same time, and a queue whose plans come true is still taken when it is clearly sooner.
+What needs a person to sign in first comes last, whatever it promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypeVar, get_args
+
+Preference = Literal["soonest", "here", "cheapest"]
+PREFERENCES: tuple[Preference, ...] = get_args(Preference)
+SAME_START = timedelta(minutes=1)  # a prediction must be better by this to be taken before what is booked
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """What is compared of an offer."""
+
+    platform: str
+    start: datetime
+    terms: str  # booked, predicted, remote
+    p90: datetime | None = None  # of a prediction
+    price: float = 0.0
+    cores: int = 0
+    memory: int = 0
+    is_here: bool = False  # on the machine of the service
+    needs_login: bool = False
+    detail: str = ""  # what else tells it from its siblings, so that the order is always the same
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it is on another machine."""
+        return not self.is_here
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether its start is only predicted."""
+        return self.terms == "predicted"
+
+    @property
+    def sure_start(self) -> datetime:
+        """When it will nearly surely have started."""
+        if not self.is_guess:
+            return self.start
+        return max(self.start, self.p90 or self.start) + SAME_START
+
+
+ORDERS: dict[Preference, tuple[str, ...]] = {  # what is compared first, second, …: the lesser is the better
+    "soonest": ("needs_login", "sure_start", "is_guess", "price", "is_away"),
+    "here": ("needs_login", "is_away", "sure_start", "is_guess", "price"),
+    "cheapest": ("needs_login", "price", "sure_start", "is_guess", "is_away"),
+}
+THEN = ("cores", "memory", "start", "platform", "terms", "detail")  # so that the order is always the same
+
+
+def rank(one: Rated, prefer: Preference = "soonest") -> tuple[Any, ...]:
+    """The key by which offers are sorted, the best first."""
+    return tuple(getattr(one, name) for name in (*ORDERS[prefer], *THEN))
+
+
+def sort_offers(offers: Iterable[T], rate: Callable[[T], Rated], prefer: Preference = "soonest") -> list[T]:
+    """The offers, the best first."""
+    return sorted(offers, key=lambda offer: rank(rate(offer), prefer))
+
+
+def explain_choice(chosen: Rated, others: Sequence[Rated], prefer: Preference = "soonest") -> str:
+    """Why this one and not the best offer of each other platform: `booked; preferred over mine: predicted`."""
+    best: dict[str, Rated] = {}
+    for other in sorted(others, key=lambda one: rank(one, prefer)):
+        if other.platform != chosen.platform:
+            best.setdefault(other.platform, other)
+    if not best:
+        return ""
+    over = ", ".join(f"{name}: {_drawback(other, chosen, prefer)}" for name, other in best.items())
+    return f"{chosen.terms}; preferred over {over}"
+
+
+def _drawback(other: Rated, chosen: Rated, prefer: Preference) -> str:
+    """The first thing in which the two differ, in words that say how the other one is."""
+    differs = next((name for name in ORDERS[prefer] if getattr(other, name) != getattr(chosen, name)), "")
+    if differs == "needs_login":
+        return "login needed" if other.needs_login else "not chosen"
+    if differs == "is_away":
+        return "not this machine" if other.is_away else "this machine"
+    if differs == "price":
+        return "costs more" if other.price > chosen.price else "costs less"
+    if differs == "is_guess" or (differs == "sure_start" and other.start <= chosen.start + SAME_START):
+        return other.terms
+    return "later" if differs == "sure_start" else "no better"

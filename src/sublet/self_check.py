@@ -1,0 +1,61 @@
+"""What `sublet doctor` looks at with the service's own eyes: its settings and its database. Needs `sublet[server]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import create_engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from sublet.errors import SubletError
+from sublet.platforms.registry import load_platforms
+from sublet.settings import Settings
+from sublet.store.engine import Database
+
+PATIENCE = 5  # seconds for a connection to PostgreSQL
+
+
+@dataclass(frozen=True)
+class ReadSettings:
+    """The settings as the service would read them."""
+
+    database: str  # its address
+    broken: Mapping[str, str]  # platforms whose plug-in can't be loaded, and why
+
+
+@dataclass(frozen=True)
+class PostgresState:
+    """A PostgreSQL database, as it answers now."""
+
+    where: str  # without the password
+    version: str = ""
+    trouble: str = ""  # why it can't be used
+    hint: str = ""
+
+
+def read_settings(home: str) -> ReadSettings:
+    """Read the settings and try those of each platform; BadSettings says what is wrong."""
+    settings = Settings.load(Path(home))
+    _, broken = load_platforms(settings.platforms)
+    return ReadSettings(settings.database_url, broken)
+
+
+def look_at_postgres(url: str) -> PostgresState:
+    """Connect, and ask for its version."""
+    try:
+        database = Database(url)
+    except SubletError as error:
+        return PostgresState("PostgreSQL", trouble=error.message, hint=error.advice)
+    engine = create_engine(database.url, connect_args={"connect_timeout": PATIENCE})
+    try:
+        with engine.connect() as connection:
+            version = str(connection.exec_driver_sql("SHOW server_version").scalar())
+    except SQLAlchemyError as error:
+        words = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        return PostgresState(database.where, trouble=words, hint="Is it running? `database` says where it should be.")
+    finally:
+        engine.dispose()
+        database.close()
+    return PostgresState(database.where, version.split()[0])

@@ -1,0 +1,162 @@
+"""The doctor tells the truth: of platforms, the database in use, versions, and a home that can't be written."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+from collections.abc import Iterator
+from datetime import timedelta
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.cli.doctor_service import judge
+from sublet.cli.doctor_settings import database, settings
+from sublet.client.versions import compare, tell_difference
+from sublet.home import Home
+from sublet.version import VERSION
+from sublet.wire.v1.health import HealthView
+from sublet.wire.v1.people import WhoView
+from sublet.wire.v1.platforms import PlatformList, PlatformView
+from tests.canned import NOW, Said
+from tests.cli.conftest import Serve, Type
+
+pytestmark = pytest.mark.usefixtures("in_utc")
+SEEN = NOW - timedelta(hours=3)
+
+
+def platform(**changes: Any) -> PlatformView:
+    return PlatformView(**{"name": "web1", "kind": "slurm", "terms": "predicted", **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "state", "words", "todo"),
+    [
+        ({"as_of": NOW}, "ok", "slurm", ""),
+        (
+            {"needs_login": True, "as_of": SEEN},
+            "warn",
+            "nobody is signed in; what is known was seen 3 h ago",
+            "login web1",
+        ),
+        ({"needs_login": True, "working": False, "problem": "x"}, "warn", "nobody is signed in", "login web1"),
+        (
+            {"working": False, "problem": "web1 did not answer within 3s."},
+            "bad",
+            "did not answer",
+            "platform check web1",
+        ),
+        ({"trouble": "this was seen at 12:00", "as_of": SEEN}, "bad", "can't be asked: this was seen at 12:00", ""),
+        (
+            {"name": "system web1", "kind": "broken", "working": False, "problem": "No."},
+            "bad",
+            "No.",
+            "system edit web1",
+        ),
+        (
+            {"working": False, "problem": "You may not use it.", "ask": "sublet access ask"},
+            "ok",
+            "You may",
+            "access ask",
+        ),
+    ],
+)
+def test_a_platform_is_judged_as_it_is_now(changes: dict[str, Any], state: str, words: str, todo: str) -> None:
+    found = judge(platform(**changes), NOW)
+    assert (found.state, words in found.detail, todo in found.todo) == (state, True, True), found
+
+
+def test_platforms_are_looked_at_anew(type_in: Type, canned: Serve) -> None:
+    lost = platform(working=False, problem="web1 did not answer within 3s.")
+    service = canned(
+        {
+            "GET /health": Said(HealthView(status="ok", version=VERSION, mode="personal")),
+            "GET /v1/whoami": Said(WhoView(person="ada", mode="personal")),
+            "GET /v1/platforms": Said(PlatformList(items=(lost,))),
+        }
+    )
+    typed = type_in("doctor", "-q")
+    assert typed.code == 1
+    assert "bad platform web1: web1 did not answer within 3s." in typed.out
+    assert any(heard.target == "/v1/platforms?anew=true" for heard in service.heard)
+
+
+def test_another_version_of_the_service_is_told(type_in: Type, canned: Serve) -> None:
+    canned({"GET /health": Said(HealthView(status="ok", version="0.0.9", mode="personal"))})
+    assert f"version 0.0.9, {os.environ['SUBLET_URL'].removeprefix('unix://')}; this command is {VERSION}" in (
+        type_in("doctor", "-q").out
+    )
+
+
+def test_the_version_of_the_code_is_that_of_the_package() -> None:
+    assert version("sublet") == VERSION
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    found = Home(str(tmp_path))
+    found.make()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(found.socket)
+        yield found
+
+
+def test_a_command_tells_of_another_version_once_for_each_start_of_the_service(home: Home) -> None:
+    told: list[str] = []
+    for _ in range(3):
+        tell_difference(home, {"sublet-version": "0.0.9"}, told.append)
+    one = f"note: this command is sublet {VERSION}, and your service still runs 0.0.9"
+    assert told == [f"{one}; restart it: sublet down, then sublet up"]
+    os.unlink(home.socket)
+    with socket.socket(socket.AF_UNIX) as again:
+        again.bind(home.socket)
+        tell_difference(home, {"sublet-version": "0.0.9"}, told.append)
+        tell_difference(home, {}, told.append)
+    assert len(told) == 3
+    assert "an older version" in told[2]
+
+
+def test_of_the_same_version_nothing_is_told(home: Home) -> None:
+    told: list[str] = []
+    tell_difference(home, {"sublet-version": VERSION}, told.append)
+    assert (told, compare(VERSION)) == ([], "")
+
+
+def settle(tmp_path: Path, text: str) -> Home:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "sublet.toml").write_text(text)
+    return Home(str(home))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('hold = "never"\n', "hold: "),
+        ("no_such = 1\n", "there is no such setting"),
+        ('[platforms.web1]\nkind = "slrum"\n', "there is no slrum"),
+        ('[platforms.web1]\nkind = "slurm"\nport = "x"\n', "platforms.web1.port"),
+    ],
+)
+def test_settings_that_the_service_would_refuse_are_bad(tmp_path: Path, text: str, words: str) -> None:
+    home = settle(tmp_path, text)
+    [found] = settings(home)
+    assert (found.state, words in found.detail) == ("bad", True), found
+    assert not list(database(home)), "nothing is said of a database that nobody knows"
+
+
+def test_a_postgresql_that_is_not_there_is_bad_and_its_password_is_not_shown(tmp_path: Path) -> None:
+    [found] = database(settle(tmp_path, 'database = "postgresql://sublet:s3cret@127.0.0.1:9/sublet"\n'))
+    assert found.state == "bad"
+    assert "postgresql://sublet:***@127.0.0.1:9/sublet" in found.detail
+    assert "s3cret" not in str(found)
+
+
+def test_the_database_may_be_another_file_than_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sqlite3.connect(tmp_path / "other.db").close()
+    monkeypatch.setenv("SUBLET_DATABASE", f"sqlite:///{tmp_path}/other.db")
+    [found] = database(settle(tmp_path, ""))
+    assert (found.state, found.detail) == ("ok", f"{tmp_path}/other.db")
