@@ -39,6 +39,8 @@ OPEN = {  # needs no token, and tells nothing of anybody
 }
 ONES_OWN = {  # answers everyone, with what is theirs: nothing of another may be in it
     "GET /v1/sessions",
+    "GET /v1/offersets",
+    "GET /v1/offersets/pending",
     "DELETE /v1/offersets",
     "GET /v1/events",
     "GET /v1/whoami",

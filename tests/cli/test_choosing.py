@@ -137,7 +137,7 @@ def test_a_no_tells_how_old_what_it_knows_is(type_in: Type, canned: Serve) -> No
 
 def in_terminal(*words: str) -> Terminal:
     sublet = [sys.executable, "-m", "sublet.cli", *words]
-    return Terminal(sublet, {**os.environ, "TERM": "dumb", "COLUMNS": "200"})
+    return Terminal(sublet, {**os.environ, "TERM": "xterm", "COLUMNS": "200"})
 
 
 def test_on_a_terminal_those_who_are_waited_for_are_named(canned: Serve, type_in: Type) -> None:
