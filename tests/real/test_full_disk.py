@@ -27,6 +27,7 @@ def small_home(tmp_path: Path, swept: None) -> Iterator[Path]:
     with mounted(home, "8m") as small:
         if not small:
             pytest.skip("nothing can be mounted here")
+        home.chmod(0o700)  # what is mounted has a mode of its own
         yield home
 
 
