@@ -8,9 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
+from sublet.core.answers import unanswered
 from sublet.core.session import EndKind, Phase, Session
 from sublet.reach.prompts import Prompt
 from sublet.service.desk import Person
@@ -91,11 +93,18 @@ class Person2FA:
 
 
 @asynccontextmanager
-async def served(site: Site, home: Path) -> AsyncIterator[Person2FA]:
+async def served(
+    site: Site, home: Path, ssh: dict[str, str] = HASTY, answer_within: float = 30, **others: dict[str, str]
+) -> AsyncIterator[Person2FA]:
     clock = Clock()
-    slurm = {"kind": "slurm", "host": site.host, "user": "researcher", "ssh": ssh_options(site) | HASTY}
+    slurm = {"kind": "slurm", "host": site.host, "user": "researcher", "ssh": ssh_options(site) | ssh}
     slurm |= {"poll": "0.3s", "look": "0.1s", "patience": "1s", "grace": "1s", "calls": 100}
-    settings = Settings(home=home, poll=timedelta(seconds=1), platforms={"far": slurm})
+    settings = Settings(
+        home=home,
+        poll=timedelta(seconds=1),
+        answer_within=timedelta(seconds=answer_within),
+        platforms={"far": slurm, **others},
+    )
     async with Service.open(settings, now=clock) as service:
         person = Person2FA(site, service, clock)
         try:
@@ -133,6 +142,22 @@ async def test_a_pulled_cable_for_an_hour_fails_nothing_and_the_end_is_told_as_i
         assert over.end
         assert (over.end.kind, over.end.code) == (EndKind.EXITED, 3)
         assert await person.printed(session.id) == b"begun\ndone\n"
+
+
+async def test_while_the_cable_is_out_the_others_answer_and_who_did_not_is_named(far: Site, tmp_path: Path) -> None:
+    async with served(far, tmp_path / "home", ssh={}, answer_within=3, here={"kind": "memory"}) as person:
+        far.pull_cable("login")  # ssh itself notices after 45 s
+        try:
+            begun = monotonic()
+            answer = await ask(person.service, OWNER, run=["true"], time="4m", memory="64MiB")
+            assert monotonic() - begun < 30, "it hangs as long as ssh does"
+            assert {one.offer.platform for one in answer.offers} == {"here"}
+            assert unanswered(answer.reasons) == ("far",)
+            states = {state.name: state.trouble for state in await person.service.platforms(OWNER, anew=True)}
+            assert states["here"] == ""
+            assert "did not answer within 3s" in states["far"]
+        finally:
+            far.put_cable("login")
 
 
 async def test_a_login_host_without_power_holds_what_was_accepted_and_after_one_login_all_of_it_goes_on(

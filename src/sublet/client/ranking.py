@@ -52,10 +52,10 @@ def sort_views(view: OfferSetView, prefer: str = "") -> OfferSetView:
 
 def choose(view: OfferSetView, prefer: str = "") -> Choice:
     """The best of these offers; it may need a login."""
-    ranked = sort_views(view, prefer)
-    best = ranked.offers[0]
-    known: Preference = ranked.prefer if ranked.prefer in PREFERENCES else "soonest"  # of a newer service
-    return Choice(best, explain_choice(rated(best), [rated(one) for one in ranked.offers], known))
+    known = view.prefer if view.prefer in PREFERENCES else "soonest"  # of a newer service
+    order = preference(prefer or known)
+    ranked = sort_offers(view.offers, rated, order)
+    return Choice(ranked[0], explain_choice(rated(ranked[0]), [rated(one) for one in ranked], order))
 
 
 def login_needed(offers: Sequence[OfferView]) -> LoginNeeded:

@@ -20,7 +20,6 @@ from sublet.reach.host_keys import scan
 from sublet.service.account_keys import read_key
 from sublet.service.account_platforms import PURPOSE, AccountPlatforms
 from sublet.service.desk import Person
-from sublet.service.platforms import Platforms
 from sublet.service.rules import AccessRules
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
@@ -41,7 +40,7 @@ class AccountState:
     usable: bool = True  # by who looks at it; others see what it is, and not how busy
 
 
-class Accounts(AccountPlatforms, Platforms, AccessRules):
+class Accounts(AccountPlatforms, AccessRules):
     """Add, change, look at and remove accounts; only operators do, and nobody sees a key again."""
 
     async def accounts(self, person: Person) -> list[AccountState]:
