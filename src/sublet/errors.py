@@ -160,6 +160,27 @@ class NotYours(SubletError):
     status = 403
 
 
+class ContentsPrivate(SubletError):
+    """What the session {session} prints and leaves is for its owner, {person}, alone."""
+
+    hint = "Its owner can fetch it. Operators may read it where the service's settings say `operators_read = true`."
+    status = 403
+
+
+class PlatformDraining(SubletError):
+    """{why}."""
+
+    hint = "Ask again for another platform, or for a time after that."
+    status = 409
+
+
+class NotDraining(SubletError):
+    """{platform} is not being drained."""
+
+    hint = "`sublet platform list` shows which platforms are."
+    status = 409
+
+
 class NotFound(SubletError):
     """There is no {noun} {name}."""
 

@@ -147,6 +147,11 @@ class Settings(BaseModel):
         description="A file outside SUBLET_HOME with the key that seals stored secrets; `sublet account key FILE` "
         "makes one. Empty: systemd's credential `sublet-master-key`, if there is one.",
     )
+    operators_read: bool | None = Field(
+        default=None,
+        description="Whether operators may read what others' sessions print and leave, and connect to them; each time "
+        "is in the audit log. Unset: yes if personal, no in a gateway.",
+    )
     prices: Prices = Field(default_factory=Prices, description="The operator's price list.")
     rules: tuple[Rule, ...] = Field(default=(), description="What is refused or capped, by pattern on any field.")
     annex: AnnexSettings = Field(

@@ -48,7 +48,7 @@ class Two:
 @pytest.fixture
 async def two(tmp_path: Path) -> AsyncIterator[Two]:
     with running_smtp() as mailbox:
-        settings: dict[str, Any] = {"mode": "gateway", "mail": mailbox.settings}
+        settings: dict[str, Any] = {"mode": "gateway", "mail": mailbox.settings, "operators_read": True}
         settings["platforms"] = {"trial": {"kind": "memory", "takes": "1h"}}
         async with AsyncExitStack() as stack:
             here = await stack.enter_async_context(serving(tmp_path, **settings))

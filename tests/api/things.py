@@ -26,6 +26,7 @@ SECRET_NAME = "the-flood-of-ann"
 MANIFEST = (
     f'name: flood\nimage: {{location: "docker://ghcr.io/ann/flood", digest: "sha256:{"b" * 64}"}}\nrun: sh f.sh\n'
 )
+REMOVES_IDENTITY = ("DELETE", "/v1/people/{name}/identities")
 document = cache(openapi_document)  # takes a moment, and every worker collects this file
 BODIES: dict[str, Any] = {
     "POST /v1/sessions/{id}/extend": {"by": "1h"},
@@ -91,9 +92,11 @@ class Things:
         """Call an address with a body that it would take."""
         body = BODIES.get(f"{method} {path}")
         content = said.get("requestBody", {}).get("content", {}).get("application/json")
+        if path == "/v1/sessions/cancel":
+            body = {"sessions": [self.session, self.offer]}
         if body is None and content is not None:
             body = example(content["schema"])
-        query = {"kind": "email", "value": "x@example.org"} if path.endswith("/identities") else {}
+        query = {"kind": "email", "value": "x@example.org"} if (method, path) == REMOVES_IDENTITY else {}
         return await client.request(method, self.address(path), json=body, params=query)
 
     async def state(self) -> list[Any]:

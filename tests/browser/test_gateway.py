@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from sublet.client import Client
 from tests.browser.conftest import Socket, comes_with, looked_at
 from tests.git_server import GitServer, program
 from tests.serving import Serving
@@ -66,24 +68,31 @@ def furnish(home: Path, git: GitServer) -> None:
     repository = git.repository("ann/flood")
     repository.commit({"sublet.yaml": MANIFEST, "flood.sh": program("echo 1\n"), "README.md": "to the right " * 100})
 
-    def post(path: str, **said: Any) -> dict[str, Any]:
-        connection = Socket(home / "run" / "sublet.sock")
-        connection.request("POST", path, json.dumps(said), {"content-type": "application/json"})
-        answer: dict[str, Any] = json.loads(connection.getresponse().read())
-        connection.close()
-        return answer
-
-    version = post("/v1/apps", repository=repository.url)
-    assert post("/v1/apps/flood/1/approve", tree=version["tree"])["state"] == "approved"
-    assert post("/v1/people", address=ANNA, role="operator")["role"] == "operator"
+    version = post(home, "/v1/apps", repository=repository.url)
+    assert post(home, "/v1/apps/flood/1/approve", tree=version["tree"])["state"] == "approved"
+    assert post(home, "/v1/people", address=ANNA, role="operator")["role"] == "operator"
     for noun in ("app", "system"):
-        post("/v1/rules", effect="allow", who=BEN, noun=noun, name="*")
+        post(home, "/v1/rules", effect="allow", who=BEN, noun=noun, name="*")
+
+
+def post(home: Path, path: str, **said: Any) -> dict[str, Any]:
+    """Ask the service by its own socket, as its owner."""
+    connection = Socket(home / "run" / "sublet.sock")
+    connection.request("POST", path, json.dumps(said), {"content-type": "application/json"})
+    answer: dict[str, Any] = json.loads(connection.getresponse().read())
+    connection.close()
+    return answer
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox, git: GitServer) -> Iterator[str]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The gateway's own directory."""
+    return tmp_path_factory.mktemp("gateway")
+
+
+@pytest.fixture(scope="module")
+def gateway(home: Path, mailbox: Mailbox, git: GitServer) -> Iterator[str]:
     """The address of a gateway."""
-    home = tmp_path_factory.mktemp("gateway")
     (home / "sublet.toml").write_text(SETTINGS.replace("{git}", git.url) + mailbox.toml)
     serving = Serving(home, "--port", "0")
     serving.start()
@@ -190,3 +199,44 @@ def test_a_person_runs_an_app_in_its_form_and_reads_its_log(contexts: list[Brows
     page.get_by_role("link", name="Ask again").click()
     expect(page.get_by_label("How many years")).to_have_value("0")
     expect(page.get_by_label("Where", exact=True)).to_have_value("trial")
+
+
+def test_an_operator_cancels_others_sessions_and_drains_a_platform_on_pages(
+    contexts: list[BrowserContext], mailbox: Mailbox, gateway: str, home: Path
+) -> None:
+    token = post(home, "/v1/tokens", person=BEN)["token"]
+    start = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=3)
+    window = f"{start.isoformat()}/{(start + timedelta(hours=1)).isoformat()}"
+    client = Client(gateway, token)
+    image = {"image": "docker://busybox", "platform": "other", "time": "10m", "start": window}
+    theirs = [client.ask(name=name, **image)[0].accept() for name in ("w" * 80, "small")]
+    page = comes(contexts[1], mailbox, len(mailbox.to(ANNA)) + 1)
+    page.goto("/web/people")
+    page.get_by_role("link", name=f"sessions of {ANNA}").click()
+    expect(page.get_by_text("No session matches.")).to_be_visible()
+    page.get_by_label("Person").fill(BEN)
+    page.get_by_label("Phase").select_option("active")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_role("row", name=BEN)).to_have_count(2)
+    looked_at(page, "operate")
+    page.get_by_role("link", name="Cancel these…").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Cancel 2 sessions?")
+    looked_at(page, "operate-cancel")
+    page.get_by_label("Reason").fill("The disks are full.")
+    page.get_by_role("button", name="Yes, cancel 2 sessions").click()
+    expect(page.get_by_role("status")).to_have_text("2 sessions are being cancelled.")
+    assert {client.session(one.id).wait(60).view.end.detail for one in theirs} == {"The disks are full."}
+    page.goto(f"/web/sessions/{theirs[0].id}")
+    expect(page.get_by_text(f"is for {BEN} alone")).to_be_visible()
+    looked_at(page, "session-of-another")
+    page.goto("/web/platforms/other")
+    looked_at(page, "platform")
+    page.get_by_label("Reason").fill("New disks")
+    page.get_by_role("button", name="Drain other").click()
+    expect(page.get_by_text("draining", exact=True)).to_be_visible()
+    looked_at(page, "platform-draining")
+    page.goto("/web/")
+    expect(page.get_by_text("other is being drained by its operator: New disks.")).to_be_visible()
+    page.goto("/web/platforms/other")
+    page.get_by_role("button", name="Let it be used again").click()
+    expect(page.get_by_role("button", name="Drain other")).to_be_visible()

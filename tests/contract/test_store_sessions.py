@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from sublet.core.annex import Lease
+from sublet.core.app import App
 from sublet.core.offer import Predicted, Remote
 from sublet.core.session import MOVES, Connector, End, EndKind, Phase, Usage
 from sublet.errors import BadRequest
@@ -24,6 +27,8 @@ from tests.contract.stored import (
     offer_some,
     whole,
 )
+from tests.contract.test_store_annexes import ANNEX, DETAILS
+from tests.contract.test_store_apps import FIRST
 
 
 def test_an_offer_set_and_its_sessions_come_back_as_they_were(store: Store) -> None:
@@ -258,6 +263,43 @@ def test_a_list_is_filtered(store: Store) -> None:
     assert ids(phases=[Phase.OFFERED, Phase.RUNNING]) == {"1", "2", "4"}
     assert ids(phases=[]) == set()
     assert ids(person="bob") == set()
+
+
+def test_a_list_is_filtered_by_app_annex_and_time(store: Store) -> None:
+    second = replace(FIRST, id=FIRST.id[:-1] + "2", number=2)
+    lease = Lease("l1", ANNEX.id, 1, DETAILS, NOON, session="4")
+
+    def put(tx: Tx) -> None:
+        plain = a_session(tx.offersets.add(a_set()))
+        tx.apps.add(App(FIRST.app, "ann@example.org", FIRST.repository, NOON))
+        for version in (FIRST, second):
+            tx.apps.add_version(version)
+        tx.annexes.add(ANNEX)
+        tx.leases.add(lease)
+        tx.sessions.add(
+            [
+                replace(plain, id="1", app=FIRST.id, created=NOON),
+                replace(plain, id="2", app=second.id, created=NOON + HOUR),
+                replace(plain, id="3", offer=an_offer(platform=f"annex-{ANNEX.name}"), created=NOON + 2 * HOUR),
+                replace(plain, id="4", kind="pilot", created=NOON + 3 * HOUR),
+            ]
+        )
+
+    store.write_sync(put)
+
+    def ids(**filters: Any) -> set[str]:
+        return {s.id for s in store.read_sync(lambda tx: tx.sessions.list(**filters)).items}
+
+    assert ids(app=FIRST.app) == {"1", "2"}
+    assert ids(app=f"{FIRST.app}@2") == {"2"}
+    assert ids(app=f"{FIRST.app}@x") == ids(app="other") == set()
+    assert ids(annex=ANNEX.name) == {"3", "4"}
+    assert ids(annex="other") == set()
+    assert ids(since=NOON + HOUR) == {"2", "3", "4"}
+    assert ids(until=NOON + HOUR) == {"1"}
+    assert ids(since=NOON + HOUR, until=NOON + 2 * HOUR, app=FIRST.app) == {"2"}
+    counts = store.read_sync(lambda tx: (tx.sessions.count_by_phase("alice"), tx.sessions.count_by_phase("bob")))
+    assert [sum(one.values()) for one in counts] == [4, 0]
 
 
 @pytest.mark.parametrize("cursor", ["x", "12", "12.", ".a", "-1.a", "1" * 40 + ".a", "\0.\0"])

@@ -78,7 +78,7 @@ async def session(request: Request) -> Response:
     """A session, or an offer."""
     person = await person_of(request)
     kind = preferred(request)
-    found = await service_of(request).session(_uuid(request, "session"), person)
+    found = await service_of(request).session_to_read(_uuid(request, "session"), person, "request")
     return await _answer(request, found, kind)
 
 
@@ -91,7 +91,7 @@ async def update(request: Request) -> Response:
     person = await person_of(request)
     kind = preferred(request)
     service, name = service_of(request), _uuid(request, "session")
-    found = await service.session(name, person)
+    found = await service.session_to_read(name, person, "request")
     wanted = read_update(parse_document(await read_body(request), request.headers.get("content-type", "")))
     if isinstance(wanted, LongerUpdate):
         changed = await service.extend(name, person, by=wanted.by)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -52,3 +52,11 @@ async def calendar(
         raise NotFound("There is no platform that you may use.", hint="`sublet access` shows what you can ask for.")
     busy = await service.busy(name, person, begins, ends)
     return json_response(calendar_view(name, begins, ends, busy.nodes, busy.pools, busy.takes))
+
+
+def in_utc(time: datetime | None) -> datetime | None:
+    """An instant of a query in UTC; BadRequest if that can't be counted."""
+    try:
+        return time and time.astimezone(UTC)
+    except OverflowError:
+        raise BadRequest(detail="`since` and `until` are too far away.") from None

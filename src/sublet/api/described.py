@@ -209,3 +209,5 @@ def _tidy(path: str, operation: dict[str, Any]) -> None:
     operation["responses"].pop(str(HTTPStatus.UNPROCESSABLE_ENTITY.value), None)
     if path in OPEN:
         operation["security"] = []
+    elif path.startswith("/v1/"):  # a parameter that it does not know is refused
+        operation["responses"] |= {str(code): said for code, said in problems(400).items() if code != 429}

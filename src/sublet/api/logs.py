@@ -39,7 +39,7 @@ async def logs(
     service = service_of(request)
     size = _bytes(tail) if tail is not None else None
     if follow:
-        session = await service.session(id, person)
+        session = await service.session_to_read(id, person, "output")
         if size is not None:
             offset = (await service.output_tail(session.id, person, stream, size)).start
         coming = service.follow(session.id, person, stream, offset)

@@ -11,6 +11,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
+from sublet.api.queries import check_query
 from sublet.api.scopes import check_scope
 from sublet.errors import NotSignedIn, OperatorsOnly
 from sublet.service.desk import Person
@@ -48,9 +49,13 @@ def on_socket(scope: Scope) -> bool:
 
 
 async def person_of(request: Request) -> Person:
-    """The person, if they may do this by the token that they show; else NotSignedIn or OutOfScope."""
+    """The person, if they may do this by the token that they show; else NotSignedIn or OutOfScope.
+
+    BadRequest if the query has something that the address does not know.
+    """
     if on_socket(request.scope):
         owner: Person = request.app.state.owner
+        check_query(request)
         return owner
     return await person_by(request, secret_of(request.headers))
 
@@ -69,6 +74,7 @@ async def person_by(request: Request, secret: str) -> Person:
             service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)))
         raise NotSignedIn(hint=f"sublet login {base_of(request)}" if service.mode == "gateway" else "")
     check_scope(request, person)
+    check_query(request)
     return person
 
 

@@ -10,11 +10,15 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
-from sublet.api.people import person_of, service_of
-from sublet.errors import OperatorsOnly
+from sublet.api.calendar import in_utc
+from sublet.api.people import host_of, person_of, service_of
+from sublet.core.amounts import parse_duration
+from sublet.core.drain import Drain
+from sublet.errors import BadRequest, NotFound, OperatorsOnly
+from sublet.service.drains import USUAL_GRACE
 from sublet.service.platforms import PlatformState
 from sublet.wire.shown import node_views, quote_views
-from sublet.wire.v1.platforms import CheckList, CheckView, PlatformList, PlatformView, SweptView
+from sublet.wire.v1.platforms import CheckList, CheckView, DrainAsk, DrainView, PlatformList, PlatformView, SweptView
 
 router = APIRouter(prefix="/v1/platforms", tags=["Platforms"])
 
@@ -62,6 +66,38 @@ async def sweep(
     return json_response(SweptView(sessions=swept.sessions, files=swept.files))
 
 
+@router.post("/{name}/drain", response_model=PlatformView, responses=described.problems(400, 401, 403, 404))
+async def drain(request: Request, name: str, ask: DrainAsk) -> Response:
+    """Let nothing new begin on a platform; for operators. What runs finishes, and what waits goes on afterwards."""
+    person, service = await person_of(request), service_of(request)
+    if ask.until is not None and ask.until.tzinfo is None:
+        raise BadRequest(detail="`until` needs a zone, as in 2026-12-01T12:00:00Z.")
+    if ask.grace and not ask.now:
+        raise BadRequest(detail="`grace` is for `now` alone.", hint="Without `now`, what runs may finish.")
+    grace = (parse_duration(ask.grace) if ask.grace else USUAL_GRACE) if ask.now else None
+    until, host = in_utc(ask.until), host_of(request)
+    await service.drain(person, name, until=until, reason=ask.reason, grace=grace, host=host)
+    return json_response(_view(await service.platform(name, person)))
+
+
+@router.post("/{name}/undrain", response_model=PlatformView, responses=described.problems(400, 401, 403, 404, 409))
+async def undrain(request: Request, name: str) -> Response:
+    """Let a platform be used again; for operators."""
+    person, service = await person_of(request), service_of(request)
+    await service.undrain(person, name, host_of(request))
+    try:
+        return json_response(_view(await service.platform(name, person)))
+    except NotFound as error:  # it has gone meanwhile, as annexes and accounts do
+        return json_response(PlatformView(name=name, kind="", terms="", working=False, problem=error.message))
+
+
+def _drain(drain: Drain | None) -> DrainView | None:
+    if drain is None:
+        return None
+    words = f"{drain.sentence}."
+    return DrainView(since=drain.created, until=drain.until, reason=drain.reason, ends=drain.ends, sentence=words)
+
+
 def _view(state: PlatformState) -> PlatformView:
     survey = state.survey
     if survey is None:
@@ -73,6 +109,7 @@ def _view(state: PlatformState) -> PlatformView:
             problem=state.trouble,
             needs_login=state.needs_login,
             ask=state.ask,
+            drain=_drain(state.drain),
         )
     return PlatformView(
         name=state.name,
@@ -87,4 +124,5 @@ def _view(state: PlatformState) -> PlatformView:
         metrics=quote_views(survey.metrics),
         notes=survey.notes,
         contained_only=survey.contained_only,
+        drain=_drain(state.drain),
     )

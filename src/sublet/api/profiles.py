@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -9,9 +10,21 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
-from sublet.api.people import host_of, person_of, service_of
+from sublet.api.people import base_of, host_of, person_of, service_of
+from sublet.core.access_words import rule_text
 from sublet.service.people import Profile
-from sublet.wire.v1.people import BlockAsk, IdentityAsk, IdentityView, PersonAsk, PersonList, PersonView, RoleAsk
+from sublet.service.people_work import Work
+from sublet.wire.shown import session_view
+from sublet.wire.v1.people import (
+    BlockAsk,
+    IdentityAsk,
+    IdentityView,
+    PersonAsk,
+    PersonList,
+    PersonView,
+    RoleAsk,
+    WorkView,
+)
 
 router = APIRouter(prefix="/v1/people", tags=["People"])
 CHANGE = described.problems(400, 401, 403, 404, 409)
@@ -44,8 +57,9 @@ async def add(request: Request, ask: PersonAsk) -> Response:
 
 @router.get("/{name}", response_model=PersonView, responses=CHANGE)
 async def show(request: Request, name: str) -> Response:
-    """One of them, by any of their addresses; people see themselves."""
-    return json_response(person_view(await service_of(request).profile(await person_of(request), name)))
+    """One of them, by any of their addresses, with what they have under way; people see themselves."""
+    profile, work = await service_of(request).work_of(await person_of(request), name)
+    return json_response(replace(person_view(profile), work=work_view(work, base_of(request))))
 
 
 @router.delete("/{name}", status_code=204, responses=CHANGE)
@@ -64,9 +78,14 @@ async def role(request: Request, name: str, ask: RoleAsk) -> Response:
 
 @router.post("/{name}/block", response_model=PersonView, responses=CHANGE)
 async def block(request: Request, name: str, ask: BlockAsk) -> Response:
-    """Let someone in no more: neither their tokens nor their browsers count, from now on."""
-    person = await person_of(request)
-    return json_response(person_view(await service_of(request).block(person, name, ask.why, host_of(request))))
+    """Let someone in no more: neither their tokens nor their browsers count, from now on.
+
+    What they have under way goes on; with `cancel` it is cancelled, and they are told the same reason.
+    """
+    person, host = await person_of(request), host_of(request)
+    done = await service_of(request).block_person(person, name, ask.why, cancel=ask.cancel, host=host)
+    view = replace(person_view(done.profile), work=work_view(done.work, base_of(request)))
+    return json_response(replace(view, cancelled=tuple(one.id for one in done.cancelled)))
 
 
 @router.post("/{name}/unblock", response_model=PersonView, responses=CHANGE)
@@ -90,6 +109,18 @@ async def remove_identity(request: Request, name: str, kind: str, value: str) ->
     person = await person_of(request)
     return json_response(
         person_view(await service_of(request).remove_identity(person, name, kind, value, host_of(request)))
+    )
+
+
+def work_view(work: Work, base: str) -> WorkView:
+    """What someone has under way, as it is shown."""
+    return WorkView(
+        running=work.running,
+        waiting=work.waiting,
+        held=work.held,
+        tokens=work.tokens,
+        rules=tuple(rule_text(rule) for rule in work.rules),
+        sessions=tuple(session_view(one, base) for one in work.sessions),
     )
 
 

@@ -11,12 +11,14 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
+from sublet.api.calendar import Instant, in_utc
 from sublet.api.people import base_of, host_of, person_of, service_of
 from sublet.api.precedence import Said
 from sublet.core.session import Phase, Session
 from sublet.errors import BadRequest
+from sublet.service.sessions import Filters
 from sublet.wire.shown import offerset_view, session_view
-from sublet.wire.v1.moves import AgainAsk, Explanation, ExtendAsk, PauseView
+from sublet.wire.v1.moves import AgainAsk, CancelAllAsk, CancelAsk, CancelView, Explanation, ExtendAsk, PauseView
 from sublet.wire.v1.offers import OfferSetView
 from sublet.wire.v1.sessions import SessionPage, SessionView
 
@@ -34,24 +36,41 @@ def _amounts(said: Any) -> Any:
     return said
 
 
-@router.get("", response_model=SessionPage, responses=described.problems(400, 401))
+@router.get("", response_model=SessionPage, responses=described.problems(400, 401, 403, 404))
 async def sessions(
     request: Request,
+    person: Annotated[str, Query(description="Whose: an address, or `everyone`; operators may name others.")] = "",
     phase: Annotated[list[Phase] | None, Query(description="Only these phases.")] = None,
     kind: Annotated[str | None, Query(description="Only this kind of executable.")] = None,
     platform: Annotated[str | None, Query(description="Only on this platform.")] = None,
     name: Annotated[str | None, Query(description="Only those called so.")] = None,
     active: Annotated[bool | None, Query(description="Only those under way, or only the others.")] = None,
+    app: Annotated[str | None, Query(description="Only of this app, or of one version of it: `NAME@2`.")] = None,
+    annex: Annotated[str | None, Query(description="Only on this annex, and its leases.")] = None,
+    since: Annotated[Instant | None, Query(description="Only those asked for then or later, with a zone.")] = None,
+    until: Annotated[Instant | None, Query(description="Only those asked for before then, with a zone.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
     after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
 ) -> Response:
-    """The asker's sessions, newest first, a page at a time."""
-    person = await person_of(request)
-    page = await service_of(request).sessions(
-        person, phases=phase, kind=kind, platform=platform, name=name, active=active, limit=limit, after=after
-    )
+    """Sessions, newest first, a page at a time: the asker's, or for operators another person's or everyone's."""
+    asker = await person_of(request)
+    filters: Filters = {"phases": phase, "kind": kind, "platform": platform, "name": name, "active": active}
+    filters |= {"app": app, "annex": annex, "since": in_utc(since), "until": in_utc(until)}
+    page = await service_of(request).sessions(asker, of=person, limit=limit, after=after, **filters)
     base = base_of(request)
     return json_response(SessionPage(items=tuple(session_view(one, base) for one in page.items), next=page.next))
+
+
+@router.post("/cancel", response_model=CancelView, responses=CHANGE)
+async def cancel_all(request: Request, ask: CancelAllAsk) -> Response:
+    """Stop several at once, without waiting until they have stopped; with `dry_run` only say which would be.
+
+    Nothing is done if one of them does not exist or is not the asker's to stop.
+    """
+    person, base = await person_of(request), base_of(request)
+    done = await service_of(request).cancel_all(ask.sessions, person, ask.reason, dry_run=ask.dry_run)
+    views = [tuple(session_view(one, base) for one in some) for some in (done.cancelled, done.over)]
+    return json_response(CancelView(cancelled=views[0], over=views[1], dry_run=ask.dry_run))
 
 
 @router.get("/{id}", response_model=SessionView, responses=LOOK)
@@ -82,9 +101,10 @@ async def reject(request: Request, id: Id) -> Response:
 
 
 @router.post("/{id}/cancel", response_model=SessionView, responses=CHANGE)
-async def cancel(request: Request, id: Id) -> Response:
-    """Stop it, whatever it is doing."""
-    return _view(request, await service_of(request).cancel(id, await person_of(request)))
+async def cancel(request: Request, id: Id, ask: CancelAsk | None = None) -> Response:
+    """Stop it, whatever it is doing. Its owner sees the `reason`."""
+    reason = ask.reason if ask else ""
+    return _view(request, await service_of(request).cancel(id, await person_of(request), reason))
 
 
 @router.post("/{id}/pause", response_model=PauseView, responses=CHANGE)

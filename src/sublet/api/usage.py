@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -12,9 +11,8 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
-from sublet.api.calendar import Instant
+from sublet.api.calendar import Instant, in_utc
 from sublet.api.people import person_of, service_of
-from sublet.errors import BadRequest
 from sublet.wire.usage import usage_report
 from sublet.wire.v1.usage import UsageReport
 
@@ -37,20 +35,13 @@ async def usage(
     until: Annotated[Instant | None, Query(description="Until before then.")] = None,
 ) -> Response:
     """Sessions, core-hours and node-hours by quarter, platform and person; with `Accept: text/csv`, as a table."""
-    times = {"since": _utc(since), "until": _utc(until)}
+    times = {"since": in_utc(since), "until": in_utc(until)}
     asker = await person_of(request)
     found = await service_of(request).usage(asker, of=person, platform=platform, quarter=quarter, **times)
     view = usage_report(found.since, found.until, found.rows)
     if CSV in request.headers.get("accept", ""):
         return Response(csv_text(view), media_type=CSV, headers={"content-disposition": "attachment"})
     return json_response(view)
-
-
-def _utc(time: datetime | None) -> datetime | None:
-    try:
-        return time and time.astimezone(UTC)
-    except OverflowError:
-        raise BadRequest(detail="`since` and `until` are too far away.") from None
 
 
 def csv_text(view: UsageReport) -> str:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime, timedelta
 
 import click
 
 from sublet.cli.command import command
+from sublet.cli.instants import read_past
 from sublet.cli.output import Output, table
 from sublet.client.calls import audit as calls
-from sublet.core.amounts import parse_duration
-from sublet.errors import BadAmount
-from sublet.wire.reader import instant_text
 from sublet.wire.v1.audit import AuditView
 
 MOST = 1000  # of one page
@@ -39,7 +36,7 @@ def audit(
 ) -> None:
     """Show who did what, oldest first: an operator sees all of it, others what they did themselves."""
     sought = {"person": person, "action": action, "noun": noun, "name": name}
-    times = {"since": _instant(since), "until": _instant(until)}
+    times = {"since": read_past(since), "until": read_past(until)}
     if out.json or as_csv:
         for piece in out.link().stream(calls.export("csv" if as_csv else "jsonl", **sought, **times)):
             sys.stdout.buffer.write(piece)
@@ -73,17 +70,3 @@ def _row(view: AuditView) -> tuple[str, ...]:
 def _short(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
     return text if text.isprintable() else json.dumps(text)
-
-
-def _instant(text: str | None) -> str | None:
-    """An instant as the service takes it."""
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        try:
-            found = datetime.now(UTC) - parse_duration(text, timedelta(days=36_500))
-        except BadAmount:
-            raise BadAmount(text=text, what="a day or a time", example="2026-11-01, 2026-11-01T12:00Z or 7d") from None
-    return instant_text(found if found.tzinfo else found.replace(tzinfo=UTC))

@@ -14,6 +14,7 @@ from sublet.cli.texts import moment, when
 from sublet.client.address import find_address
 from sublet.client.calls import profiles
 from sublet.client.link import Link
+from sublet.core.texts import counted
 from sublet.errors import ServiceUnreachable
 from sublet.wire.v1.people import PersonView
 
@@ -76,7 +77,7 @@ def list_people(out: Output, role: str | None, blocked: bool) -> None:
 @command("show", "sublet person show anna@example.org")
 @click.argument("address")
 def show(out: Output, address: str) -> None:
-    """Show someone, with their identities and groups."""
+    """Show someone: their identities and groups, what they run, and which rules speak of them."""
     view, now = out.link().do(profiles.person(address)), datetime.now(UTC)
     lines = [
         ("person", view.name),
@@ -87,8 +88,28 @@ def show(out: Output, address: str) -> None:
         ("added by", view.by),
         ("signed in", when(view.seen, now)),
         *((one.kind, one.value) for one in view.identities),
+        *_work(view),
     ]
-    out.show(view, lambda: pairs(lines), lambda: [view.name])
+    out.show(view, lambda: [*pairs(lines), *_sessions(view, now)], lambda: [view.name])
+
+
+def _work(view: PersonView) -> list[tuple[str, str]]:
+    work = view.work
+    if work is None:
+        return []
+    return [
+        ("sessions", f"{work.running} running, {work.waiting} waiting"),
+        ("offers", f"held for {counted(work.held, 'request')}" if work.held else ""),
+        ("tokens", str(work.tokens)),
+        *(("rule", rule) for rule in work.rules),
+    ]
+
+
+def _sessions(view: PersonView, now: datetime) -> list[str]:
+    from sublet.cli.sessions import listed
+
+    rows = listed(view.work.sessions, now) if view.work else []
+    return ["", *rows] if rows else []
 
 
 @command("role", "sublet person role anna@example.org reviewer")
@@ -100,13 +121,29 @@ def set_role(out: Output, address: str, role: str) -> None:
     out.show(view, lambda: [f"{view.name} is {_part(view)} now."], lambda: [view.name])
 
 
-@command("block", "sublet person block eve@example.org --why 'left the project'")
+@command("block", "sublet person block eve@example.org --why 'left the project' --cancel")
 @click.argument("address")
-@click.option("--why", metavar="TEXT", default="", help="Why, for other operators.")
-def block(out: Output, address: str, why: str) -> None:
-    """Let someone in no more: their tokens and browsers stop working at once. What they run goes on."""
-    view = out.link().do(profiles.block(address, why))
-    out.show(view, lambda: [f"{view.name} is blocked."], lambda: [view.name])
+@click.option("--why", metavar="TEXT", default="", help="Why, for other operators; with --cancel they are told too.")
+@click.option("--cancel", is_flag=True, help="Also cancel all that they have under way.")
+def block(out: Output, address: str, why: str, cancel: bool) -> None:
+    """Let someone in no more: their tokens and browsers stop working at once.
+
+    What they run goes on, and what waits still starts, unless --cancel ends it.
+    """
+    view, now = out.link().do(profiles.block(address, why, cancel=cancel)), datetime.now(UTC)
+    out.show(view, lambda: _blocked_now(view, now), lambda: [view.name])
+
+
+def _blocked_now(view: PersonView, now: datetime) -> list[str]:
+    """That they are blocked, and what becomes of what they have under way."""
+    lines = [f"{view.name} is blocked."]
+    if number := len(view.cancelled):
+        return [*lines, f"{counted(number, 'session')} of theirs {'is' if number == 1 else 'are'} being cancelled."]
+    under_way = view.work.running + view.work.waiting if view.work else 0
+    if not under_way:
+        return [*lines, "They have nothing under way."]
+    what = f"{counted(under_way, 'session')} of theirs {'goes' if under_way == 1 else 'go'} on:"
+    return [*lines, what, *_sessions(view, now)[1:], f"This ends them: sublet cancel --person {view.name}"]
 
 
 @command("unblock", "sublet person unblock eve@example.org")

@@ -7,16 +7,17 @@ from datetime import UTC, datetime
 import click
 
 from sublet.cli.command import Example, Group, command
+from sublet.cli.instants import read_coming
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import size, when
 from sublet.client.calls import platforms
 from sublet.core.texts import counted
-from sublet.wire.v1.platforms import PlatformView
+from sublet.wire.v1.platforms import DrainView, PlatformView
 
 
 @click.group("platform", cls=Group, epilog=Example("sublet platform check here"))
 def platform() -> None:
-    """List, show and check the platforms that offers come from."""
+    """List, show, check and drain the platforms that offers come from."""
 
 
 @command("list", "sublet platform list")
@@ -54,7 +55,13 @@ def _row(view: PlatformView) -> tuple[str, ...]:
 def _state(view: PlatformView) -> str:
     if view.ask:
         return f"not open to you: {view.ask}"
-    return "working" if view.working else f"not working: {view.problem}"
+    working = "working" if view.working else f"not working: {view.problem}"
+    return f"{_draining(view.drain)}; {working}" if view.drain else working
+
+
+def _draining(drain: DrainView) -> str:
+    until = f" until {drain.until:%Y-%m-%d %H:%M} UTC" if drain.until else ""
+    return f"draining{until}{f' ({drain.reason})' if drain.reason else ''}"
 
 
 @command("show", "sublet platform show here")
@@ -73,6 +80,8 @@ def described(view: PlatformView, now: datetime) -> list[str]:
             ("kind", view.kind),
             ("terms", view.terms),
             ("state", _state(view)),
+            ("drained since", when(view.drain.since, now) if view.drain else ""),
+            ("ends what runs", when(view.drain.ends, now) if view.drain else ""),
             ("as of", when(view.as_of, now)),
             *(("node", f"{n.name}: {counted(n.cores, 'core')}, {size(n.memory)}{_gpus(n.gpus)}") for n in view.nodes),
             *(("storage", f"{name}: {size(room)}") for name, room in view.pools.items()),
@@ -120,7 +129,44 @@ def sweep(out: Output, name: str, all_: bool) -> None:
     )
 
 
+@command(
+    "drain",
+    "sublet platform drain keeling --until 2026-12-01T18:00 --reason 'new disks'",
+    "sublet platform drain keeling --now --grace 30m",
+)
+@click.argument("name")
+@click.option("--until", metavar="WHEN", help="It ends by itself then: an instant (UTC), 8h from now, 'tomorrow 9am'.")
+@click.option("--reason", metavar="TEXT", default="", help="Why; everyone who wants to use it is told.")
+@click.option("--now", "at_once", is_flag=True, help="Cancel what still runs after the grace.")
+@click.option("--grace", metavar="TIME", default="", help="How long it may still run, with --now.  [default: 10m]")
+def drain(out: Output, name: str, until: str | None, reason: str, at_once: bool, grace: str) -> None:
+    """Let nothing new begin on a platform. What runs finishes; what waits goes on afterwards. Only operators can."""
+    if grace and not at_once:
+        raise click.UsageError("--grace is for --now alone: without it, what runs may finish.")
+    call = platforms.drain(name, until=read_coming(until) or "", reason=reason, now=at_once, grace=grace)
+    view = out.link().do(call)
+    out.show(view, lambda: _drained(view, datetime.now(UTC)), lambda: [view.name])
+
+
+def _drained(view: PlatformView, now: datetime) -> list[str]:
+    if view.drain is None:
+        return [f"{view.name} is not being drained."]
+    ends = f"What still runs there is cancelled {when(view.drain.ends, now)}." if view.drain.ends else ""
+    there = ends or f"What runs there may finish: sublet ps --everyone --platform {view.name}"
+    return [view.drain.sentence, there, f"`sublet platform undrain {view.name}` lets it be used again."]
+
+
+@command("undrain", "sublet platform undrain keeling")
+@click.argument("name")
+def undrain(out: Output, name: str) -> None:
+    """Let a platform be used again; what waited for it goes on."""
+    view = out.link().do(platforms.undrain(name))
+    out.show(view, lambda: [f"{view.name} can be used again."], lambda: [view.name])
+
+
 platform.add_command(list_platforms)
+platform.add_command(drain)
+platform.add_command(undrain)
 platform.add_command(sweep)
 platform.add_command(show)
 platform.add_command(check)

@@ -1,4 +1,4 @@
-"""Sessions: ps, status, explain, cancel, extend, delete."""
+"""Sessions: ps, status, explain, extend, delete."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from sublet.cli.command import command
 from sublet.cli.connecting import ready_lines
 from sublet.cli.output import Output, pairs, table
+from sublet.cli.session_filters import MOST, filter_options, filters_of, list_sessions
 from sublet.cli.texts import away, length, quoted, size, when, with_local_times
 from sublet.client.calls import sessions
 from sublet.core.texts import counted
@@ -23,54 +24,51 @@ OVER = frozenset({"REJECTED", "EXPIRED", "COMPLETED", "FAILED", "CANCELLED"})
 ACTIVE = ("ACCEPTED", "WAITING", "PREPARING", "AVAILABLE", "RUNNING", "RELEASING")
 CURRENT = (*ACTIVE, "COMPLETED", "FAILED", "CANCELLED")
 RECENT = timedelta(days=1)
-PAGE, MOST = 1000, 100_000  # sessions of one call, and of one list
-HEAD = ("ID", "NAME", "KIND", "PHASE", "WHERE", "CORES", "MEMORY", "GPUS", "TIME", "NOTE")
+HEAD = ("ID", "PERSON", "NAME", "KIND", "PHASE", "WHERE", "CORES", "MEMORY", "GPUS", "TIME", "NOTE")
 
 
-@command("ps", "sublet ps --all --phase FAILED")
+@command("ps", "sublet ps --all --phase FAILED", "sublet ps --everyone --platform keeling")
 @click.option("--all", "-a", "every", is_flag=True, help="Also old ones, offers, and what never began.")
-@click.option("--phase", metavar="PHASE", help="Only those in this phase: RUNNING, FAILED …")
-@click.option("--name", metavar="NAME", help="Only those with this name.")
-@click.option("--platform", metavar="NAME", help="Only those on this platform.")
+@filter_options
 @click.option("--limit", type=click.IntRange(1, MOST), default=100, show_default=True, help="How many at most.")
-def ps(out: Output, every: bool, phase: str | None, name: str | None, platform: str | None, limit: int) -> None:
-    """List sessions: those that are active, and those that ended in the last day."""
-    link = out.link()
-    chosen: dict[str, Any] = {"name": name or "", "platform": platform or "", "limit": limit}
-    page = _pages(link, phase=(phase or "").upper(), **chosen) if every or phase else _current(link, chosen)
+def ps(out: Output, every: bool, limit: int, **chosen: Any) -> None:
+    """List sessions: those that are active, and those that ended in the last day. Operators can list others' too."""
+    link, filters = out.link(), filters_of(chosen)
+    if every or "phase" in filters:
+        page = list_sessions(link, limit=limit, **filters)
+    elif filters.keys() & {"since", "until"}:
+        page = list_sessions(link, limit=limit, phase=CURRENT, **filters)
+    else:
+        page = _current(link, {**filters, "limit": limit})
     now = datetime.now(UTC)
-    out.show(page, lambda: listed(page.items, now), lambda: (view.short for view in page.items))
+    out.show(
+        page,
+        lambda: listed(page.items, now, owners="person" in filters),
+        lambda: (view.short for view in page.items),
+    )
     if not page.items and out.for_people:
-        out.note("There are none." if every or phase else "No sessions now. `sublet ps --all` looks further back.")
+        out.note("There are none." if every or filters else "No sessions now. `sublet ps --all` looks further back.")
     elif page.next:
         out.note(f"There are more: add --limit {min(limit * 2, MOST)}." if limit < MOST else "There are more.")
 
 
-def _pages(link: Link, *, limit: int, **filters: Any) -> SessionPage:
-    """As many as are wanted, in as many calls as that takes."""
-    page = link.do(sessions.sessions(limit=min(limit, PAGE), **filters))
-    while page.next and len(page.items) < limit:
-        more = link.do(sessions.sessions(limit=min(limit - len(page.items), PAGE), after=page.next, **filters))
-        page = SessionPage(items=(*page.items, *more.items), next=more.next)
-    return page
-
-
 def _current(link: Link, chosen: dict[str, Any]) -> SessionPage:
     """What is active, or ended in the last day; a second call where there is so much that active ones may be missed."""
-    page = _pages(link, phase=CURRENT, **chosen)
+    page = list_sessions(link, phase=CURRENT, **chosen)
     since = datetime.now(UTC) - RECENT
     kept = {view.id: view for view in page.items if view.phase not in OVER or (view.ended or view.modified) > since}
     if page.next:
-        kept |= {view.id: view for view in _pages(link, active=True, **chosen).items}
+        kept |= {view.id: view for view in list_sessions(link, active=True, **chosen).items}
     newest = sorted(kept.values(), key=lambda view: view.created, reverse=True)
     return SessionPage(items=tuple(newest), next=page.next if len(newest) >= len(page.items) else None)
 
 
-def listed(views: Iterable[SessionView], now: datetime) -> list[str]:
-    """Sessions as a table; nothing if there are none."""
+def listed(views: Iterable[SessionView], now: datetime, *, owners: bool = False) -> list[str]:
+    """Sessions as a table, with whose they are if that matters; nothing if there are none."""
     rows = [
         (
             view.short,
+            view.person if owners else "",
             view.name if view.name != view.kind else "",
             view.kind,
             view.phase,
@@ -175,19 +173,6 @@ def explain(out: Output, session: str) -> None:
     said = out.link().do(to_explain(session))
     sentences = [with_local_times(sentence, datetime.now(UTC)) for sentence in said.sentences]
     out.show(said, lambda: [f"{said.session[:8]} is {said.phase}.", *sentences], lambda: sentences)
-
-
-@command("cancel", "sublet cancel 3f2a 77b1")
-@click.argument("session", nargs=-1, required=True)
-def cancel(out: Output, session: tuple[str, ...]) -> None:
-    """Stop sessions, whatever they are doing."""
-    link = out.link()
-    views = [link.do(sessions.cancel(one)) for one in session]
-    out.show(views, lambda: (f"{view.short} {_cancelled(view)}" for view in views), lambda: (v.short for v in views))
-
-
-def _cancelled(view: SessionView) -> str:
-    return "is cancelled." if view.phase == "CANCELLED" else f"is being cancelled; it is {view.phase} now."
 
 
 @command("extend", "sublet extend 3f2a 30m")

@@ -360,9 +360,9 @@ class AsyncSession(SessionFacts):
         self.view = await self._client.do(sessions.accept(self.id))
         return self
 
-    async def cancel(self) -> AsyncSession:
-        """Stop it, whatever it is doing."""
-        self.view = await self._client.do(sessions.cancel(self.id))
+    async def cancel(self, reason: str = "") -> AsyncSession:
+        """Stop it, whatever it is doing; its owner sees the reason."""
+        self.view = await self._client.do(sessions.cancel(self.id, reason))
         return self
 
     async def pause(self) -> str:

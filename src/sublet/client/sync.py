@@ -157,7 +157,10 @@ class Client:
 
     @show_words(Filters)
     def sessions(self, **filters: Unpack[Filters]) -> Iterator[Session]:
-        """Sessions, newest first: all, or those with this `phase`, `kind`, `platform`, `name`, or `active=True`."""
+        """Sessions, newest first: all, or those with this `phase`, `kind`, `platform`, `name`, `app`, or `active=True`.
+
+        Operators can name a `person`, or `person="everyone"`.
+        """
         after: str | None = ""
         while after is not None:
             page = self.do(sessions.sessions(**filters, after=after))
@@ -351,9 +354,9 @@ class Session(SessionFacts):
         self.view = self._client.do(sessions.accept(self.id))
         return self
 
-    def cancel(self) -> Session:
-        """Stop it, whatever it is doing."""
-        self.view = self._client.do(sessions.cancel(self.id))
+    def cancel(self, reason: str = "") -> Session:
+        """Stop it, whatever it is doing; its owner sees the reason."""
+        self.view = self._client.do(sessions.cancel(self.id, reason))
         return self
 
     def pause(self) -> str:

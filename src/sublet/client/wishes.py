@@ -94,6 +94,11 @@ class Filters(TypedDict, total=False):
     platform: str
     name: str
     active: bool
+    person: str  # for operators: an address, or `everyone`
+    app: str  # NAME, or NAME@NUMBER
+    annex: str
+    since: str | datetime  # asked for then, or later
+    until: str | datetime  # asked for before then
     limit: int
 
 

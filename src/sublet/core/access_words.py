@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from sublet.core.access import NO_LIMITS, Amounts, Decision, Limits, Use, amounts_of
+from sublet.core.access import NO_LIMITS, AccessRule, Amounts, Decision, Limits, Use, amounts_of
 from sublet.core.amounts import (
     MOST_COUNT,
     duration_text,
@@ -53,6 +53,12 @@ def amount_text(name: str, value: Any) -> str:
 def limits_text(limits: Limits) -> str:
     """All limits in one line; empty if there are none."""
     return ", ".join(amount_text(name, value) for name, value in limits.given())
+
+
+def rule_text(rule: AccessRule) -> str:
+    """A rule on one line: its id, whom it is for, and what it lets or refuses."""
+    limits = limits_text(rule.limits)
+    return f"{rule.id[:8]}: {rule.effect} {rule.who} on {rule.noun} {rule.name}{f' ({limits})' if limits else ''}"
 
 
 def left_text(limits: Limits, use: Use) -> str:

@@ -12,6 +12,7 @@ from sublet.errors import BadName
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
 CARRIES = ("direct", "spool")
+ANNEX_PLATFORM = "annex-"  # an annex's platform is called so, and then by the annex's name
 
 # What jobs and slots say of themselves. A job opts in by naming an annex's id; the slot's supplier is told by
 # the access point from the token that the pilot came with, never by the pilot.

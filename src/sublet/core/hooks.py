@@ -25,8 +25,9 @@ WORDS: dict[str, tuple[str, ...]] = {
     "warned": ("session.warned",),
     "lost": ("session.lost",),
     "revoked": ("session.app-revoked",),
+    "draining": ("session.draining", "session.moved"),
 }
-STATES = ("accepted", "waiting", "preparing", "started", "ended", "paused", "resumed", "revoked")
+STATES = ("accepted", "waiting", "preparing", "started", "ended", "paused", "resumed", "revoked", "draining")
 WAITS = tuple(
     timedelta(seconds=seconds) for seconds in (30, 120, 600, 1800, 3600, 2 * 3600, 4 * 3600, 8 * 3600)
 )  # between one try and the next; after the last one it is given up

@@ -154,6 +154,7 @@ class Session:
     end: End | None = None
     connectors: tuple[Connector, ...] = ()
     app: str = ""  # the version of an app that it runs, if it runs one
+    cancel_reason: str = ""  # why, in the words of whoever asked to cancel it
 
     @property
     def paused(self) -> bool:

@@ -9,13 +9,13 @@ from typing import Any
 
 from sublet.core.giving_way import USUAL, Precedence
 from sublet.core.session import OfferSet
+from sublet.service.contents import Contents
 from sublet.service.desk import Person
-from sublet.service.sessions import Sessions
 from sublet.wire.again import with_changes
 from sublet.wire.document import parse_document
 
 
-class Again(Sessions):
+class Again(Contents):
     """Ask again for what ran before."""
 
     async def again(
@@ -28,7 +28,7 @@ class Again(Sessions):
         precedence: Precedence = USUAL,
     ) -> tuple[OfferSet, tuple[str, ...]]:
         """Offers for a session's request with changes put over it, and each change in words."""
-        session = await self.session(name, person)
+        session = await self.session_to_read(name, person, "request")
         old = await self.offerset_of(session)
         document = parse_document(old.document.encode(), old.content_type)
         new, told = with_changes(document, changes, set or {}, words or {})

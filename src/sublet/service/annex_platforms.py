@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sublet.core.amounts import duration_text
-from sublet.core.annex import Annex, Lease
+from sublet.core.annex import ANNEX_PLATFORM, Annex, Lease
 from sublet.core.estimate import ENOUGH
 from sublet.core.lease_state import PENDING
 from sublet.core.offer import Offer, Predicted, Terms
@@ -26,7 +26,7 @@ from sublet.service.desk import Person
 from sublet.service.sessions import Sessions
 from sublet.store.tx import Tx
 
-PREFIX = "annex-"
+PREFIX = ANNEX_PLATFORM
 EVERY = timedelta(seconds=1)
 MOST = 1000  # sessions of one guest that are cancelled at once
 KEPT = "platform.json"  # in a platform's directory: its settings, for when there is no access point or no lease
@@ -81,10 +81,11 @@ class AnnexPlatforms(Annexes, AccessPoints, Sessions):
         """Let someone run nothing there any more: what they have there is cancelled."""
         annex = await super().unshare(name, guest, person)
         theirs = [name for name, values in self._annexes.items() if values.get("annex") == annex.id]
+        reason = f"the annex {annex.name} is no longer shared with you"
         for platform in theirs:
             page = await self.sessions(Person(guest), platform=platform, active=True, limit=MOST)
             for session in page.items:
-                await self.store.write(partial(self._cancel, id=session.id, person=person))
+                await self.store.write(partial(self._cancel, id=session.id, person=person, reason=reason))
         await self.tell()
         return annex
 

@@ -111,9 +111,9 @@ class Asking(Candidates):
         found = await self.store.read(lambda tx: _whole(tx, tx.offersets.get(name), self.settings.prefer))
         if found is None:
             raise NotFound(noun="offer set", name=name, hint="Offers that nobody took are forgotten: ask again.")
-        if found.person != person.name and not person.operator:
+        if not self.can_read(found.person, person):
             raise NotYours(noun="offer set")
-        return replace(found, offers=tuple(self.shown(session) for session in found.offers))
+        return replace(found, offers=tuple(self.shown(session, person) for session in found.offers))
 
     async def _shared(self, request: Request, candidates: Sequence[Candidate]) -> dict[str, Answer]:
         """What platforms that we don't own answered, as their record makes it likely."""

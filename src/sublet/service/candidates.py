@@ -12,6 +12,7 @@ from sublet.core.access_words import capped
 from sublet.core.amounts import duration_text
 from sublet.core.answers import date_reasons, find_fault
 from sublet.core.bounds import Bounds, names_of
+from sublet.core.drain import Drain
 from sublet.core.giving_way import USUAL, Precedence
 from sublet.core.offer import Answer, Reason
 from sublet.core.offers import WayFacts
@@ -123,9 +124,13 @@ class Candidates(Desk):
         """Of the platforms that are asked, those that the asker may use, with their limits; and why not the others."""
         bounds: dict[str, Bounds] = {}
         refused: list[Reason] = []
+        now = self.now()
+        drains = await self.store.read(lambda tx: tx.drains.active(now))
         for name, platform in open_to.items():
             if request.platform == name or not (request.platform or platform.asleep):
                 found = await self.bounds(person, name, request)
+                if name in drains and not isinstance(found, Reason):
+                    found = _draining(drains[name])
                 if isinstance(found, Reason):
                     refused.append(replace(found, platform=name))
                 else:
@@ -235,6 +240,13 @@ class Candidates(Desk):
         return Reason(
             "urn:not-supported", "executable.kind", why, executable.kind, needs, f"a platform with {needs}", name
         )
+
+
+def _draining(drain: Drain) -> Reason:
+    """Why a platform that is being drained makes no offers."""
+    nearest = "another platform, or a time after that" if drain.until else "another platform"
+    limit = f"{drain.until:%Y-%m-%dT%H:%M:%SZ}" if drain.until else ""
+    return Reason("urn:platform-draining", "platform", f"{drain.sentence}.", limit=limit, nearest=nearest)
 
 
 def _unfit(platform: Platform, request: Request) -> Reason | None:

@@ -235,8 +235,17 @@ class Desk(Others):
             raise NotYours(noun=noun, hint="This token is for one session only.")
         return session
 
-    def shown(self, session: Session) -> Session:
-        """A session as its owner sees it: with the addresses of its connectors, and with our own trouble."""
+    def can_read(self, owner: str, person: Person) -> bool:
+        """Whether a person may read what the owner's sessions run, print and leave, and connect to them."""
+        if owner == person.name:
+            return True
+        said = self.settings.operators_read
+        return person.operator and (self.settings.mode == "personal" if said is None else said)
+
+    def shown(self, session: Session, viewer: Person | None = None) -> Session:
+        """A session as its owner or another viewer sees it: with the ways in that they may use, and our own trouble."""
+        if viewer and not self.can_read(session.person, viewer):
+            session = replace(session, connectors=())
         if session.connectors:
             base = self.settings.sessions_url.replace("{session}", session.id) or self.base_url
             scheme = (base.partition(":")[0] or "http").upper()

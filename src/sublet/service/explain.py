@@ -30,6 +30,11 @@ def _long(seconds: int) -> str:
     return duration_text(timedelta(seconds=seconds))
 
 
+def _ways_in(session: Session) -> str:
+    """Where, for those who may see it."""
+    return ": " + ", ".join(way.location for way in session.connectors) if session.connectors else ""
+
+
 SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
     P.OFFERED: lambda s, now: [
         "It is an offer: nothing runs until it is accepted. "
@@ -48,7 +53,8 @@ SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
         f"What it needs is being brought or set up; it starts at {_moment(s.start, now)} or as soon as that is done."
     ],
     P.AVAILABLE: lambda s, now: [
-        "It is up and can be connected to: " + ", ".join(c.location for c in s.connectors),
+        ": ".join(["It is up and can be connected to", *(c.location for c in s.connectors)])
+        + ("" if s.connectors else "."),
         f"Its time ends at {_moment(s.until, now)}.",
     ],
     P.RUNNING: lambda s, now: [f"It runs since {_moment(s.started, now)}; its time ends at {_moment(s.until, now)}."],
@@ -77,6 +83,9 @@ class Explain(Sessions):
             sentences.append(f"It starts only when these have completed: {others}.")
         if session.offer.pledge and session.phase in ACTIVE | {P.OFFERED}:
             sentences.append(f"It draws on {pledge_text(session.offer.pledge)} of {session.offer.platform}.")
+        if session.cancel_by and session.phase in ACTIVE:
+            reason = f": {session.cancel_reason.rstrip('.')}" if session.cancel_reason else ""
+            sentences.append(f"{session.cancel_by} asked to cancel it{reason}.")
         if session.condition:
             sentences.append(f"Condition: {session.condition}.")
         if session.paused:

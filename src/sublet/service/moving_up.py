@@ -25,6 +25,8 @@ WORTH = timedelta(seconds=5)  # to gain less than this nothing is moved
 
 def move_up(tx: Tx, platform: str, now: datetime) -> int:
     """Give the sessions that wait on a platform an earlier start where there is room; how many moved."""
+    if tx.drains.get(platform, now):
+        return 0
     return sum(_moved(tx, session, now) for session in tx.sessions.waiting(platform, AT_ONCE))
 
 

@@ -13,9 +13,9 @@ from typing import Literal
 from sublet.core.session import OVER, Session
 from sublet.errors import NotFound
 from sublet.platforms.port import ResultFile as ResultFile  # also for those who show it
+from sublet.service.contents import Contents
 from sublet.service.desk import Person, log
 from sublet.service.log_search import LineSearch, Match
-from sublet.service.sessions import Sessions
 
 Stream = Literal["stdout", "stderr"]
 Reading = Callable[[int], AsyncIterator[bytes]]
@@ -46,24 +46,24 @@ class Found:
     next: int | None
 
 
-class Output(Sessions):
+class Output(Contents):
     """Logs by offset, results as files and as one archive."""
 
     async def output(self, name: str, person: Person, stream: Stream, offset: int = 0, limit: int = PIECE) -> Chunk:
         """What it printed from `offset` on; works while it runs and after."""
-        session = await self.session(name, person)
+        session = await self.session_to_read(name, person, "output")
         return await self._chunk(session, stream, offset, min(limit, PIECE * 4))
 
     async def output_tail(self, name: str, person: Person, stream: Stream, limit: int = TAIL) -> Chunk:
         """The last of what it printed, from the beginning of a line on."""
-        session = await self.session(name, person)
+        session = await self.session_to_read(name, person, "output")
         size = await self._size(session, stream)
         chunk = await self._chunk(session, stream, max(0, size - limit), min(limit, PIECE * 4))
         return _whole_lines(chunk)
 
     async def output_before(self, name: str, person: Person, stream: Stream, end: int, limit: int = TAIL) -> Chunk:
         """What it printed just before a byte, from the beginning of a line on."""
-        session = await self.session(name, person)
+        session = await self.session_to_read(name, person, "output")
         start = max(0, end - min(limit, PIECE * 4))
         return _whole_lines(await self._chunk(session, stream, start, end - start)) if end else Chunk(b"", 0, False)
 
@@ -72,7 +72,7 @@ class Output(Sessions):
 
     async def search_output(self, name: str, person: Person, stream: Stream, words: str, offset: int = 0) -> Found:
         """The lines that contain these words, from a byte on: a hundred at most, out of 64 MiB at most."""
-        session = await self.session(name, person)
+        session = await self.session_to_read(name, person, "output")
         search, read = LineSearch(words, MOST_FOUND, offset), offset
         while words and not search.is_full and read - offset < MOST_SEARCHED:
             chunk = await self._chunk(session, stream, read, PIECE * 4)
@@ -85,7 +85,7 @@ class Output(Sessions):
 
     async def whole_output(self, name: str, person: Person, stream: Stream) -> AsyncIterator[bytes]:
         """All that it has printed by now, in pieces."""
-        session, offset = await self.session(name, person), 0
+        session, offset = await self.session_to_read(name, person, "output"), 0
         while (chunk := await self._chunk(session, stream, offset, PIECE * 4)).data:
             yield chunk.data
             offset = chunk.next
@@ -99,7 +99,7 @@ class Output(Sessions):
 
     async def follow(self, name: str, person: Person, stream: Stream, offset: int = 0) -> AsyncIterator[bytes]:
         """Everything it prints, until it is over."""
-        id = (await self.session(name, person)).id
+        id = (await self.session_to_read(name, person, "output")).id
         while True:
             session = await self.session(id, person)
             chunk = await self._chunk(session, stream, offset, PIECE)
@@ -113,12 +113,12 @@ class Output(Sessions):
 
     async def results(self, name: str, person: Person) -> Sequence[ResultFile]:
         """The files in its working directory."""
-        session = await self.session(name, person)
+        session = await self.session_to_read(name, person, "results")
         return await self.platform_of(session).results(session.id) if session.job else []
 
     async def result(self, name: str, person: Person, path: str) -> tuple[ResultFile, Reading]:
         """One of those files, and how to read it from a byte on."""
-        session = await self.session(name, person)
+        session = await self.session_to_read(name, person, "results")
         wanted = posixpath.normpath(path)
         for file in await self.results(session.id, person):
             if file.path == wanted:
@@ -127,14 +127,14 @@ class Output(Sessions):
 
     async def fetched(self, name: str, person: Person) -> None:
         """Its files are home: they need not stay where it was a guest."""
-        session = await self.session(name, person)
+        session = await self.session_to_read(name, person, "results")
         if session.phase in OVER and session.job:
             await self.platform_of(session).come_home(session.id)
             log.info("session.fetched", session=session.id, platform=session.offer.platform)
 
     async def archive(self, name: str, person: Person) -> AsyncIterator[bytes]:
         """All the files as one .tar.gz, made while it is sent."""
-        session = await self.session(name, person)
+        session = await self.session_to_read(name, person, "results")
         files = await self.results(session.id, person)
         platform = self.platform_of(session)
         squeeze = zlib.compressobj(6, zlib.DEFLATED, 31)

@@ -6,7 +6,7 @@ from sublet.core.session import Phase, Session, paused
 from sublet.errors import NotAllowedNow, PlatformRefused
 from sublet.platforms.port import INSTEAD
 from sublet.service.desk import Person, log
-from sublet.service.sessions import Sessions
+from sublet.service.sessions import Sessions, write_down
 from sublet.store.tx import Tx
 
 PAUSABLE = (Phase.PREPARING, Phase.AVAILABLE, Phase.RUNNING)
@@ -20,17 +20,17 @@ class Pausing(Sessions):
         """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
         session = await self._pausable(name, person, "paused")
         how = await self.platform_of(session).pause(session.job)
-        return await self._told(session, paused(how), "session.paused", how), how
+        return await self._told(session, person, paused(how), "session.paused", how), how
 
     async def resume(self, name: str, person: Person) -> tuple[Session, str]:
         """Let it go on, and say how."""
         session = await self._pausable(name, person, "resumed")
         how = await self.platform_of(session).resume(session.job)
-        return await self._told(session, "", "session.resumed", how), how
+        return await self._told(session, person, "", "session.resumed", how), how
 
     async def _pausable(self, name: str, person: Person, wanted: str) -> Session:
         """The session, if its platform has it in hand."""
-        session = await self.session(name, person)
+        session = await self.session_to_change(name, person)
         if session.phase not in PAUSABLE or not session.job or session.cancel_by:
             raise NotAllowedNow(phase=session.phase, wanted=wanted, session=session.id[:8])
         if session.offer.way in BY_DAEMONS:
@@ -38,15 +38,16 @@ class Pausing(Sessions):
             raise PlatformRefused(platform=session.offer.platform, why=why, hint=INSTEAD)
         return session
 
-    async def _told(self, session: Session, condition: str, event: str, how: str) -> Session:
+    async def _told(self, session: Session, person: Person, condition: str, event: str, how: str) -> Session:
         """Record it; the loop looks again at once, and then says what the platform says."""
         now = self.now()
 
         def write(tx: Tx) -> Session | None:
             tx.events.add(now, session.id, session.person, event, how, session.phase)
+            write_down(tx, now, person, event.removeprefix("session."), session)
             return tx.sessions.change(session.id, when=PAUSABLE, now=now, condition=condition, due=now)
 
         changed = await self.store.write(write)
         log.info(event, session=session.id, platform=session.offer.platform, detail=how)
         await self.tell()
-        return self.shown(changed) if changed else await self.session(session.id, Person(session.person))
+        return self.shown(changed, person) if changed else await self.session(session.id, person)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sublet.core.access import Thing
 from sublet.core.access_words import how, refusal
+from sublet.core.drain import Drain
 from sublet.core.offer import Node, Reason, Take
 from sublet.errors import NotAllowed, NotInvited, SubletError
 from sublet.platforms.conformance import Finding, check_platform
@@ -30,6 +31,7 @@ class PlatformState:
     trouble: str = ""
     needs_login: bool = False  # a person must sign in before anything can be started there
     ask: str = ""  # how to be let in: who may not use it sees its name alone
+    drain: Drain | None = None  # nothing new begins there
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +91,16 @@ class Platforms(Desk):
         return await self._state(await self.opened(name, person))
 
     async def _state(self, platform: Platform) -> PlatformState:
-        name, facts = platform.name, (platform.name, platform.kind, platform.terms)
+        name, now = platform.name, self.now()
+        drain = await self.store.read(lambda tx: tx.drains.get(name, now))
         login = await needs_login(platform)
+        state = PlatformState(name, platform.kind, platform.terms, None, needs_login=login, drain=drain)
         try:
             survey = await self.survey_soon(name)
             self.there(name)  # it may have gone meanwhile
         except SubletError as error:
-            return PlatformState(*facts, None, f"{error.message} {error.advice}".strip(), needs_login=login)
-        return PlatformState(*facts, survey, needs_login=login)
+            return replace(state, trouble=f"{error.message} {error.advice}".strip())
+        return replace(state, survey=survey)
 
     async def check(self, name: str) -> Sequence[Finding]:
         """Run the contract suite on the live platform."""

@@ -181,7 +181,7 @@ class Reviewing(AppCatalogue, Sessions):
         now, words = self.now(), revoked_words(version.name, why)
         tx.events.add(now, session.id, session.person, "session.app-revoked", words, session.phase)
         if session.phase in WAIT or (cancel and session.phase is not Phase.RELEASING):
-            self._cancel(tx, session.id, person)
+            self._cancel(tx, session.id, person, words)
         else:
             tx.sessions.change(session.id, now=now, condition=words, due=now)
 

@@ -30,10 +30,12 @@ from sublet.service.asking import Asking
 from sublet.service.audit import AuditLog
 from sublet.service.candidates import Candidates
 from sublet.service.connect import Connect
+from sublet.service.contents import Contents
 from sublet.service.dags import Dags
 from sublet.service.database_guard import DatabaseGuard
 from sublet.service.desk import log, utc_now
 from sublet.service.drafts import Drafts
+from sublet.service.drains import Drains
 from sublet.service.events import Events
 from sublet.service.explain import Explain
 from sublet.service.factors import Factors
@@ -53,6 +55,7 @@ from sublet.service.oidc import Oidc
 from sublet.service.output import Output
 from sublet.service.pausing import Pausing
 from sublet.service.people import People
+from sublet.service.people_work import PeopleWork
 from sublet.service.pilots import Pilots
 from sublet.service.platform_changes import PlatformChanges, admitted
 from sublet.service.platforms import Platforms
@@ -116,6 +119,7 @@ class Service(
     Factors,
     SigningIn,
     Groups,
+    PeopleWork,
     People,
     Tokens,
     # annexes, and jobs on them
@@ -139,7 +143,9 @@ class Service(
     Again,
     Connect,
     Pausing,
+    Drains,
     Output,
+    Contents,
     Sessions,
     Offers,
     Asking,

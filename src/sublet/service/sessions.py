@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any, TypedDict, Unpack
 
 from sublet.core.amounts import parse_duration
 from sublet.core.holds import hold_of, takes_of
 from sublet.core.offer import Offer
-from sublet.core.session import ACTIVE, OVER, EndKind, OfferSet, Phase, Session
+from sublet.core.scopes import Scope, allows
+from sublet.core.session import ACTIVE, OVER, End, EndKind, OfferSet, Phase, Session
+from sublet.core.texts import counted
 from sublet.errors import (
     BadRequest,
     NoOffers,
@@ -19,6 +22,9 @@ from sublet.errors import (
     NotInvited,
     OfferExpired,
     OfferGaveWay,
+    OperatorsOnly,
+    OutOfScope,
+    PlatformDraining,
     PlatformRefused,
     SubletError,
 )
@@ -32,10 +38,36 @@ from sublet.service.faults import point
 from sublet.service.holds import held_on
 from sublet.service.offers import Offers
 from sublet.store.audit import Entry
-from sublet.store.sessions import Page
+from sublet.store.sessions import Page as Page  # also for those who show it
 from sublet.store.tx import Tx
 
+EVERYONE = frozenset({"*", "everyone"})  # in place of a person's name
+OWN_SESSIONS = "Without `person` you get your own."
+LONGEST_REASON = 500
+MOST_AT_ONCE = 1000  # sessions that one call cancels
 PATIENCE = timedelta(seconds=20)  # how long `cancel` waits for the work to have stopped
+
+
+class Filters(TypedDict, total=False):
+    """Which sessions are looked for."""
+
+    phases: Sequence[Phase] | None
+    kind: str | None
+    platform: str | None
+    name: str | None  # a part of it
+    active: bool | None
+    app: str | None  # NAME, or NAME@NUMBER
+    annex: str | None
+    since: datetime | None  # asked for then, or later
+    until: datetime | None  # asked for before then
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """What was done of a wish to cancel several sessions."""
+
+    cancelled: tuple[Session, ...]
+    over: tuple[Session, ...]  # these had ended, or were being cancelled already
 
 
 class Sessions(Offers):
@@ -44,7 +76,14 @@ class Sessions(Offers):
     async def session(self, name: str, person: Person) -> Session:
         """The session of this id, or of an id that begins so."""
         found = await self.store.read(lambda tx: named(tx, name, person))
-        return self.shown(self.mine(found, person, name))
+        return self.shown(self.mine(found, person, name), person)
+
+    async def session_to_change(self, name: str, person: Person) -> Session:
+        """The same, to do something with it; another's session takes an operator whose token is for managing."""
+        session = await self.session(name, person)
+        if session.person != person.name and not allows(person.scope, Scope.MANAGE):
+            raise OutOfScope(scope=" ".join(person.scope), needed=Scope.MANAGE)
+        return session
 
     async def offerset_of(self, session: Session) -> OfferSet:
         """The offer set that a session came from, with the request behind it."""
@@ -57,28 +96,34 @@ class Sessions(Offers):
         self,
         person: Person,
         *,
-        phases: Sequence[Phase] | None = None,
-        kind: str | None = None,
-        platform: str | None = None,
-        name: str | None = None,
-        active: bool | None = None,
+        of: str = "",
         limit: int = 50,
         after: str | None = None,
+        **filters: Unpack[Filters],
     ) -> Page:
-        """A person's sessions, newest first, a page at a time."""
-        page = await self.store.read(
-            lambda tx: tx.sessions.list(
-                person=person.name,
-                phases=phases,
-                kind=kind,
-                platform=platform,
-                name=name,
-                active=active,
-                limit=limit,
-                after=after,
-            )
-        )
-        return replace(page, items=tuple(self.shown(session) for session in page.items))
+        """Sessions, newest first, a page at a time: a person's own, or for operators another's or everyone's."""
+        owner = await self._owner(person, of)
+        page = await self.store.read(lambda tx: tx.sessions.list(person=owner, limit=limit, after=after, **filters))
+        if of and not page.items and not after:
+            await self._check_known(owner, of)
+        return replace(page, items=tuple(self.shown(session, person) for session in page.items))
+
+    async def _owner(self, person: Person, of: str) -> str | None:
+        """Whose sessions are meant; None: everyone's."""
+        if not of or of == person.name:
+            return person.name
+        if of in EVERYONE:
+            name = None
+        else:
+            name = await self.named(of)
+        if name != person.name and not person.operator:
+            raise OperatorsOnly("Only an operator can list the sessions of others.", hint=OWN_SESSIONS)
+        return name
+
+    async def _check_known(self, owner: str | None, of: str) -> None:
+        """Tell someone without sessions from a name that was mistyped."""
+        if owner is not None and not await self.store.read(lambda tx: _is_known(tx, owner)):
+            raise NotFound(noun="person", name=of, hint="`sublet ps --everyone` lists the sessions of all people.")
 
     async def direct(self, person: Person, asked: Asked) -> Session:
         """Ask, and accept the best offer at once."""
@@ -107,19 +152,19 @@ class Sessions(Offers):
 
     async def accept(self, name: str, person: Person) -> Session:
         """Take an offer: its siblings are rejected, and exactly what it needs is booked. Accepting twice is once."""
-        offered = await self.session(name, person)
+        offered = await self.session_to_change(name, person)
         if person.guest and offered.offer.platform not in await self.invited(person):
             raise NotInvited(platform=offered.offer.platform)
         id = offered.id
         point("accept.before")
-        accepted = await self.store.write(lambda tx: self._accept(tx, id))
+        accepted = await self.store.write(lambda tx: self._accept(tx, id, person))
         point("accept.after")
         metrics.moves.labels(accepted.phase).inc()
         log.info("session.accepted", session=id, person=person.name, platform=accepted.offer.platform)
         await self.tell()
-        return self.shown(accepted)
+        return self.shown(accepted, person)
 
-    def _accept(self, tx: Tx, id: str) -> Session:
+    def _accept(self, tx: Tx, id: str, person: Person) -> Session:
         now = self.now()
         session = _there(tx, id)
         if session.phase in ACTIVE:
@@ -130,7 +175,10 @@ class Sessions(Offers):
             raise OfferGaveWay(offerset=session.end.detail[:8])
         if session.phase is not Phase.OFFERED:
             raise NotAllowedNow(phase=session.phase, wanted=Phase.ACCEPTED, session=id[:8])
+        if drain := tx.drains.get(session.offer.platform, now):
+            raise PlatformDraining(why=drain.sentence)
         self.admit(tx, session, now)
+        write_down(tx, now, person, "accept", session)
         start = start_of(session.offer, now)
         siblings = tx.sessions.reject_siblings(session, now)
         for platform in sorted(held_on([session, *siblings])):
@@ -149,12 +197,12 @@ class Sessions(Offers):
 
     async def reject(self, name: str, person: Person) -> Session:
         """Decline an offer; what is held shrinks to what its siblings need."""
-        id = (await self.session(name, person)).id
+        id = (await self.session_to_change(name, person)).id
         rejected = await self.store.write(lambda tx: self._decline(tx, id, Phase.REJECTED, person))
         await self.tell()
         return rejected
 
-    def _decline(self, tx: Tx, id: str, to: Phase, person: Person) -> Session:
+    def _decline(self, tx: Tx, id: str, to: Phase, person: Person, reason: str = "") -> Session:
         now = self.now()
         session = _there(tx, id)
         if session.phase is to:
@@ -169,17 +217,50 @@ class Sessions(Offers):
             self.freed.add(platform)
             if stay:
                 tx.books.keep(platform, session.offerset, hold_of(stay))
-        tx.events.add(now, id, session.person, f"session.{to.lower()}", f"by {person.name}", to)
-        return _moved(tx.sessions.move(id, to, when=(Phase.OFFERED,), now=now, due=None), id)
+        tx.events.add(now, id, session.person, f"session.{to.lower()}", _by(person, reason), to)
+        write_down(tx, now, person, "cancel" if to is Phase.CANCELLED else "reject", session, reason)
+        changes: dict[str, Any] = {"due": None}
+        if to is Phase.CANCELLED:
+            changes |= {"end": End(EndKind.CANCELLED, by=person.name, detail=reason), "ended": now}
+        return _moved(tx.sessions.move(id, to, when=(Phase.OFFERED,), now=now, **changes), id)
 
-    async def cancel(self, name: str, person: Person) -> Session:
-        """Stop a session, whatever it is doing, and wait a little until it has stopped."""
-        session = await self.session(name, person)
-        asked = await self.store.write(lambda tx: self._cancel(tx, session.id, person))
+    async def cancel(self, name: str, person: Person, reason: str = "") -> Session:
+        """Stop a session, whatever it is doing, and wait a little until it has stopped; its owner learns the reason."""
+        session = await self.session_to_change(name, person)
+        words = check_reason(reason)
+        asked = await self.store.write(lambda tx: self._cancel(tx, session.id, person, words))
         await self.tell()
-        return self.shown(asked) if asked.phase in OVER else await self._over(session.id)
+        news = [] if session.cancel_by or session.phase in OVER else [asked]
+        over, _ = await asyncio.gather(self._over(session.id), self.tell_owners(news, person, words))
+        return self.shown(over, person)
 
-    def _cancel(self, tx: Tx, id: str, person: Person) -> Session:
+    async def cancel_all(
+        self, names: Sequence[str], person: Person, reason: str = "", *, dry_run: bool = False
+    ) -> Cancelled:
+        """Stop several sessions in one write, and don't wait; those that have ended meanwhile are told apart."""
+        if len(names) > MOST_AT_ONCE:
+            raise BadRequest(detail=f"{MOST_AT_ONCE} sessions can be cancelled at once", hint="Send them in parts.")
+        words = check_reason(reason)
+        found = [await self.session_to_change(name, person) for name in dict.fromkeys(names)]
+        ids = [one.id for one in found if one.phase not in OVER and not one.cancel_by]
+        if not dry_run:
+            asked = await self.store.write(lambda tx: [self._cancel(tx, id, person, words) for id in _active(tx, ids)])
+            await self.tell()
+            await self.tell_owners(asked, person, words)
+            found = [await self.session(one.id, person) for one in found]
+        over = tuple(one for one in found if one.id not in ids)
+        return Cancelled(tuple(one for one in found if one.id in ids), over)
+
+    async def tell_owners(self, sessions: Sequence[Session], person: Person, reason: str) -> None:
+        """Write to those whose sessions an operator cancelled, one letter each."""
+        theirs = [one for one in sessions if one.person != person.name]
+        for owner in dict.fromkeys(one.person for one in theirs):
+            names = [f"{one.id[:8]} ({one.name}) on {one.offer.platform}" for one in theirs if one.person == owner]
+            text = "\n".join(["An operator cancelled these sessions of yours:", "", *names, ""])
+            text += f"\nThe reason: {reason}\n" if reason else "\nNo reason was given.\n"
+            await self.mail.send_each([owner], f"{counted(len(names), 'session')} of yours cancelled", text)
+
+    def _cancel(self, tx: Tx, id: str, person: Person, reason: str = "") -> Session:
         now = self.now()
         session = _there(tx, id)
         if session.phase in OVER:
@@ -187,13 +268,18 @@ class Sessions(Offers):
                 return session
             raise NotAllowedNow(phase=session.phase, wanted=Phase.CANCELLED, session=id[:8])
         if session.phase is Phase.OFFERED:
-            return self._decline(tx, id, Phase.CANCELLED, person)
+            return self._decline(tx, id, Phase.CANCELLED, person, reason)
         if session.phase is Phase.RELEASING or session.cancel_by:
             return session
-        tx.events.add(now, id, session.person, "session.cancel-asked", f"by {person.name}", session.phase)
-        _write_down(tx, now, person, "cancel", session)
-        words = "being cancelled"
-        return _moved(tx.sessions.change(id, now=now, cancel_by=person.name, condition=words, due=now), id)
+        tx.events.add(now, id, session.person, "session.cancel-asked", _by(person, reason), session.phase)
+        write_down(tx, now, person, "cancel", session, reason)
+        changes: dict[str, Any] = {
+            "cancel_by": person.name,
+            "cancel_reason": reason,
+            "condition": "being cancelled",
+            "due": now,
+        }
+        return _moved(tx.sessions.change(id, now=now, **changes), id)
 
     async def _over(self, id: str) -> Session:
         """Wait until a session is over, but not for ever."""
@@ -202,14 +288,14 @@ class Sessions(Offers):
         while True:
             session = await self.store.read(lambda tx: _there(tx, id))
             if session.phase in OVER or loop.time() >= deadline:
-                return self.shown(session)
+                return session
             await self.wait_for_news(0.25)
 
     async def extend(
         self, name: str, person: Person, *, until: datetime | None = None, by: str | timedelta | None = None
     ) -> Session:
         """Move the end of a session's time, while there is room after it."""
-        session = await self.session(name, person)
+        session = await self.session_to_change(name, person)
         if session.until is None or session.phase not in ACTIVE - {Phase.RELEASING}:
             raise NotAllowedNow(phase=session.phase, wanted="longer", session=session.id[:8])
         if session.offer.terms.kind != "booked":
@@ -219,11 +305,11 @@ class Sessions(Offers):
         if until is None or until <= session.until:
             raise BadRequest(detail=f"the new end must be after the present one, {_clock(session.until)}")
         end = until
-        changed = await self.store.write(lambda tx: self._extend(tx, session.id, end))
+        changed = await self.store.write(lambda tx: self._extend(tx, session.id, end, person))
         await self.tell()
-        return self.shown(changed)
+        return self.shown(changed, person)
 
-    def _extend(self, tx: Tx, id: str, until: datetime) -> Session:
+    def _extend(self, tx: Tx, id: str, until: datetime, person: Person) -> Session:
         now = self.now()
         session = _there(tx, id)
         if session.start is None or session.phase in OVER:
@@ -231,12 +317,13 @@ class Sessions(Offers):
         offer = replace(session.offer, duration=until - session.start)
         self.admit_longer(tx, session, offer, now)
         tx.books.extend(offer.platform, id, until)
+        write_down(tx, now, person, "extend", session)
         tx.events.add(now, id, session.person, "session.extended", f"until {_clock(until)}", session.phase)
         return _moved(tx.sessions.change(id, now=now, until=until, offer=offer, condition="", due=now), id)
 
     async def delete(self, name: str, person: Person) -> None:
         """Forget a session that is over, with its files."""
-        session = await self.session(name, person)
+        session = await self.session_to_change(name, person)
         if session.phase not in OVER:
             raise NotAllowedNow(phase=session.phase, wanted="deleted", session=session.id[:8])
         platform = self.platforms_by_name.get(session.offer.platform)
@@ -245,7 +332,7 @@ class Sessions(Offers):
 
         def work(tx: Tx) -> None:
             tx.sessions.delete(session.id)
-            _write_down(tx, self.now(), person, "delete", session)
+            write_down(tx, self.now(), person, "delete", session)
 
         await self.store.write(work)
 
@@ -256,10 +343,33 @@ def start_of(offer: Offer, now: datetime) -> datetime:
     return min(max(offer.start, soonest), max(offer.latest_start, offer.start))
 
 
-def _write_down(tx: Tx, now: datetime, person: Person, act: str, session: Session) -> None:
-    """What someone did with a session of another's, in the audit log."""
+def write_down(tx: Tx, now: datetime, person: Person, act: str, session: Session, reason: str = "") -> None:
+    """Record in the audit log what someone did with another's session."""
     if person.name != session.person:
-        tx.audit.add(Entry(now, person.name, f"session.{act}", "session", session.id, {"person": session.person}))
+        detail = {"person": session.person, **({"reason": reason} if reason else {})}
+        tx.audit.add(Entry(now, person.name, f"session.{act}", "session", session.id, detail))
+
+
+def check_reason(text: str) -> str:
+    """A reason on one line; BadRequest if it is too long to be read in a list."""
+    words = " ".join(text.split())
+    if len(words) > LONGEST_REASON:
+        raise BadRequest(detail=f"a reason has {LONGEST_REASON} characters at most", hint="Say it in fewer words.")
+    return words
+
+
+def _by(person: Person, reason: str) -> str:
+    return f"by {person.name}: {reason}" if reason else f"by {person.name}"
+
+
+def _active(tx: Tx, ids: Sequence[str]) -> list[str]:
+    """Those that have not ended meanwhile."""
+    found = (tx.sessions.get(id) for id in ids)
+    return [one.id for one in found if one and one.phase not in OVER]
+
+
+def _is_known(tx: Tx, owner: str) -> bool:
+    return bool(tx.people.get(owner) or tx.tokens.list(owner) or tx.sessions.list(person=owner, limit=1).items)
 
 
 def _moved(session: Session | None, id: str) -> Session:

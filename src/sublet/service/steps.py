@@ -17,6 +17,7 @@ from sublet.platforms.port import Platform
 from sublet.service.dependencies import doomed, ended_with, jobs_before, must_wait, waited_for
 from sublet.service.desk import Desk
 from sublet.service.faults import point
+from sublet.service.held_back import held_back
 from sublet.service.layout import laid_out
 from sublet.service.staging import carry, kept_in, mounts_of, stage
 from sublet.service.step import GRACE, RETRY, Step, deadline_of, failed
@@ -37,7 +38,8 @@ async def waiting(desk: Desk, session: Session) -> Step:
     """For the time to prepare it."""
     if step := await _taken_back(desk, session) or await must_wait(desk, session, desk.platform_of(session)):
         return step
-    at = _prepare_at(session)
+    if desk.now() >= (at := _prepare_at(session)) and (step := await held_back(desk, session)):
+        return step
     if desk.now() < at:
         desk.freed.update({session.offer.platform} if session.offer.after else ())  # it may move up now
         return Step(due=at, changes={"condition": await waited_for(desk, session)})
@@ -52,10 +54,8 @@ async def preparing(desk: Desk, session: Session) -> Step:
         return await _queued(desk, session, platform)
     if step := await _taken_back(desk, session) or await doomed(desk, session):
         return step
-    fresh = session.id in desk.fresh
-    found = None if fresh else await platform.find(session.id)  # an earlier try may have been cut off as it submitted
-    if found:
-        return Step(due=desk.now(), event="session.submitted", detail="found again", changes={"job": found})
+    if step := await _found_again(desk, session, platform) or await held_back(desk, session):
+        return step
     offerset = await desk.store.read(lambda tx: tx.offersets.get(session.offerset))
     if offerset is None:
         raise NotFound(noun="offer set", name=session.offerset)
@@ -72,9 +72,21 @@ async def preparing(desk: Desk, session: Session) -> Step:
         return failed(desk, EndKind.WINDOW_PASSED, "It could not be started in time.")
     if session.offer.terms.kind == "booked" and session.start and now < session.start:
         return Step(due=session.start, changes={"condition": "ready; waits for its start"})
-    if step := await must_wait(desk, session, platform) or await no_turn(desk, session):
+    if (
+        step := await must_wait(desk, session, platform)
+        or await held_back(desk, session)
+        or await no_turn(desk, session)
+    ):
         return step
     return await _submitted(desk, session, platform, offerset.request, place)
+
+
+async def _found_again(desk: Desk, session: Session, platform: Platform) -> Step | None:
+    """An earlier try may have been cut off as it submitted."""
+    found = None if session.id in desk.fresh else await platform.find(session.id)
+    if not found:
+        return None
+    return Step(due=desk.now(), event="session.submitted", detail="found again", changes={"job": found})
 
 
 async def _staged(desk: Desk, request: Request, platform: Platform, place: Path, session: Session) -> Step | None:
@@ -304,7 +316,7 @@ def _connectors(session: Session, state: JobState) -> tuple[Connector, ...]:
 
 
 def _ended(desk: Desk, session: Session, state: JobState) -> Step:
-    end = state.end or End(EndKind.UNKNOWN)
+    end = _with_reason(session, state.end or End(EndKind.UNKNOWN))
     changes = {
         "end": end,
         "ended": state.ended or desk.now(),
@@ -335,7 +347,8 @@ async def _being_cancelled(desk: Desk, session: Session, platform: Platform, sta
     words = "being cancelled; unknown: the platform has no record of it"
     if session.condition != words:
         return Step(None, now + RETRY, "session.lost", words, changes={"condition": words})
-    end = End(EndKind.CANCELLED, by=session.cancel_by, detail=f"{session.offer.platform} had no record of it any more")
+    lost = f"{session.offer.platform} had no record of it any more"
+    end = _with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by, detail=lost))
     return Step(P.RELEASING, now, "session.ended", end.kind.value, changes={"end": end, "ended": now})
 
 
@@ -349,6 +362,14 @@ async def _taken_back(desk: Desk, session: Session) -> Step | None:
 def _stopped(desk: Desk, session: Session) -> Step:
     """Cancelled before it was submitted."""
     now = desk.now()
-    end = End(EndKind.CANCELLED, by=session.cancel_by)
+    end = _with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by))
     changes = {"end": end, "ended": now, "condition": ""}
-    return Step(P.CANCELLED, now + desk.settings.keep, "session.cancelled", f"by {session.cancel_by}", True, changes)
+    words = f"by {session.cancel_by}{f': {session.cancel_reason}' if session.cancel_reason else ''}"
+    return Step(P.CANCELLED, now + desk.settings.keep, "session.cancelled", words, True, changes)
+
+
+def _with_reason(session: Session, end: End) -> End:
+    """An end by being cancelled, with the reason that whoever cancelled it gave."""
+    if end.kind is not EndKind.CANCELLED or not session.cancel_reason:
+        return end
+    return replace(end, detail="; ".join(part for part in (session.cancel_reason, end.detail) if part))

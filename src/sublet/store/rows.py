@@ -35,6 +35,7 @@ COLUMNS = (
     S.end,
     S.connectors,
     S.app,
+    S.cancel_reason,
 )
 SESSION = select(*COLUMNS)
 
@@ -43,7 +44,7 @@ END = TypeAdapter(End)
 CONNECTORS = TypeAdapter(tuple[Connector, ...])
 
 TIMES = frozenset({"created", "expires", "start", "until", "started", "ended", "due"})
-WORDS = frozenset({"phase", "condition", "job", "cancel_by", "name"})
+WORDS = frozenset({"phase", "condition", "job", "cancel_by", "cancel_reason", "name"})
 
 
 def stored(name: str, value: Any) -> Any:
@@ -85,6 +86,7 @@ def session_row(session: Session, due: int | None) -> dict[str, Any]:
         "end": stored("end", session.end),
         "connectors": stored("connectors", session.connectors),
         "app": session.app,
+        "cancel_reason": plain(session.cancel_reason),
         "due": due,
         "claim_owner": None,
         "claim_token": None,
@@ -115,4 +117,5 @@ def read_session(row: Row) -> Session:
         end=None if row[17] is None else END.validate_json(row[17]),
         connectors=() if row[18] is None else CONNECTORS.validate_json(row[18]),
         app=row[19],
+        cancel_reason=row[20],
     )

@@ -8,14 +8,30 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BindParameter, Select, Update, delete, func, insert, null, or_, select, tuple_, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Select,
+    Update,
+    delete,
+    func,
+    insert,
+    null,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
+from sublet.core.annex import ANNEX_PLATFORM
 from sublet.core.session import ACTIVE, MOVES, OVER, Phase, Session
 from sublet.core.timeline import micros
 from sublet.errors import BadRequest
 from sublet.store.claims import Claims
 from sublet.store.rows import SESSION, S, read_session, session_row, stored
 from sublet.store.sql import given, micros_or_none, plain
+from sublet.store.tables.annexes import annexes, leases
+from sublet.store.tables.apps import versions
 from sublet.store.tables.people import tokens
 from sublet.store.tables.sessions import WORKED_ON, dependencies, events, offersets, sessions
 from sublet.store.uses import END_USE, end_use
@@ -40,6 +56,7 @@ HELD = select(func.count(S.offerset.distinct())).where(
     S.phase == Phase.OFFERED.value, S.expires > given("at"), S.person == given("of_person")
 )
 COUNTS = select(S.phase, func.count()).group_by(S.phase)
+COUNTS_OF = COUNTS.where(S.person == given("of_person"))
 RUNNING_JOBS = select(S.id, S.job).where(S.platform == given("on_platform"), S.job > "", WORKED_ON)
 WAITING = (
     SESSION.where(S.platform == given("on_platform"), S.phase == Phase.WAITING.value)
@@ -98,16 +115,31 @@ class Sessions(Claims):
         platform: str | None = None,
         name: str | None = None,
         active: bool | None = None,
+        app: str | None = None,
+        annex: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         limit: int = 100,
         after: str | None = None,
     ) -> Page:
-        """Newest first; `name` is a part of the name in any case, `active` are those being worked on (or not)."""
+        """Newest first; `name` is a part of the name in any case, `active` are those being worked on (or not).
+
+        `app` is a name, or NAME@NUMBER for one version of it; `since` and `until` say when they were asked for.
+        """
         query: Select[Any] = SESSION.order_by(S.created.desc(), S.id.desc()).limit(limit + 1)
         query = _equal(query, person=person, kind=kind, platform=platform)
         if phases is not None:
             query = query.where(S.phase.in_([phase.value for phase in phases]))
         if active is not None:
             query = query.where(S.phase.in_([phase.value for phase in (ACTIVE if active else OVER)]))
+        if app:
+            query = query.where(S.app.in_(_versions(app)))
+        if annex:
+            query = query.where(_in_annex(annex))
+        if since:
+            query = query.where(S.created >= micros(since))
+        if until:
+            query = query.where(S.created < micros(until))
         if name:
             query = query.where(S.name.icontains(plain(name), autoescape=True))
         if after:
@@ -182,9 +214,10 @@ class Sessions(Claims):
         """For how many requests of a person offers are held now."""
         return self._sql.number(HELD, {"at": micros(now), "of_person": plain(person)})
 
-    def count_by_phase(self) -> dict[Phase, int]:
-        """How many there are in each phase."""
-        counted: dict[str, int] = dict(self._sql.rows(COUNTS, {}))
+    def count_by_phase(self, person: str | None = None) -> dict[Phase, int]:
+        """How many there are in each phase, of everyone or of one person."""
+        of = {"of_person": plain(person or "")}
+        counted: dict[str, int] = dict(self._sql.rows(COUNTS if person is None else COUNTS_OF, of if person else {}))
         return {phase: counted.get(phase.value, 0) for phase in Phase}
 
     def delete(self, id: str) -> bool:
@@ -226,6 +259,22 @@ def _equal(query: Select[Any], **wanted: str | None) -> Select[Any]:
         if value is not None:
             query = query.where(S[name] == plain(value))
     return query
+
+
+def _versions(app: str) -> Select[Any]:
+    """The ids of an app's versions: of all of them, or of the one whose number is named."""
+    name, _, number = app.partition("@")
+    found = select(versions.c.id).where(versions.c.app == plain(name))
+    if not number:
+        return found
+    return found.where(versions.c.number == (int(number) if number.isdecimal() and len(number) < 10 else -1))
+
+
+def _in_annex(annex: str) -> ColumnElement[bool]:
+    """On an annex of this name, or one of its leases."""
+    of = select(annexes.c.id).where(annexes.c.name == plain(annex))
+    its_leases = select(leases.c.session).where(leases.c.annex.in_(of))
+    return or_(S.platform == plain(f"{ANNEX_PLATFORM}{annex}"), S.id.in_(its_leases))
 
 
 def _cursor(text: str) -> tuple[int, str]:

@@ -11,6 +11,7 @@ from sublet.store.bookings import Books, Memory
 from sublet.store.codes import Codes
 from sublet.store.dependencies import Dependencies
 from sublet.store.drafts import Drafts
+from sublet.store.drains import Drains
 from sublet.store.events import Events
 from sublet.store.factors import Factors
 from sublet.store.groups import Groups
@@ -45,6 +46,7 @@ class Tx:
         self.codes = Codes(sql)
         self.dependencies = Dependencies(sql)
         self.drafts = Drafts(sql)
+        self.drains = Drains(sql)
         self.events = Events(sql)
         self.factors = Factors(sql)
         self.groups = Groups(sql)

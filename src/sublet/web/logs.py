@@ -109,7 +109,8 @@ async def log(request: Request) -> Response:
 async def download(request: Request) -> Response:
     """All that it has printed by now, to be saved."""
     who, service = await visitor(request), service_of(request)
-    session, stream = await service.session(request.path_params["id"], who.person), _stream(request)
+    session = await service.session_to_read(request.path_params["id"], who.person, "output")
+    stream = _stream(request)
     headers = {"content-disposition": f'attachment; filename="{session.id[:8]}-{stream}.txt"'}
     pieces = service.whole_output(session.id, who.person, stream)
     return StreamingResponse(pieces, media_type="text/plain; charset=utf-8", headers=headers)

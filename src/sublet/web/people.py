@@ -84,7 +84,8 @@ async def _role(service: Service, person: Person, form: dict[str, str], host: st
 
 
 async def _block(service: Service, person: Person, form: dict[str, str], host: str) -> None:
-    await service.block(person, form.get("name", ""), form.get("why", ""), host)
+    cancel = form.get("cancel") == "yes"
+    await service.block_person(person, form.get("name", ""), form.get("why", ""), cancel=cancel, host=host)
 
 
 async def _unblock(service: Service, person: Person, form: dict[str, str], host: str) -> None:

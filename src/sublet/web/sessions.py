@@ -86,7 +86,8 @@ async def _session(
     who = await visitor(request)
     service = service_of(request)
     session, sentences = await service.explain(id, person)
-    streams = [await read_printed(request, session, person, stream) for stream in STREAMS]
+    readable = service.can_read(session.person, person)
+    streams = [await read_printed(request, session, person, stream) for stream in STREAMS] if readable else []
     return page(
         request,
         "session.html",
@@ -98,9 +99,10 @@ async def _session(
         sign_in_at=session.offer.platform if _can_sign_in(service, session, who.person) else "",
         stages=stages(session),
         streams=streams,
-        found=await find_words(request, session, person),
-        files=await _files(service, session, person),
-        work=await _work(service, session, person),
+        found=await find_words(request, session, person) if readable else None,
+        files=await _files(service, session, person) if readable else list_files(()),
+        work=await _work(service, session, person) if readable else [],
+        is_private=not readable,
         events=await service.events(person, session=session.id, limit=200),
         over=session.phase in OVER,
         cancellable=session.phase in EXTENDABLE and not session.cancel_by,
@@ -148,7 +150,7 @@ async def _reject(service: Service, person: Person, id: str, form: dict[str, str
 
 
 async def _cancel(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
-    return f"/web/sessions/{(await service.cancel(id, person)).id}"
+    return f"/web/sessions/{(await service.cancel(id, person, form.get('reason', ''))).id}"
 
 
 async def _pause(service: Service, person: Person, id: str, form: dict[str, str]) -> str:

@@ -17,7 +17,11 @@ SIGNATURE = "Sublet-Signature"
 DELIVERY = "Sublet-Delivery"
 TOLERANCE = timedelta(minutes=5)
 LONGEST_LINE = 200
-STATES = {"session.app-revoked": "told that its app was revoked"}  # what a letter says where the kind is no state
+STATES = {  # what a letter says where the kind is no state
+    "session.app-revoked": "told that its app was revoked",
+    "session.draining": "told that its platform is being drained",
+    "session.moved": "given another time",
+}
 
 
 def message(hook: Hook, delivery: str, event: Event, session: Session | None) -> dict[str, Any]:

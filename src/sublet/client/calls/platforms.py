@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sublet.client.call import Call, as_view, path_of
+from sublet.client.call import Call, as_view, body_of, path_of
 from sublet.wire.reader import instant_text
 from sublet.wire.v1.platforms import CalendarView, CheckList, PlatformList, PlatformView, SweptView
 
@@ -27,6 +27,17 @@ def check(name: str) -> Call[CheckList]:
 def sweep(name: str, *, all: bool = False) -> Call[SweptView]:
     """Remove what is left there and no session needs."""
     return Call("POST", path_of("platforms", name, "sweep"), as_view(SweptView), query={"all": all})
+
+
+def drain(name: str, *, until: str = "", reason: str = "", now: bool = False, grace: str = "") -> Call[PlatformView]:
+    """Let nothing new begin there; with `now`, what still runs after the grace is cancelled."""
+    wish = {"reason": reason, "now": now, "grace": grace, **({"until": until} if until else {})}
+    return Call("POST", path_of("platforms", name, "drain"), as_view(PlatformView), body=body_of(wish))
+
+
+def undrain(name: str) -> Call[PlatformView]:
+    """Let it be used again."""
+    return Call("POST", path_of("platforms", name, "undrain"), as_view(PlatformView))
 
 
 def calendar(platform: str, start: datetime, end: datetime) -> Call[CalendarView]:

@@ -32,9 +32,10 @@ def set_role(name: str, role: str) -> Call[PersonView]:
     return Call("PUT", path_of("people", name, "role"), as_view(PersonView), body=body_of({"role": role}))
 
 
-def block(name: str, why: str = "") -> Call[PersonView]:
-    """Let someone in no more."""
-    return Call("POST", path_of("people", name, "block"), as_view(PersonView), body=body_of({"why": why}))
+def block(name: str, why: str = "", *, cancel: bool = False) -> Call[PersonView]:
+    """Let someone in no more; what they have under way goes on, or is cancelled."""
+    wish = {"why": why, "cancel": cancel}
+    return Call("POST", path_of("people", name, "block"), as_view(PersonView), body=body_of(wish))
 
 
 def unblock(name: str) -> Call[PersonView]:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sublet.client.call import Answer, Call, as_view, body_of, nothing, path_of
 from sublet.wire.reader import instant_text
+from sublet.wire.v1.moves import CancelView
 from sublet.wire.v1.sessions import SessionPage, SessionView
 
 READ_SESSION = as_view(SessionView)
@@ -19,12 +20,22 @@ def sessions(
     kind: str = "",
     platform: str = "",
     name: str = "",
+    person: str = "",
+    app: str = "",
+    annex: str = "",
+    since: str | datetime = "",
+    until: str | datetime = "",
     limit: int = 100,
     after: str = "",
 ) -> Call[SessionPage]:
-    """Some of the sessions, newest first."""
-    filters = {"phase": phase, "kind": kind, "platform": platform, "name": name, "active": active}
+    """Some of the sessions, newest first; operators can name another person, or `everyone`."""
+    filters: dict[str, object] = {"phase": phase, "kind": kind, "platform": platform, "name": name, "active": active}
+    filters |= {"person": person, "app": app, "annex": annex, "since": _instant(since), "until": _instant(until)}
     return Call("GET", path_of("sessions"), as_view(SessionPage), query={**filters, "limit": limit, "after": after})
+
+
+def _instant(time: str | datetime) -> str:
+    return instant_text(time) if isinstance(time, datetime) else time
 
 
 def session(id: str) -> Call[SessionView]:
@@ -42,9 +53,16 @@ def reject(id: str) -> Call[SessionView]:
     return Call("POST", path_of("sessions", id, "reject"), READ_SESSION)
 
 
-def cancel(id: str) -> Call[SessionView]:
-    """Stop a session, whatever it is doing."""
-    return Call("POST", path_of("sessions", id, "cancel"), READ_SESSION)
+def cancel(id: str, reason: str = "") -> Call[SessionView]:
+    """Stop a session, whatever it is doing; its owner sees the reason."""
+    body = body_of({"reason": reason}) if reason else None
+    return Call("POST", path_of("sessions", id, "cancel"), READ_SESSION, body=body)
+
+
+def cancel_all(ids: Sequence[str], reason: str = "", *, dry_run: bool = False) -> Call[CancelView]:
+    """Stop several sessions at once, without waiting until they have stopped."""
+    wish = {"sessions": list(ids), "reason": reason, "dry_run": dry_run}
+    return Call("POST", path_of("sessions", "cancel"), as_view(CancelView), body=body_of(wish))
 
 
 def extend(id: str, by: str = "", until: datetime | None = None) -> Call[SessionView]:

@@ -49,6 +49,7 @@ sessions = Table(
     Column("ended", BigInteger),
     Column("job", Text, nullable=False),
     Column("cancel_by", Text, nullable=False),
+    Column("cancel_reason", Text, nullable=False, server_default=""),
     Column("end", Text),
     Column("connectors", Text),
     Column("due", BigInteger),  # when the loop must look at it next
@@ -57,6 +58,7 @@ sessions = Table(
     Column("claim_until", BigInteger),
     Index(None, "offerset", "phase"),
     Index(None, "person", "created"),
+    Index(None, "platform", "created"),
     Index(None, "created"),
     Index(None, "phase", "expires"),
     Index("sessions_due", "due", sqlite_where=text("due IS NOT NULL"), postgresql_where=text("due IS NOT NULL")),
@@ -132,4 +134,15 @@ dependencies = Table(
     Column("phase", Text),  # in which that one is over
     Column("words", Text, nullable=False),  # how it ended
     Index(None, "after"),
+)
+
+drains = Table(
+    "drains",
+    metadata,
+    Column("platform", Text, primary_key=True),
+    Column("by", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("until", BigInteger),  # when it ends by itself; NULL: when an operator ends it
+    Column("ends", BigInteger),  # when what still runs there is cancelled; NULL: it may finish
 )

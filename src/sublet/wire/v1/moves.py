@@ -27,6 +27,31 @@ class PauseView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CancelAsk:
+    """Asks to stop a session; its owner sees the reason."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CancelAllAsk:
+    """Asks to stop several sessions, by their ids; with `dry_run` nothing is done."""
+
+    sessions: tuple[str, ...]
+    reason: str = ""
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CancelView:
+    """Which sessions are being cancelled, or would be; `over` had ended, or were being cancelled already."""
+
+    cancelled: tuple[SessionView, ...]
+    over: tuple[SessionView, ...] = ()
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExtendAsk:
     """Asks for more time: by a duration (`30m`), or until an instant; one of the two."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from sublet.wire.v1.sessions import SessionView
+
 
 @dataclass(frozen=True, kw_only=True)
 class TokenView:
@@ -96,6 +98,18 @@ class IdentityAsk:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WorkView:
+    """What someone has under way, and what lets them in."""
+
+    running: int = 0  # sessions that run, or can be connected to
+    waiting: int = 0  # sessions that were accepted and have not started
+    held: int = 0  # requests whose offers are held for them
+    tokens: int = 0  # that are good now, browsers included
+    rules: tuple[str, ...] = ()  # those of the access rules that speak of them; for operators
+    sessions: tuple[SessionView, ...] = ()  # the newest of those under way
+
+
+@dataclass(frozen=True, kw_only=True)
 class PersonView:
     """Someone who is known to a gateway."""
 
@@ -108,6 +122,8 @@ class PersonView:
     by: str = ""  # the operator who added them; empty: they came by themselves
     identities: tuple[IdentityView, ...] = ()
     groups: tuple[str, ...] = ()
+    work: WorkView | None = None  # where one person is shown, or blocked
+    cancelled: tuple[str, ...] = ()  # the sessions that a block cancelled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,9 +151,10 @@ class RoleAsk:
 
 @dataclass(frozen=True, kw_only=True)
 class BlockAsk:
-    """Lets someone in no more."""
+    """Lets someone in no more; with `cancel` what they have under way is cancelled too, else it goes on."""
 
     why: str = ""
+    cancel: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,30 @@ class NodeView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DrainAsk:
+    """Asks to drain a platform: until an instant or until it is undrained, and why.
+
+    With `now`, what still runs after the `grace` (`10m`) is cancelled; else it finishes.
+    """
+
+    until: datetime | None = None
+    reason: str = ""
+    now: bool = False
+    grace: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrainView:
+    """A platform that is being drained: nothing new begins there."""
+
+    since: datetime
+    until: datetime | None = None  # when it ends by itself
+    reason: str = ""
+    ends: datetime | None = None  # when what still runs is cancelled
+    sentence: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlatformView:
     """A platform, as of its last survey."""
 
@@ -37,6 +61,7 @@ class PlatformView:
     notes: tuple[str, ...] = ()
     contained_only: bool = False
     ask: str = ""  # for who may not use it, and is told its name alone: how to be let in
+    drain: DrainView | None = None  # it is being drained: it makes no offers, and starts nothing
 
 
 @dataclass(frozen=True, kw_only=True)

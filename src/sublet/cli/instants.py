@@ -1,0 +1,36 @@
+"""Days, times and durations as people type them, as instants that the service takes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from sublet.core.amounts import parse_duration
+from sublet.core.spoken_times import parse_spoken
+from sublet.errors import BadAmount
+from sublet.wire.reader import instant_text
+
+FURTHEST = timedelta(days=36_500)
+
+
+def read_past(text: str | None) -> str | None:
+    """A day or an instant (UTC, unless it has a zone), or so long ago: `7d`."""
+    return _read(text, -1)
+
+
+def read_coming(text: str | None) -> str | None:
+    """A day or an instant (UTC, unless it has a zone), so long from now (`2h`), or `tomorrow 9am` in local time."""
+    spoken = parse_spoken(text.split(), datetime.now().astimezone()) if text else None
+    return instant_text(spoken.start) if spoken else _read(text, 1)
+
+
+def _read(text: str | None, direction: int) -> str | None:
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            found = datetime.now(UTC) + direction * parse_duration(text, FURTHEST)
+        except BadAmount:
+            raise BadAmount(text=text, what="a day or a time", example="2026-11-01, 2026-11-01T12:00Z or 7d") from None
+    return instant_text(found if found.tzinfo else found.replace(tzinfo=UTC))

@@ -1,0 +1,44 @@
+"""What sessions print and leave is their owners'; where operators may read it too, each time is recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sublet.core.session import Session
+from sublet.errors import ContentsPrivate
+from sublet.service.desk import Person
+from sublet.service.sessions import Sessions
+from sublet.store.audit import Entry
+
+ONE_LOOK = timedelta(minutes=10)  # within which reading on is not another look
+MOST_LOOKS = 1000
+
+
+@dataclass
+class Contents(Sessions):
+    """Decides who may read a session's output and results."""
+
+    _looks: dict[tuple[str, str, str], datetime] = field(default_factory=dict)  # who, session, what → when recorded
+
+    async def session_to_read(self, name: str, person: Person, part: str) -> Session:
+        """The session, if this person may read that part of it (`output`, `results`, `request`)."""
+        session = await self.session(name, person)
+        if session.person == person.name:
+            return session
+        can_read = self.can_read(session.person, person)
+        await self._record_look(session, person, part, can_read)
+        if not can_read:
+            raise ContentsPrivate(session=session.id[:8], person=session.person)
+        return session
+
+    async def _record_look(self, session: Session, person: Person, part: str, can_read: bool) -> None:
+        now, key = self.now(), (person.name, session.id, f"{part} {can_read}")
+        if key in self._looks and now - self._looks[key] < ONE_LOOK:
+            return
+        if len(self._looks) >= MOST_LOOKS:
+            self._looks.clear()
+        action = "session.read" if can_read else "session.read-refused"
+        entry = Entry(now, person.name, action, "session", session.id, {"person": session.person, "what": part})
+        await self.store.write(lambda tx: tx.audit.add(entry))
+        self._looks[key] = now
