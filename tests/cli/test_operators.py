@@ -92,7 +92,7 @@ def test_ps_lists_everyones_and_ones_own_stays_ones_own(gateway: Gateway) -> Non
     hers, his = gateway.begin(ANNA, "keeling"), gateway.begin(BEN, "roger")
     assert gateway.types("ps")[1] == ""
     code, out, _ = gateway.types("ps", "--everyone")
-    assert (code, out.split()[:3]) == (0, ["ID", "PERSON", "KIND"])
+    assert (code, out.split()[:2]) == (0, ["ID", "PERSON"])
     assert {(line.split()[0], line.split()[1]) for line in out.splitlines()[1:]} >= {(hers[:8], ANNA), (his[:8], BEN)}
     assert gateway.types("ps", "--person", ANNA, "--quiet")[1].split() == [hers[:8]]
     assert gateway.types("ps", "--everyone", "--platform", "roger", "--since", "1h", "--quiet")[1].split() == [his[:8]]
