@@ -152,7 +152,7 @@ async def test_what_is_no_request_is_a_400_that_says_what_is_wrong(
         ({"compute": {"kind": documents.SIMPLE, "cores": {"min": -1}}}, "compute.cores"),
         ({"compute": {"kind": documents.SIMPLE, "memory": {"min": 10**30}}}, ""),
         ({"schedule": {"requested": {"duration": "P1H"}}}, "schedule.requested.duration"),
-        ({"schedule": {"requested": {"start": "2026-12-01T09:00:00Z"}}}, "schedule.requested.start"),
+        ({"schedule": {"requested": {"start": "2026-12-01T25:00:00Z"}}}, "schedule.requested.start"),
         (
             {"schedule": {"requested": {"start": "2026-12-01T09:00:00Z/2026-11-01T09:00:00Z"}}},
             "schedule.requested.start",

@@ -28,6 +28,7 @@ from tests.contract.services import allow
 
 pytestmark = pytest.mark.anyio
 REFUSED = {401, 403, 404}
+NO_ID = "4b1f7f86-0000-4000-8000-000000000000"
 
 OPEN = {  # needs no token, and tells nothing of anybody
     "GET /health",
@@ -182,10 +183,10 @@ async def test_nobody_accepts_anothers_offer_or_finds_a_session_by_its_beginning
     moved = {"phase": "ACCEPTED"}
     assert (await eve.post(f"/sessions/{things.offer}", json=moved)).status_code in (400, 403)
     for length in range(1, 36):
-        for id in (things.session, things.offer):
+        code = "id-too-short" if length < SHORTEST else "not-found"  # of whatever there is
+        for id in (things.session, things.offer, NO_ID):
             answer = await eve.get(f"/v1/sessions/{id[:length]}")
-            said = "id-too-short" if length < SHORTEST else "not-found"
-            assert (answer.status_code, answer.json()["code"]) == (404, said)
+            assert (answer.status_code, answer.json()["code"]) == (404, code)
     assert (await things.ann.get(f"/v1/sessions/{things.offer}")).json()["phase"] == "OFFERED"
     assert (await eve.get("/v1/sessions")).json()["items"] == []
     for wild in ("%25", "_" * 8, "*", f"{things.session[:8]}%25", "____%25"):
