@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
 from sublet.database_copies import DATABASE, DatabaseCopy, copy_of
 from sublet.database_record import SQLITE, DatabaseRecord, write_record
@@ -34,7 +35,16 @@ LEFT_OUT = frozenset(
 )
 ASIDE = "replaced-"
 STAGING = ".restoring-"
-UNREADABLE = (EOFError, ValueError, TypeError, FileNotFoundError, gzip.BadGzipFile, zlib.error)
+UNREADABLE = (
+    EOFError,
+    ValueError,
+    TypeError,
+    FileNotFoundError,
+    FileExistsError,
+    NotADirectoryError,
+    gzip.BadGzipFile,
+    zlib.error,
+)
 STAYS = frozenset({"run", "logs"})  # these say nothing about whether a home is used
 UNTOUCHED = frozenset({"platforms", "ap", "htcondor", "backups"})  # sessions' own files, and others that no backup has
 
@@ -177,6 +187,15 @@ def _pack(part: Path, named: dict[str, Path], manifest: Manifest) -> None:
         os.fsync(file.fileno())
 
 
+def _write_entry(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: Path) -> None:
+    """Write one file, for its owner alone. Extracting safely is not in every Python yet: Debian 12's has no filters."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    body = archive.extractfile(entry)
+    with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as made:
+        shutil.copyfileobj(cast(IO[bytes], body), made)
+    archive.utime(entry, str(target))
+
+
 def _unpack(file: Path, staging: Path) -> Manifest:
     """Unpack all of it, and see that it is as it was when it was made."""
     try:
@@ -185,8 +204,7 @@ def _unpack(file: Path, staging: Path) -> Manifest:
                 name = PurePosixPath(entry.name)
                 if not entry.isreg() or name.is_absolute() or ".." in name.parts:
                     raise NotRestored(file=file, why=f"{entry.name} does not belong in a backup")
-                archive.extract(entry, staging, filter="data")
-                os.chmod(staging / name, 0o600)
+                _write_entry(archive, entry, staging / name)
         manifest = Manifest(**json.loads((staging / MANIFEST).read_text()))
     except (tarfile.TarError, *UNREADABLE) as error:
         raise NotRestored(file=file, why="it is no backup of Sublet's, or it is cut off") from error

@@ -21,10 +21,10 @@ from sublet.kinds.app import APP, BROUGHT
 from sublet.movers.app import unpack
 from sublet.wire.manifests.reader import read_manifest
 from tests.real import images
+from tests.real.container_tools import TOOLS, find_tools
 from tests.real.notebooks import notebook
 from tests.real.programs import Place
 
-TOOLS = {"podman": ("podman",), "charliecloud": ("ch-run",)}
 CODE = [TreeFile("main.sh", b"cat job.json; cat $data_folder/rain.txt\n"), TreeFile("entry.sh", b"cat params.json\n")]
 SCRIPT = """\
 echo "$param_label $param_years $PWD $SUBLET_TASK"
@@ -36,10 +36,7 @@ ls / /job /sublet
 
 @pytest.fixture(params=list(TOOLS))
 def tools(request: pytest.FixtureRequest) -> dict[str, str]:
-    found = {part: path for part in TOOLS[request.param] if (path := shutil.which(part))}
-    if not found or not images.made_busybox():
-        pytest.skip(f"{request.param} or busybox-static is not installed")
-    return found
+    return find_tools(request.param)
 
 
 @pytest.fixture(scope="module")

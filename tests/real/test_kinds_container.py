@@ -17,39 +17,26 @@ from typing import Any
 
 import pytest
 
-from sublet.container_network import find_program
 from sublet.core.job import Mount, Program
 from sublet.core.request import Executable
 from sublet.kinds.container import DOCKER, SINGULARITY
 from sublet.kinds.inside.container_images import alone
-from sublet.platforms import machine
 from tests.real import images
+from tests.real.container_tools import TOOLS, find_tools
 from tests.real.programs import Place
 from tests.real.visits import answers, free_port, get, wait_for
 
-TOOLS = {"podman": ("podman",), "charliecloud": ("ch-run",)}
 Run = Callable[..., tuple[int, str, str]]
-
-
-def tools_of(name: str) -> dict[str, str]:
-    """One container tool and what helps it; the test is left out aloud where it isn't installed."""
-    found = {part: path for part in (*TOOLS[name], "unsquashfs") if (path := shutil.which(part))}
-    if not set(TOOLS[name]) <= set(found) or not images.made_busybox():
-        pytest.skip(f"{name} or busybox-static is not installed")
-    needs_groups = name == "podman" and os.geteuid() == 0 and not find_program("crun")
-    if needs_groups and "cgroup" not in machine.memory_note(True):
-        pytest.skip("no control group can be made here, and without crun Podman can't do without as root")
-    return found
 
 
 @pytest.fixture(params=list(TOOLS))
 def tools(request: pytest.FixtureRequest) -> dict[str, str]:
-    return tools_of(request.param)
+    return find_tools(request.param)
 
 
 @pytest.fixture
 def podman() -> dict[str, str]:
-    return tools_of("podman")
+    return find_tools("podman")
 
 
 @pytest.fixture(scope="module")
@@ -434,7 +421,7 @@ def their_place(other_user: tuple[int, dict[str, str]]) -> Place:
 def test_somebody_without_privileges_can_run_it_too(
     name: str, other_user: tuple[int, dict[str, str]], their_place: Place
 ) -> None:
-    tools, home = tools_of(name), other_user[1]["HOME"]
+    tools, home = find_tools(name), other_user[1]["HOME"]
     images.docker_archive(Path(home) / "image.tar")
     (their_place.directory / "data" / "cube").mkdir(parents=True)
     script = "touch /input/b || echo refused; id -u; echo mine > out.txt"

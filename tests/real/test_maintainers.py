@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from sublet.service.desk import Person
 from sublet.wire.app_runs import read_seed
 from tests.contract.services import allow, over, serving
 from tests.git_server import git_server
-from tests.real import images
+from tests.real.container_tools import find_tools
 from tests.real.jupyter_image import jupyter_archive
 from tests.real.notebooks import notebook
 
@@ -25,8 +24,7 @@ WRITE = "open('made.txt', 'w').write(open('data/rain.txt').read() * years)"
 
 
 async def test_an_approved_notebook_runs_in_its_maintainers_image_and_leaves_itself_executed(tmp_path: Path) -> None:
-    if not shutil.which("podman") or not images.made_busybox():
-        pytest.skip("podman or busybox-static is not installed")
+    find_tools("podman")
     digest = jupyter_archive(tmp_path / "jupyter.tar")
     maintainer = {"image": f"docker-archive:{tmp_path}/jupyter.tar", "digest": digest, "kind": "jupyter"}
     (tmp_path / "rain.txt").write_text("much ")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import http.server
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,8 @@ import httpx2
 import pytest
 
 from sublet.client import Client
-from tests.real.images import docker_archive, made_busybox
+from tests.real.container_tools import find_tools
+from tests.real.images import docker_archive
 from tests.serving import Serving, eventually
 
 
@@ -117,10 +117,10 @@ def test_a_notebook_runs_with_parameters_and_leaves_itself_and_a_page(client: Cl
     assert "42" in session.result("executed.html").text()
 
 
-@pytest.mark.skipif(not (shutil.which("podman") and made_busybox()), reason="Podman or busybox is not installed here")
 def test_a_container_runs_with_its_data_and_cannot_write_what_is_read_only(
     client: Client, web: tuple[str, Path], tmp_path: Path
 ) -> None:
+    find_tools("podman")
     url, root = web
     (root / "cube.txt").write_text("a cube\n")
     (root / "notes.txt").write_text("notes\n")
@@ -137,8 +137,8 @@ def test_a_container_runs_with_its_data_and_cannot_write_what_is_read_only(
     assert [(file.path, session.result(file.path).text()) for file in session.results()] == [("out.txt", "left\n")]
 
 
-@pytest.mark.skipif(not shutil.which("podman"), reason="Podman is not installed here")
 def test_an_image_that_is_not_there_is_not_an_exit_of_the_program(client: Client) -> None:
+    find_tools("podman")
     session = ran(client, image="localhost/not/here:1", run=["true"])
     assert (session.phase, session.end.kind) == ("FAILED", "staging-failed")
     assert "localhost/not/here:1" in session.end.detail

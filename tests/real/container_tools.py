@@ -1,0 +1,33 @@
+"""The container tools that tests run images with, or in one sentence why they can't."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from functools import cache
+
+import pytest
+
+from sublet.container_network import find_program
+from sublet.platforms import machine
+from tests.real import images
+
+TOOLS = {"podman": ("podman",), "charliecloud": ("ch-run",)}
+
+
+def find_tools(name: str) -> dict[str, str]:
+    """One container tool and what helps it; the test is skipped, with the reason, where it can't run anything."""
+    if why := explain_absence(name):
+        pytest.skip(why)
+    return {part: path for part in (*TOOLS[name], "unsquashfs") if (path := shutil.which(part))}
+
+
+@cache
+def explain_absence(name: str) -> str:
+    """Why images can't be run with a tool here; empty if they can."""
+    if not all(map(shutil.which, TOOLS[name])) or not images.made_busybox():
+        return f"{name} or busybox-static is not installed"
+    needs_groups = name == "podman" and os.geteuid() == 0 and not find_program("crun")
+    if needs_groups and "cgroup" not in machine.memory_note(True):
+        return "no control group can be made here, and without crun Podman can't do without as root"
+    return ""
