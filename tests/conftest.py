@@ -22,6 +22,7 @@ settings.register_profile(
 )
 settings.register_profile("searching", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+os.environ.pop("PYTHONUNBUFFERED", None)  # what people's terminals don't have may hide what they see
 os.environ.setdefault("SUBLET_ANSWER_WITHIN", "30s")  # a site on a busy machine is slow, and that is no failure
 
 

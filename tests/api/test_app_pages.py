@@ -154,7 +154,9 @@ async def test_only_what_is_open_is_asked_whatever_the_form_says(
     assert gone.status_code == 404
     assert (await bob.post(HERE, data=GOOD | {"token": "0" * 64})).status_code == 403
     eve = await signed_in(callers, service, EVE)
-    assert (await eve.get(HERE)).status_code == 404
+    stranger = await eve.get(HERE)
+    assert (stranger.status_code, "Ask for access" in stranger.text) == (403, True)
+    assert "years" not in stranger.text
     ann = await signed_in(callers, service, ANN)
     text = (await ann.get(HERE)).text
     assert ("You can't run it now." in text, 'action="/web/apps/flood"' in text) == (True, False)

@@ -25,6 +25,7 @@ from tests.contract.services import ME, ask, serving
 
 pytestmark = pytest.mark.anyio
 LIMIT = timedelta(seconds=0.3)
+PLENTY = timedelta(seconds=20)  # for those who answer at once: telling of their fault takes a busy machine a while
 
 
 class Slow(MemoryPlatform):
@@ -95,7 +96,7 @@ class NoAnswerAtAll(MemoryPlatform):
 @contextlib.asynccontextmanager
 async def beside(home: Path, *others: MemoryPlatform, **settings: Any) -> AsyncIterator[Service]:
     """A service with one platform that answers, and these."""
-    async with serving(home, loop=False, answer_within=LIMIT, **settings) as service:
+    async with serving(home, loop=False, **{"answer_within": LIMIT, **settings}) as service:
         for other in others:
             directory = home / "platforms" / other.name
             directory.mkdir(parents=True)
@@ -208,7 +209,7 @@ async def test_a_late_booked_platform_holds_nothing_when_it_comes_after_all(tmp_
 async def test_who_lies_costs_its_own_answer_only(tmp_path: Path, lie: dict[str, Any], fault: str) -> None:
     liar = predicted(Lying, "liar")
     liar._lie = lie
-    async with beside(tmp_path, liar) as service:
+    async with beside(tmp_path, liar, answer_within=PLENTY) as service:
         answer = await ask(service)
         assert {one.offer.platform for one in answer.offers} == {"trial"}
         assert [reason.platform for reason in answer.reasons] == ["liar"]
@@ -217,7 +218,7 @@ async def test_who_lies_costs_its_own_answer_only(tmp_path: Path, lie: dict[str,
 
 @pytest.mark.parametrize("kind", [Raising, RaisingSurvey, NoAnswerAtAll])
 async def test_who_fails_costs_its_own_answer_only(tmp_path: Path, kind: type[MemoryPlatform]) -> None:
-    async with beside(tmp_path, predicted(kind, "bad")) as service:
+    async with beside(tmp_path, predicted(kind, "bad"), answer_within=PLENTY) as service:
         answer = await ask(service)
         assert {one.offer.platform for one in answer.offers} == {"trial"}
         assert [(reason.platform, reason.kind) for reason in answer.reasons] == [("bad", "urn:platform-broken")]

@@ -23,7 +23,7 @@ from sublet.wire.v1.platforms import CheckList, CheckView, DrainAsk, DrainView, 
 router = APIRouter(prefix="/v1/platforms", tags=["Platforms"])
 
 
-@router.get("", response_model=PlatformList, responses=described.problems(401))
+@router.get("", response_model=PlatformList, responses=described.problems(400, 401))
 async def platforms(
     request: Request,
     anew: Annotated[bool, Query(description="Look at each now; for operators, others see what was seen last.")] = False,

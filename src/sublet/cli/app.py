@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -157,7 +157,21 @@ def run(words: Sequence[str], **extra: Any) -> int:
 
 def main() -> None:
     """Run the command that was typed, and exit as it says."""
-    sys.exit(run(sys.argv[1:]))
+    try:
+        sys.exit(run(sys.argv[1:]))
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            _drop_unwritable(stream)
+
+
+def _drop_unwritable(stream: TextIO | None) -> None:
+    """Forget what can't be written, else Python tries it again at the very end, complains, and exits with 120."""
+    if stream is None or stream.closed:
+        return
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _help(error: click.exceptions.NoArgsIsHelpError) -> int:
