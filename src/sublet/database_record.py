@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -15,6 +16,7 @@ from dataclasses import asdict, dataclass
 FILE = "database.json"
 SQLITE = "sqlite:///"
 LARGE = 256 << 20  # bytes; a larger database is checked page by page only where that is asked for: by doctor
+ROOM = 64 << 10  # bytes; with less, the next write to a SQLite database may fail
 EVENTS = "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
 
 
@@ -32,6 +34,7 @@ class Damage:
 
     why: str
     advice: str
+    is_lost: bool = True  # else it is whole, as far as can be seen, and can't be read at present
 
 
 def record_path(home: str) -> str:
@@ -70,14 +73,15 @@ def find_damage(home: str, database: str, *, thorough: bool = True) -> Damage | 
         return None
     if not os.path.exists(file) or os.path.getsize(file) == 0:
         return _gone(home, file) if known and known.events else None
-    if thorough or os.path.getsize(file) <= LARGE:
-        wrong = check_pages(file)
-        if wrong:
-            return Damage(f"its file {file} is damaged: {wrong}", _restore(home, "Stop the service first."))
     try:
+        wrong = check_pages(file) if thorough or os.path.getsize(file) <= LARGE else ""
+        if wrong:
+            return _damaged(home, file, wrong)
         return find_loss(home, database, count_events(file))
+    except sqlite3.OperationalError as error:
+        return _unreadable(file, error)
     except sqlite3.Error as error:
-        return Damage(f"its file {file} can't be read: {error}", _restore(home))
+        return _damaged(home, file, str(error))
 
 
 def find_loss(home: str, database: str, events: int) -> Damage | None:
@@ -92,13 +96,18 @@ def find_loss(home: str, database: str, events: int) -> Damage | None:
 
 
 def check_pages(file: str) -> str:
-    """What SQLite finds wrong with the pages of a file; empty: nothing."""
+    """What SQLite finds wrong with the pages of a file; empty: nothing. OperationalError if it could not look."""
+    with closing(sqlite3.connect(_read_only(file), uri=True, timeout=5)) as connection:
+        answer = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    return "" if answer == "ok" else answer
+
+
+def is_disk_full(path: str) -> bool:
+    """Whether the disk of a file has no room left for a write of the database's."""
     try:
-        with closing(sqlite3.connect(_read_only(file), uri=True, timeout=5)) as connection:
-            said = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-    except sqlite3.Error as error:
-        return str(error)
-    return "" if said == "ok" else said
+        return shutil.disk_usage(os.path.dirname(path)).free < ROOM
+    except OSError:
+        return False
 
 
 def count_events(file: str) -> int:
@@ -108,6 +117,21 @@ def count_events(file: str) -> int:
             return 0
         row = connection.execute(EVENTS).fetchone()
     return int(row[0]) if row else 0
+
+
+def _damaged(home: str, file: str, wrong: str) -> Damage:
+    return Damage(f"its file {file} is damaged: {wrong}", _restore(home, "Stop the service first."))
+
+
+def _unreadable(file: str, error: sqlite3.OperationalError) -> Damage:
+    """SQLite could not read, lock or extend a file: that says nothing of what is in it."""
+    directory = os.path.dirname(file)
+    if is_disk_full(file):
+        return Damage(
+            f"the disk of {directory} is full", "Make room there; the database itself is whole.", is_lost=False
+        )
+    advice = f"Check the disk, the permissions and the owner of {directory}, then try again."
+    return Damage(f"its file {file} can't be read: {error}", advice, is_lost=False)
 
 
 def _gone(home: str, file: str) -> Damage:

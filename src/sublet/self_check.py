@@ -38,7 +38,7 @@ class PostgresState:
 def read_settings(home: str) -> ReadSettings:
     """Read the settings and try those of each platform; BadSettings says what is wrong."""
     settings = Settings.load(Path(home))
-    _, broken = load_platforms(settings.platforms)
+    _, broken = load_platforms(settings.platforms, settings.refuse)
     return ReadSettings(settings.database_url, broken)
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
 from sublet.core.manifest import Image
 from sublet.core.prices import Prices
 from sublet.core.ranking import Preference
 from sublet.core.rules import Rule
 from sublet.errors import BadSettings
+from sublet.settings_lines import at_line, describe_error, find_line
 from sublet.settings_operation import LogSettings, RetentionSettings, ThrottleSettings
 from sublet.settings_tables import (
     AnnexSettings,
@@ -196,6 +197,9 @@ class Settings(BaseModel):
         description="Name → kind and the settings of that kind of platform.",
     )
 
+    _text: str = PrivateAttr("")  # of the file that they were read from
+    _file: Path = PrivateAttr(Path(FILE))
+
     @property
     def database_url(self) -> str:
         """The database's address, with the default filled in."""
@@ -205,22 +209,49 @@ class Settings(BaseModel):
     def load(cls, home: Path, config: Path | None = None, **overrides: Any) -> Settings:
         """Read the file (`sublet.toml` in `home`, or another), then the environment, then what is given here."""
         file = config or home / FILE
-        values: dict[str, Any] = _read(file) if config or file.exists() else {}
-        values |= _from_environment(os.environ)
-        values |= {name: value for name, value in overrides.items() if value is not None}
+        text = _read(file) if config or file.exists() else ""
+        values = _parse(file, text)
+        others = _from_environment(os.environ)
+        others |= {name: value for name, value in overrides.items() if value is not None}
         try:
-            return cls(home=home, **values)
+            settings = cls(home=home, **(values | others))
         except ValidationError as error:
-            raise BadSettings(file=file, detail=_sentence(error)) from error
+            first = error.errors(include_url=False)[0]
+            line = 0 if str(first["loc"][0]) in others else find_line(text, first["loc"])
+            raise BadSettings(file=file, detail=at_line(line, describe_error(first, _known(first["loc"])))) from error
+        settings._text, settings._file = text, file
+        return settings
+
+    def refuse(self, path: Sequence[str | int], why: str) -> BadSettings:
+        """The error of a value that a plug-in does not take, with its line."""
+        return BadSettings(file=self._file, detail=at_line(find_line(self._text, path), why))
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> str:
     try:
-        return tomllib.loads(file.read_text())
+        return file.read_text()
     except OSError as error:
         raise BadSettings(file=file, detail=error.strerror or str(error)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise BadSettings(file=file, detail=str(error)) from error
+
+
+def _parse(file: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadSettings(file=file, detail=str(error)) from error
+
+
+def _known(path: Sequence[str | int]) -> list[str]:
+    """The settings that there are where this one was looked for."""
+    model: Any = Settings
+    for part in path[:-1]:
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            model = model.model_fields[str(part)].annotation
+        else:  # name → a table of settings
+            model = (*get_args(model), None)[-1] if get_args(model) else None
+    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -228,11 +259,3 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     plain = {name for name in Settings.model_fields if name not in _NOT_PLAIN}
     named = {f"{ENVIRONMENT}{name.upper()}": name for name in plain}
     return {named[key]: value for key, value in environment.items() if key in named}
-
-
-def _sentence(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return f"{where}: there is no such setting"
-    return f"{where}: {first['msg'].removeprefix('Value error, ')}"

@@ -190,9 +190,9 @@ def test_a_person_runs_an_app_in_its_form_and_reads_its_log(contexts: list[Brows
     expect(page.locator("#stages .good")).to_have_text("completed")
     ran = page.url
     page.get_by_role("link", name="Sessions", exact=True).click()
-    page.get_by_role("link", name="Be told of changes").click()
+    page.get_by_role("link", name="Notifications").click()
     page.get_by_label("failed").check()
-    page.get_by_role("button", name="Tell them").click()
+    page.get_by_role("button", name="Add").click()
     expect(page.get_by_role("row", name=BEN)).to_contain_text("failed")
     looked_at(page, "told")
     page.goto(ran)

@@ -135,10 +135,21 @@ def settle(tmp_path: Path, text: str) -> Home:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('hold = "never"\n', "hold: "),
-        ("no_such = 1\n", "there is no such setting"),
-        ('[platforms.web1]\nkind = "slrum"\n', "there is no slrum"),
-        ('[platforms.web1]\nkind = "slurm"\nport = "x"\n', "platforms.web1.port"),
+        ('hold = "never"\n', "line 1: hold: "),
+        ("no_such = 1\n", "line 1: no_such: there is no such setting"),
+        ("\n[logs]\n# how many\nkep = 3\n", "line 4: logs.kep: there is no such setting; did you mean keep?"),
+        ('[oidc.campus]\nisuer = "https://x"\n', "line 1: oidc.campus.issuer: "),
+        ('[[rules]]\nfield = "x"\npattern = "y"\n[[rules]]\npattern = "y"\n', "line 4: rules.1.field: "),
+        ('[throttle]\nsign_ins_per_host = "5 per m"\n', "line 2: throttle.sign_ins_per_host: "),
+        (
+            '[platforms.web1]\nkind = "slrum"\n',
+            "sublet.toml can't be used: line 2: platforms.web1.kind: there is no slrum",
+        ),
+        ('[platforms.web1]\nkind = "slurm"\nport = "x"\n', "line 3: platforms.web1.port"),
+        (
+            '[platforms."web1"]\nkind = "slurm"\nuesr = "x"\n',
+            "line 3: platforms.web1.uesr: there is no such setting; did you mean user?",
+        ),
     ],
 )
 def test_settings_that_the_service_would_refuse_are_bad(tmp_path: Path, text: str, words: str) -> None:

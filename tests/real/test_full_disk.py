@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,7 +47,7 @@ def test_a_disk_that_fills_is_told_and_the_service_goes_on_when_there_is_room(sm
         assert "disk is full" in client.health().problem
         with pytest.raises(SubletError, match="disk is full"):
             client.ask(run=["true"], time="1m")
-        assert "disk is full" in client.session(session.id).condition
+        eventually(lambda: "disk is full" in client.session(session.id).condition, "the trouble of the session")
         next(small_home.glob("platforms/*/sessions/*/work/big")).unlink()
         assert session.wait(90).phase == "FAILED"
         assert not failing(client)
@@ -60,6 +62,38 @@ def test_the_doctor_says_that_the_disk_is_full(small_home: Path) -> None:
     found = {one.what: one for one in place(Home(str(small_home)))}
     assert "No space left on device" in found["SUBLET_HOME"].detail
     assert found["free disk"].state == "bad"
+
+
+def test_a_full_disk_is_not_taken_for_a_damaged_database(small_home: Path) -> None:
+    service = Serving(small_home)
+    service.start()
+    service.stop()
+    with pytest.raises(OSError, match="No space left"):
+        (small_home / "big").write_bytes(b"\0" * (9 << 20))
+    found = {one.what: one for one in database(Home(str(small_home)))}["database"]
+    assert (found.state, "full" in found.detail, "damaged" in found.detail) == ("bad", True, False)
+    words = [sys.executable, "-m", "sublet", "serve"]
+    refused = subprocess.run(
+        words, env=os.environ | {"SUBLET_HOME": str(small_home)}, capture_output=True, text=True, timeout=60
+    )
+    assert refused.returncode != 0
+    assert "Make room" in refused.stderr
+    assert "damaged" not in refused.stderr
+    assert "restore" not in refused.stderr, "nobody is sent to a backup because of a full disk"
+
+
+def test_a_full_disk_is_in_health_before_anything_has_to_be_written(small_home: Path) -> None:
+    service = Serving(small_home)
+    client = service.start()
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            (small_home / "big").write_bytes(b"\0" * (9 << 20))
+        eventually(lambda: failing(client), "the trouble")
+        assert "disk is full" in client.health().problem
+        (small_home / "big").unlink()
+        eventually(lambda: not failing(client), "the end of the trouble")
+    finally:
+        service.stop()
 
 
 def test_the_doctor_says_that_the_home_is_read_only_and_does_not_blame_the_database(small_home: Path) -> None:

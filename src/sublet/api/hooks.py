@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1/hooks", tags=["Hooks"])
 
 @router.post("", status_code=201, response_model=HookView, responses=described.problems(400, 401, 403, 404, 409))
 async def add(request: Request, ask: HookAsk) -> Response:
-    """Be told: each call is signed with the `secret` of this answer, which is shown nowhere else."""
+    """Add a webhook or a mail notification; webhooks are signed with `secret`, which is shown in this answer only."""
     person = await person_of(request)
     lasts = parse_duration(ask.expires) if ask.expires else None
     made, secret = await service_of(request).add_hook(
@@ -37,14 +37,14 @@ async def hooks(request: Request) -> Response:
 
 @router.delete("/{id}", status_code=204, responses=described.problems(401, 404, 409))
 async def remove(request: Request, id: str) -> Response:
-    """Be told no longer."""
+    """Remove a notification."""
     await service_of(request).remove_hook(await person_of(request), id, host_of(request))
     return Response(status_code=204)
 
 
 @router.post("/{id}/test", response_model=HookTestView, responses=described.problems(401, 404, 409, 502))
 async def test(request: Request, id: str) -> Response:
-    """Be told something now; a hook that was given up is told again from now on, if it takes this."""
+    """Send a test now; a webhook that was given up works again from now on, if it accepts this."""
     return json_response(HookTestView(answer=await service_of(request).test_hook(await person_of(request), id)))
 
 

@@ -40,7 +40,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "extend": ("sessions", "Give a session more time."),
         "attach": ("attaching", "Open the terminal of a shell session."),
         "events": ("events", "Show what happened."),
-        "notify": ("hooks", "Be told of changes, by a call or by mail."),
+        "notify": ("hooks", "Notifications of changes, by webhook or by mail."),
         "delete": ("sessions", "Remove sessions that are over, with their files."),
     },
     "Annexes": {

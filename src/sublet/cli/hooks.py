@@ -16,7 +16,7 @@ from sublet.wire.v1.hooks import HookView
 
 @click.group("notify", cls=Group, epilog=Example("sublet notify add --all --mail me@example.org --on ended"))
 def notify() -> None:
-    """Be told when sessions start, end or fail: by a signed call to an address of yours, or by mail."""
+    """Notifications when sessions start, end or fail: by a signed webhook, or by mail."""
 
 
 @command(
@@ -39,7 +39,7 @@ def add(
     on: str | None,
     expires: str | None,
 ) -> None:
-    """Be told of one session, or of all.
+    """Add a notification for one session, or for all.
 
     Calls are signed: the secret is printed this once, and docs/hooks.md shows how to check a call with it.
     """
@@ -68,7 +68,7 @@ def list_hooks(out: Output) -> None:
     head = ("ID", "SESSION", "ADDRESS", "ON", "EXPIRES", "STATE")
     out.show(view, lambda: table(head, rows) if rows else [], lambda: (one.id for one in view.items))
     if not rows and out.for_people:
-        out.note("Nobody is told of anything. `sublet notify add` changes that.")
+        out.note("No notifications yet. Add one: sublet notify add")
 
 
 def _state(hook: HookView) -> str:
@@ -82,7 +82,7 @@ def _state(hook: HookView) -> str:
 @command("remove", "sublet notify remove 3f2a91c0")
 @click.argument("hook", nargs=-1, required=True)
 def remove(out: Output, hook: tuple[str, ...]) -> None:
-    """Be told no longer."""
+    """Remove a notification."""
     link = out.link()
     for one in hook:
         link.do(hooks.remove(one))
@@ -92,7 +92,7 @@ def remove(out: Output, hook: tuple[str, ...]) -> None:
 @command("test", "sublet notify test 3f2a91c0")
 @click.argument("hook")
 def test(out: Output, hook: str) -> None:
-    """Be told something now; what was given up is told again, if it takes this."""
+    """Send a test now; a webhook that was given up works again, if it accepts this."""
     said = out.link().do(hooks.test(hook))
     out.show(said, lambda: [f"{hook} took it: {said.answer}."], lambda: [said.answer])
 

@@ -26,7 +26,7 @@ def rule() -> None:
     """Say who may use what of a gateway, and how much of it; for operators.
 
     A deny wins over every allow. Of several allows the most generous limit of each amount counts; a deny with limits
-    caps it. Whom no rule allows gets nowhere.
+    caps it. Without a rule that allows it, access is denied.
     """
 
 

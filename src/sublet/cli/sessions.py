@@ -47,7 +47,7 @@ def ps(out: Output, every: bool, limit: int, **chosen: Any) -> None:
         lambda: (view.short for view in page.items),
     )
     if not page.items and out.for_people:
-        out.note("There are none." if every or filters else "No sessions now. `sublet ps --all` looks further back.")
+        out.note("No sessions match." if every or filters else "No sessions now. `sublet ps --all` looks further back.")
     elif page.next:
         out.note(f"There are more: add --limit {min(limit * 2, MOST)}." if limit < MOST else "There are more.")
 

@@ -8,6 +8,14 @@ from typing import Any
 
 from sublet.errors import NotSignedIn, SubletError
 
+# The answers of a reverse proxy that does not reach the service behind it.
+PROXY = {
+    502: "The web server answers, but the Sublet service behind it is not running (502).",
+    503: "The web server answers, but the Sublet service behind it is not available (503).",
+    504: "The web server answers, but the Sublet service behind it did not answer in time (504).",
+}
+WAIT = "Try again in a minute; if it stays so, tell whoever runs the service."
+
 
 def raise_for(status: int, body: bytes) -> None:
     """Raise the error that an answer stands for, if it stands for one."""
@@ -15,8 +23,13 @@ def raise_for(status: int, body: bytes) -> None:
         return
     problem = _problem(body)
     kind = _by_code().get(str(problem.get("code")), NotSignedIn if status == 401 else SubletError)
-    message = str(problem.get("detail") or problem.get("title") or f"The service answered with status {status}.")
-    raise kind(message, hint=str(problem.get("hint") or ""), **_values(problem))
+    message = str(
+        problem.get("detail")
+        or problem.get("title")
+        or PROXY.get(status, f"The service answered with status {status}.")
+    )
+    advice = WAIT if status in PROXY and not problem else ""
+    raise kind(message, hint=str(problem.get("hint") or advice), **_values(problem))
 
 
 def _problem(body: bytes) -> dict[str, Any]:

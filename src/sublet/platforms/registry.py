@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,9 +10,20 @@ from pydantic import ValidationError
 from sublet.errors import BadSettings
 from sublet.platforms.port import Platform
 from sublet.plugins import plugins
+from sublet.settings_lines import describe_error
+
+PLATFORMS = "platforms"
+Refuse = Callable[[Sequence[str | int], str], BadSettings]
 
 
-def load_platforms(named: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Platform], dict[str, str]]:
+def refuse_settings(path: Sequence[str | int], why: str) -> BadSettings:
+    """The error of settings that are in no file."""
+    return BadSettings(f"The settings can't be used: {why}")
+
+
+def load_platforms(
+    named: Mapping[str, Mapping[str, Any]], refuse: Refuse = refuse_settings
+) -> tuple[dict[str, Platform], dict[str, str]]:
     """The platforms of these names and settings; a plug-in that can't be loaded is shown as broken, not absent."""
     found = {entry.name: entry for entry in plugins("sublet.platforms")}
     platforms: dict[str, Platform] = {}
@@ -22,7 +33,7 @@ def load_platforms(named: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Pl
         kind = rest.pop("kind", name)
         if kind not in found:
             known = ", ".join(sorted(found))
-            raise BadSettings(f"The settings can't be used: platforms.{name}.kind: there is no {kind}, but {known}")
+            raise refuse((PLATFORMS, name, "kind"), f"platforms.{name}.kind: there is no {kind}, but {known}")
         try:
             cls: type[Platform] = found[kind].load()
         except Exception as error:  # the other door: a plug-in may fail in any way
@@ -32,7 +43,6 @@ def load_platforms(named: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, Pl
             platforms[name] = cls(name=name, **rest)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            where = ".".join(["platforms", name, *(str(part) for part in first["loc"])])
-            why = first["msg"].removeprefix("Value error, ")
-            raise BadSettings(f"The settings can't be used: {where}: {why}") from error
+            why = describe_error(first, list(getattr(cls, "model_fields", ())), below=(PLATFORMS, name))
+            raise refuse((PLATFORMS, name, *first["loc"]), why) from error
     return platforms, broken

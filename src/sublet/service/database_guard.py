@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 
 from sublet.database_record import Damage, DatabaseRecord, find_damage, find_loss, read_record, write_record
-from sublet.errors import LostDatabase, SubletError
+from sublet.errors import BrokenStore, LostDatabase, SubletError
 from sublet.settings import Settings
 from sublet.store.engine import address_of
 from sublet.store.store import Store
@@ -46,5 +46,7 @@ class DatabaseGuard:
 
 
 def _refuse(where: str, damage: Damage | None) -> None:
+    if damage and not damage.is_lost:
+        raise BrokenStore(where=where, why=damage.why, hint=damage.advice)
     if damage:
         raise LostDatabase(where=where, why=damage.why, hint=damage.advice)

@@ -174,7 +174,7 @@ class Service(
             store.close()
             raise
         kinds = survey_kinds()
-        platforms, bad = admitted(*load_platforms(settings.platforms), settings.mode)
+        platforms, bad = admitted(*load_platforms(settings.platforms, settings.refuse), settings.mode)
         roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()
         public_only = settings.mode == "gateway" and not settings.private_data
         largest = settings.largest_data if settings.mode == "gateway" else 0

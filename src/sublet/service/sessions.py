@@ -42,7 +42,7 @@ from sublet.store.sessions import Page as Page  # also for those who show it
 from sublet.store.tx import Tx
 
 EVERYONE = frozenset({"*", "everyone"})  # in place of a person's name
-OWN_SESSIONS = "Without `person` you get your own."
+OWN_SESSIONS = "Leave out `person` (--everyone, --person) to list your own."
 LONGEST_REASON = 500
 MOST_AT_ONCE = 1000  # sessions that one call cancels
 PATIENCE = timedelta(seconds=20)  # how long `cancel` waits for the work to have stopped

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError, StatementError
 
+from sublet.database_record import is_disk_full
 from sublet.errors import BadRequest, BadSettings, BrokenStore, SubletError
 
 log = structlog.get_logger()
@@ -65,6 +66,8 @@ class Database:
 
     def broken(self, why: str) -> BrokenStore:
         """The error of a database that can't be used; strangers are not told where it is, or who it takes us for."""
+        if "I/O error" in why and self.is_disk_full():
+            why = f"database or {FULL}"  # SQLite may call that an I/O error
         room = "Make room there: it goes on by itself as soon as it can write again." if FULL in why else ""
         if not self.discreet:
             return BrokenStore(where=self.where, why=why, hint=room)
@@ -72,6 +75,15 @@ class Database:
         short = "it is full" if FULL in why else "it does not answer as it should"
         told = f"The service can't use its database at present: {short}."
         return BrokenStore(told, why=short, hint="Try again later; whoever runs the service finds more in its log.")
+
+    def is_disk_full(self) -> bool:
+        """Whether a SQLite file has no room to grow."""
+        return not self.postgres and is_disk_full(self.url.database or "")
+
+    def check_room(self) -> None:
+        """BrokenStore if the next write would find no room."""
+        if self.is_disk_full():
+            raise self.broken(f"database or {FULL}")
 
     def check_file(self) -> None:
         """BrokenStore if the file that was opened has been removed or replaced: what is written now would be lost."""

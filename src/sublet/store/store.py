@@ -89,8 +89,9 @@ class Store:
         return self.read_sync(lambda tx: tx.events.count_ever())
 
     async def check(self) -> None:
-        """Read from the database; BrokenStore if it does not answer, or is not the one that was opened."""
+        """Read from the database; BrokenStore if it does not answer, was replaced since it was opened, or has no room."""
         self._database.check_file()
+        self._database.check_room()
         await self.read(lambda tx: tx.sessions.next_due())
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from sublet.web.entry import Visitor
 from sublet.web.reading import visitor
 
 MOST = 200  # on one page
-FIELDS = {"person": "Who", "action": "Did", "noun": "To what", "name": "Called"}
+FIELDS = {"person": "Who", "action": "Action", "noun": "Target", "name": "Name"}
 DAYS = {"since": "From", "until": "To"}
 
 

@@ -66,8 +66,8 @@ def state_of(hook: Hook, last: Delivery | None) -> tuple[str, str]:
     if hook.trouble:
         return "bad", f"given up: {hook.trouble}"
     if last is None or not last.answer:
-        return "idle", "not told yet"
-    return ("open", f"is tried again: {last.answer}") if last.due else ("good", f"told: {last.answer}")
+        return "idle", "nothing sent yet"
+    return ("open", f"retrying: {last.answer}") if last.due else ("good", f"sent: {last.answer}")
 
 
 async def add(request: Request) -> Response:
@@ -106,12 +106,12 @@ async def _add(service: Service, person: Person, form: dict[str, str], host: str
         lasts=parse_duration(lasts) if lasts else None,
         host=host,
     )
-    return Done(f"{hook.address.removeprefix(MAILTO)} is told from now on.", secret)
+    return Done(f"{hook.address.removeprefix(MAILTO)} will be notified.", secret)
 
 
 async def _remove(service: Service, person: Person, id: str, host: str) -> Done:
     hook = await service.remove_hook(person, id, host)
-    return Done(f"{hook.address.removeprefix(MAILTO)} is told nothing any more.")
+    return Done(f"{hook.address.removeprefix(MAILTO)} will not be notified any more.")
 
 
 def _question(hook: Hook) -> Question:

@@ -9,7 +9,7 @@ from sublet.wire.v1.hooks import HookList, HookTestView, HookView
 
 
 def add(address: str, session: str = "", on: Sequence[str] = (), expires: str = "") -> Call[HookView]:
-    """Be told; the answer is the only place where the secret is shown."""
+    """Add a notification; the answer is the only place where the secret is shown."""
     wish = {"address": address, "session": session, "on": list(on), "expires": expires}
     return Call("POST", path_of("hooks"), as_view(HookView), body=body_of(wish))
 
@@ -20,10 +20,10 @@ def hooks() -> Call[HookList]:
 
 
 def remove(id: str) -> Call[None]:
-    """Be told no longer."""
+    """Remove a notification."""
     return Call("DELETE", path_of("hooks", id), nothing)
 
 
 def test(id: str) -> Call[HookTestView]:
-    """Be told something now."""
+    """Send a test now."""
     return Call("POST", path_of("hooks", id, "test"), as_view(HookTestView))

@@ -42,7 +42,30 @@ function offerCopy(button) {
   });
 }
 
+function sayAsking(button) {
+  // Platforms may take seconds to answer: until the next page is here, the form says so, and is sent only once.
+  const words = button.textContent;
+  const note = document.createElement("span");
+  note.className = "asking";
+  note.setAttribute("role", "status");
+  button.after(note);
+  const end = () => {
+    button.textContent = words;
+    note.textContent = "";
+    delete button.form.dataset.asking;
+  };
+  button.form.addEventListener("submit", (event) => {
+    if (button.form.dataset.asking) return event.preventDefault();
+    if (event.submitter && event.submitter !== button) return;
+    button.form.dataset.asking = "yes";
+    button.textContent = "Asking…";
+    note.textContent = "Asking the platforms. This can take a few seconds.";
+  });
+  addEventListener("pageshow", end); // also when someone comes back to this page
+}
+
 tellZone();
+document.querySelectorAll("[data-asks]").forEach(sayAsking);
 document.querySelectorAll("[data-copy]").forEach(offerCopy);
 document.getElementById("wrong")?.focus();
 document.querySelectorAll("[data-until]").forEach(countDown);

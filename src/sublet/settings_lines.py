@@ -1,0 +1,74 @@
+"""Where in sublet.toml a setting is, for errors that name its line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from pydantic_core import ErrorDetails
+
+NAME = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
+KEY = rf"{NAME}(?:\s*\.\s*{NAME})*"
+TABLE = re.compile(rf"\s*\[\s*({KEY})\s*\]")
+ITEM = re.compile(rf"\s*\[\[\s*({KEY})\s*\]\]")
+VALUE = re.compile(rf"\s*({KEY})\s*=")
+
+
+def find_line(text: str, path: Sequence[str | int]) -> int:
+    """The line of a setting, or of the table that it would be in; 0: neither is in this text."""
+    wanted = tuple(str(part) for part in path)
+    best, depth = 0, 0
+    for number, here in _list_keys(text):
+        if len(here) > depth and here == wanted[: len(here)]:
+            best, depth = number, len(here)
+    return best
+
+
+def at_line(line: int, why: str) -> str:
+    """What is wrong, with its line if that is known."""
+    return f"line {line}: {why}" if line else why
+
+
+def describe_error(error: ErrorDetails, known: Sequence[str], *, below: Sequence[str] = ()) -> str:
+    """What is wrong with a setting, as one sentence; `known` are the names that it could have."""
+    path = [*below, *(str(part) for part in error["loc"])]
+    where = ".".join(path)
+    if error["type"] == "extra_forbidden":
+        return f"{where}: there is no such setting{suggest(path[-1], known)}"
+    return f"{where}: {error['msg'].removeprefix('Value error, ')}"
+
+
+def suggest(name: str, known: Sequence[str]) -> str:
+    """The nearest known name, as a question; empty: none is near."""
+    near = get_close_matches(name, known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _list_keys(text: str) -> list[tuple[int, tuple[str, ...]]]:
+    table: tuple[str, ...] = ()
+    items: Counter[tuple[str, ...]] = Counter()
+    keys = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if item := ITEM.match(line):
+            name = _split(item[1])
+            table = (*name, str(items[name]))
+            items[name] += 1
+            keys.append((number, table))
+        elif header := TABLE.match(line):
+            table = _split(header[1])
+            keys.append((number, table))
+        elif value := VALUE.match(line):
+            keys.append((number, (*table, *_split(value[1]))))
+    return keys
+
+
+def _split(key: str) -> tuple[str, ...]:
+    """The parts of a dotted key, as TOML reads it."""
+    parts, value = [], tomllib.loads(f"{key} = 0")
+    while isinstance(value, dict):
+        [(name, value)] = value.items()
+        parts.append(name)
+    return tuple(parts)

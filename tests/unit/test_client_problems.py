@@ -1,0 +1,21 @@
+"""What a command says of answers that are not the service's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from sublet.client.problems import raise_for
+from sublet.errors import SubletError
+
+
+@pytest.mark.parametrize(("status", "words"), [(502, "not running"), (503, "not available"), (504, "in time")])
+def test_a_proxy_before_a_service_that_is_down_is_told_from_the_service(status: int, words: str) -> None:
+    with pytest.raises(SubletError, match=words) as refused:
+        raise_for(status, b"<html><h1>Bad Gateway</h1><p>nginx</p></html>")
+    assert "whoever runs the service" in refused.value.advice
+
+
+def test_what_the_service_says_itself_stays() -> None:
+    with pytest.raises(SubletError, match="It is full") as refused:
+        raise_for(503, b'{"detail": "It is full.", "hint": "Make room."}')
+    assert refused.value.advice == "Make room."
