@@ -89,7 +89,7 @@ class Store:
         return self.read_sync(lambda tx: tx.events.count_ever())
 
     async def check(self) -> None:
-        """Read from the database; BrokenStore if it does not answer, was replaced since it was opened, or has no room."""
+        """Read from the database; BrokenStore if it is away, has no room, or is not the one that was opened."""
         self._database.check_file()
         self._database.check_room()
         await self.read(lambda tx: tx.sessions.next_due())
