@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 
 class SubletError(Exception):
@@ -20,6 +20,8 @@ class SubletError(Exception):
         self.message = template if message else _fill(template, values)
         self.advice = hint or _fill(type(self).hint, values)
         super().__init__(self.message)
+        if self.advice:
+            self.add_note(f"hint: {self.advice}")  # below a traceback, for whoever doesn't catch it
 
     @property
     def code(self) -> str:
@@ -237,11 +239,52 @@ class NotAllowedNow(SubletError):
     status = 409
 
 
+class KeyReused(SubletError):
+    """The idempotency key {key} was used before, for another request."""
+
+    hint = "Send a new key with each new request; the same request under the same key gets the same answer."
+    status = 422
+
+
+class Refusal(Protocol):
+    """One reason for a NO."""
+
+    @property
+    def field(self) -> str:
+        """The field of the request."""
+
+    @property
+    def message(self) -> str:
+        """The reason as a sentence."""
+
+    @property
+    def wanted(self) -> str:
+        """What was asked for."""
+
+    @property
+    def limit(self) -> str:
+        """What there is."""
+
+    @property
+    def nearest(self) -> str:
+        """The nearest thing that would be possible."""
+
+    @property
+    def platform(self) -> str:
+        """The platform that said so."""
+
+
 class NoOffers(SubletError):
     """No platform can run this as it was asked."""
 
     hint = "`sublet ask` shows each reason and the nearest thing that would be possible."
     status = 400
+
+    @property
+    def reasons(self) -> tuple[Refusal, ...]:
+        """Why not, as in `Offers.reasons`."""
+        reasons = self.values.get("reasons", ())
+        return reasons if isinstance(reasons, tuple) else ()
 
 
 class NoRoom(SubletError):

@@ -42,7 +42,12 @@ async def test_a_session_is_run_again_with_changes_and_its_files_are_listed_and_
     rest = await ann.get(where, headers={"range": "bytes=4-", "if-match": etag})
     assert (rest.status_code, rest.content, rest.headers["content-range"]) == (206, b"ef", "bytes 4-5/6")
     assert (await ann.get(where, headers={"range": "bytes=4-", "if-match": '"other"'})).status_code == 412
-    for whole in ({"range": "bytes=9-"}, {"range": "bytes=-2"}, {"range": "bytes=4-", "if-range": '"other"'}):
+    for part, content in (("0-1", b"ab"), ("2-3", b"cd"), ("-2", b"ef"), ("-9", b"abcdef"), ("4-99", b"ef")):
+        answer = await ann.get(where, headers={"range": f"bytes={part}"})
+        assert (answer.status_code, answer.content) == (206, content), part
+        assert answer.headers["content-length"] == str(len(content))
+    wholes = [{"range": f"bytes={part}"} for part in ("9-", "3-2", "-0", "-", "0-1,3-4")]
+    for whole in (*wholes, {"range": "bytes=4-", "if-range": '"other"'}):
         answer = await ann.get(where, headers=whole)
         assert (answer.status_code, answer.content) == (200, b"abcdef")
     asked = await ann.post(f"/v1/sessions/{id}/again", json={"cores": 1, "time": "7m", "name": "second"})

@@ -85,6 +85,9 @@ async def test_asking_again_with_the_same_key_gives_the_same_offers(ann: httpx2.
         for _ in range(3)
     }
     assert len(uuids) == 1
+    other = await ann.post("/requests", json={"run": ["true"]}, headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+    assert "once" in other.json()["detail"]
 
 
 @pytest.mark.parametrize("path", ["phase", "/phase"])

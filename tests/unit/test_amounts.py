@@ -101,7 +101,7 @@ def test_time_is_read_as_people_slurm_and_iso_write_it(text: str, minutes: int) 
     ("text", "advice"),
     [
         ("P1H", "PT1H or 1h"),
-        ("90", "90m for minutes, 90h for hours"),
+        ("90", "90s for seconds, 90m for minutes, 90h for hours"),
         ("1:30", "1:30:00"),
         ("-1h", "1h30m"),
         ("P1M", "days"),

@@ -28,9 +28,16 @@ WHEN = {
     412: "The file is another than it was.",
     413: "The document has more than 1 MiB.",
     415: "The document is neither JSON nor YAML.",
+    422: "The `Idempotency-Key` was used before, for another request.",
     429: "Too many tries that were not good came from there; `Retry-After` says how long to wait.",
     502: "Who is on the other side did not answer as it should.",
     503: "A platform, or a mail server, can't be reached at the moment.",
+}
+IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "A text of your own: the same request under the same key, sent again, gets the same offers.",
+    "schema": {"type": "string"},
 }
 LOCATION = {"Location": {"required": True, "schema": {"type": "string", "format": "uri"}}}
 BYTES: Schema = {"type": "string"}
@@ -77,10 +84,10 @@ UPDATES = {
 _UUID = {"name": "uuid", "in": "path", "required": True, "schema": {"type": "string", "format": "uuid"}}
 _FAILED = _document("ExecutionSession", "It can't be run: a FAILED session with the reasons; or a problem.")
 _ASK = {
-    "parameters": BROKER_PARAMETERS,
+    "parameters": [*BROKER_PARAMETERS, IDEMPOTENCY_KEY],
     "responses": {
         303: _document("OfferSetResponse", "The offers, and where to look at them again.") | {"headers": LOCATION},
-        **problems(400, 401, 406, 413, 415),
+        **problems(400, 401, 406, 413, 415, 422),
     },
     **_body("ExecutionRequest", REQUESTS),
 }
@@ -138,8 +145,8 @@ def _broker() -> dict[str, dict[str, Any]]:
 
 
 ASK_SHORT: Route = {
-    "responses": {201: {"headers": LOCATION}, **problems(400, 401, 413, 415, 429)},
-    "openapi_extra": _body("ShortRequest", SHORTS),
+    "responses": {201: {"headers": LOCATION}, **problems(400, 401, 413, 415, 422, 429)},
+    "openapi_extra": {"parameters": [IDEMPOTENCY_KEY], **_body("ShortRequest", SHORTS)},
 }
 
 
@@ -159,7 +166,7 @@ LOGS = _raw(
     Sublet_Ended={"type": "string", "enum": ["true", "false"]},
 )
 FILE = _raw("application/octet-stream", "The file.", 401, 403, 404, 409, 412, 503)
-FILE["responses"][206] = {"description": "The rest of it.", "content": {"application/octet-stream": {"schema": BYTES}}}
+FILE["responses"][206] = {"description": "A part of it.", "content": {"application/octet-stream": {"schema": BYTES}}}
 ARCHIVE = _raw("application/gzip", "All files.", 401, 403, 404, 409, 503)
 EXPORT: Route = {
     "responses": {

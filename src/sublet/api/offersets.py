@@ -24,7 +24,8 @@ router = APIRouter(prefix="/v1/offersets", tags=["Offers"])
 async def ask(request: Request, said: Said) -> Response:
     """Ask: *when, and where, can I run this?* A NO is an answer too, with its reasons.
 
-    Earlier offers of yours that you have not accepted give way where they leave no room for these.
+    Earlier offers of yours that you have not accepted give way where they leave no room for these. With an
+    `Idempotency-Key` a request that is sent again gets the same offers; another request under that key is refused.
     """
     person = await person_of(request)
     service = service_of(request)

@@ -39,29 +39,30 @@ async def results(request: Request, id: Id) -> Response:
 async def result(
     request: Request, id: Id, path: Annotated[str, Path(description="As in the list of results.")]
 ) -> Response:
-    """One file, as it is; with `Range: bytes=N-` the rest of it, and with `If-Match` only of that version."""
+    """One file, as it is; with `Range: bytes=N-`, `N-M` or `-N` a part of it; with `If-Match` only of that version."""
     return await file_response(service_of(request), await person_of(request), id, path, request.headers)
 
 
 async def file_response(
     service: Service, person: Person, id: str, path: str, asked: Mapping[str, str] | None = None
 ) -> Response:
-    """One file of a session, to be saved, or the rest of it."""
+    """One file of a session, to be saved, or a part of it."""
     file, reading = await service.result(id, person, path)
     etag, asked = etag_of(file), asked or {}
     if asked.get("if-match", "*") not in ("*", etag):
         raise Changed(path=path)
-    first = _first_byte(asked, file.size, etag)
+    part = _part_of(asked, file.size, etag)
+    first, end = part or (0, file.size)
     headers = _saved_as(path.rpartition("/")[2]) | {
-        "content-length": str(file.size - first),
+        "content-length": str(end - first),
         "etag": etag,
         "accept-ranges": "bytes",
     }
-    if first:
-        headers["content-range"] = f"bytes {first}-{file.size - 1}/{file.size}"
+    if part:
+        headers["content-range"] = f"bytes {first}-{end - 1}/{file.size}"
     return StreamingResponse(
-        _at_most(reading(first), file.size - first),
-        206 if first else 200,
+        _at_most(reading(first), end - first),
+        206 if part else 200,
         media_type="application/octet-stream",
         headers=headers,
     )
@@ -72,12 +73,20 @@ def etag_of(file: ResultFile) -> str:
     return f'"{file.size:x}-{int(file.modified.timestamp() * 1_000_000):x}"'
 
 
-def _first_byte(asked: Mapping[str, str], size: int, etag: str) -> int:
-    """Where to begin: a range from some byte to the end is served, any other as if it was not asked for."""
-    found = re.fullmatch(r"bytes=([0-9]{1,18})-", asked.get("range", "").strip())
-    if not found or asked.get("if-range", etag) != etag or int(found[1]) >= size:
-        return 0
-    return int(found[1])
+def _part_of(asked: Mapping[str, str], size: int, etag: str) -> tuple[int, int] | None:
+    """The first byte of the range that is asked for, and the one after its last; None for the whole file.
+
+    Several ranges at once, and one that the file doesn't reach, are answered with the whole file.
+    """
+    match = re.fullmatch(r"bytes=([0-9]{0,18})-([0-9]{0,18})", asked.get("range", "").strip())
+    if not match or asked.get("if-range", etag) != etag:
+        return None
+    begin, last = match.groups()
+    if begin:
+        first, end = int(begin), min(int(last) + 1, size) if last else size
+    else:
+        first, end = max(size - int(last or 0), 0), size
+    return (first, end) if first < end else None
 
 
 @router.get("/{id}/archive", response_class=Response, **described.ARCHIVE)

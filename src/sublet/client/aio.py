@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, TypeVar, Unpack
 
@@ -33,13 +33,14 @@ from sublet.client.calls import (
     signing_in,
     usage,
 )
-from sublet.client.choosing import best_agreed
+from sublet.client.choosing import take_offer
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
-from sublet.client.following import Decoder, Following, Steps, until_over
+from sublet.client.following import Decoder, Following, Steps, Timeout, until_over
+from sublet.client.paging import SessionPages
 from sublet.client.sweeps import sweep_document
 from sublet.client.tables import PRINTED, RECORD, join_table
-from sublet.client.wishes import Changes, Filters, SweepWishes, Wishes, show_words
+from sublet.client.wishes import Changes, Filters, Place, SweepWishes, Wishes, Word, show_words
 from sublet.errors import ServiceUnreachable
 from sublet.wire.v1.access import AccessView
 from sublet.wire.v1.accounts import AccountView
@@ -100,7 +101,7 @@ class AsyncClient:
         *,
         choose: Callable[[AsyncOffers], AsyncOffer] | None = None,
         wait: bool = True,
-        timeout: float | None = None,  # noqa: ASYNC109 - as in the other client
+        timeout: Timeout | None = None,  # noqa: ASYNC109 - as in the other client
         **wishes: Unpack[Wishes],
     ) -> AsyncSession:
         """Ask, accept the best offer (or the one that `choose` returns), and wait until the session is over.
@@ -111,15 +112,14 @@ class AsyncClient:
         """
         asked = await asyncio.to_thread(document_of, document, wishes, local=self._link.address.local)
         async with AsyncOffers(self, await self.do(offers.ask(asked, firm=True))) as offered:
-            offer = choose(offered) if choose else best_agreed(offered, asked)
-            session = await offer.accept()
+            session = await take_offer(offered, asked, choose).accept()
         return await session.wait(timeout) if wait else session
 
     @show_words(SweepWishes)
     async def sweep(
         self,
-        words: Sequence[str],
-        grid: Mapping[str, Sequence[Any]] | None = None,
+        words: str | Sequence[Word],
+        grid: Mapping[str, Iterable[Any]] | None = None,
         *,
         keep_offers: bool = False,
         **wishes: Unpack[SweepWishes],
@@ -151,12 +151,10 @@ class AsyncClient:
     @show_words(Filters)
     async def sessions(self, **filters: Unpack[Filters]) -> AsyncIterator[AsyncSession]:
         """Sessions, newest first: all, or those with this `phase`, `kind`, `platform`, `name`, or `active=True`."""
-        after: str | None = ""
-        while after is not None:
-            page = await self.do(sessions.sessions(**filters, after=after))
-            for view in page.items:
+        pages = SessionPages(**filters)
+        while call := pages.next_call():
+            for view in pages.read_page(await self.do(call)):
                 yield AsyncSession(self, view)
-            after = page.next
 
     async def events(self, session: str = "", after: int = 0) -> AsyncIterator[EventView]:
         """What has happened so far, oldest first."""
@@ -302,7 +300,7 @@ class AsyncSession(SessionFacts):
         self.view = await self._client.do(sessions.session(self.id))
         return self
 
-    async def wait(self, timeout: float | None = None) -> AsyncSession:  # noqa: ASYNC109 - as in the other client
+    async def wait(self, timeout: Timeout | None = None) -> AsyncSession:  # noqa: ASYNC109 - as in the other client
         """Until it is over; NotOverYet after `timeout` seconds."""
         self.view = await self._client.carry_out(until_over(self.id, timeout))
         return self
@@ -311,8 +309,10 @@ class AsyncSession(SessionFacts):
         """What it printed, as text in pieces; with `follow`, also what it is going to print, until it is over."""
         following, decoder = Following(self.id, stream, offset), Decoder("replace")
         async for piece in self._followed(following) if follow else self._so_far(following):
-            yield decoder.decode(piece)
-        yield decoder.decode(b"", final=True)
+            if text := decoder.decode(piece):
+                yield text
+        if text := decoder.decode(b"", final=True):
+            yield text
 
     async def _so_far(self, following: Following) -> AsyncIterator[bytes]:
         while piece := following.saw((await self._client.do(following.rest)).body):
@@ -340,7 +340,7 @@ class AsyncSession(SessionFacts):
         is_there = any(file.path == path for file in await self.results())
         return bytes(await self.result(path)) if is_there else b""
 
-    async def result(self, path: str) -> Result:
+    async def result(self, path: Place) -> Result:
         """One of those files, whole."""
         content = await self._client.do(results.result(self.id, path))
         return Result(content)
@@ -378,7 +378,7 @@ class AsyncSession(SessionFacts):
         self.view = said.session
         return said.how
 
-    async def extend(self, by: str = "", *, until: datetime | None = None) -> AsyncSession:
+    async def extend(self, by: str | timedelta = "", *, until: datetime | None = None) -> AsyncSession:
         """Move its end: by `30m`, or until an instant."""
         self.view = await self._client.do(sessions.extend(self.id, by, until))
         return self

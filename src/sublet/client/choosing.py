@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from sublet.client.facts import OfferFacts, OfferList
-from sublet.errors import CostsMoney
+from sublet.errors import BadRequest, CostsMoney
 
 O = TypeVar("O", bound=OfferFacts)  # noqa: E741 - an offer, of either client
 MONETARY = "urn:ivoa:calycopis:cost:monetary"
+
+
+def take_offer(offers: OfferList[O], document: Mapping[str, Any], choose: Callable[[Any], O] | None) -> O:
+    """The offer that `choose` returns, else the best one."""
+    if choose is None:
+        return best_agreed(offers, document)
+    offer = choose(offers)
+    if not isinstance(offer, OfferFacts):
+        raise BadRequest(
+            detail=f"`choose` returned {offer!r}, not one of the offers",
+            hint="Return one of them: choose=lambda offers: offers[0]. To decide first, use `client.ask` and accept.",
+        )
+    return offer
 
 
 def best_agreed(offers: OfferList[O], document: Mapping[str, Any]) -> O:

@@ -10,6 +10,8 @@ from urllib.parse import quote
 
 from sublet.client.files import COMMANDS, Files, named_here
 from sublet.client.names import name_of
+from sublet.client.values import plain_document
+from sublet.client.wishes import refuse_misspelt
 from sublet.errors import BadRequest
 
 Document = Mapping[str, Any] | str | os.PathLike[str]
@@ -17,6 +19,7 @@ FULL = ("executable", "request")  # only the full form has one of these
 NAMING = ("run", "script", "notebook", "bag", "interactive", "image")  # what a request is called after
 STAY = "stay"  # a word for the client alone: bring nothing that the command names
 NOT_HERE = "the service is on another machine, and takes no files from this one"
+BY_NAME = 'A command is given by its keyword: run="echo hello" or run=["echo", "hello"].'
 BY_ADDRESS = "Put them where the service can fetch them, and give data with an https: address."
 
 
@@ -31,6 +34,7 @@ class Prepared:
 
 def document_of(document: Document | None, wishes: Mapping[str, Any], *, local: bool) -> Mapping[str, Any]:
     """The document: a mapping, YAML text, or a file; `wishes` are put over its short form."""
+    refuse_misspelt(wishes)
     return prepare(document, wishes, local=local).document
 
 
@@ -47,10 +51,12 @@ def prepare(document: Document | None, wishes: Mapping[str, Any], *, local: bool
         found = document
     elif isinstance(document, str) and ("\n" in document or ": " in document):
         found = parse(document.encode())
+    elif not isinstance(document, str | os.PathLike):
+        raise BadRequest(detail=f"it is a {type(document).__name__}, not a mapping, YAML text or a file", hint=BY_NAME)
     else:
         found, file = parse(_read(document)), os.path.abspath(document)
         directory = os.path.dirname(file)
-    whole = with_local_starts(with_wishes(found, wishes))
+    whole = with_local_starts(plain_document(with_wishes(found, wishes)))
     here = os.getcwd()
     directories = {name: here if name in wishes else directory for name in whole}
     if any(name in whole for name in FULL):
@@ -173,4 +179,4 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise BadRequest(detail=f"the file {os.fspath(path)} can't be read: {error.strerror}") from error
+        raise BadRequest(detail=f"the file {os.fspath(path)} can't be read: {error.strerror}", hint=BY_NAME) from error

@@ -146,6 +146,21 @@ class SessionFacts:
         return self.view.phase
 
     @property
+    def platform(self) -> str:
+        """Where it runs."""
+        return self.view.platform
+
+    @property
+    def start(self) -> datetime | None:
+        """When it is planned to start; `view.started` is when it did."""
+        return self.view.start
+
+    @property
+    def until(self) -> datetime | None:
+        """When its time ends."""
+        return self.view.until
+
+    @property
     def condition(self) -> str:
         """How it is, in words."""
         return self.view.condition
@@ -167,7 +182,8 @@ class SessionFacts:
 
     def __repr__(self) -> str:
         """Short, for a person at a prompt."""
-        return f"<session {self.view.short}: {self.phase}>"
+        how = f": {self.view.end.sentence}" if self.view.end and self.phase == "FAILED" else ""
+        return f"<session {self.view.short}: {self.phase}{how}>"
 
 
 class Result(bytes):
@@ -187,4 +203,5 @@ def no_offers(view: OfferSetView) -> NoOffers:
     """The error for an answer that is NO."""
     reasons = " ".join(reason.message for reason in view.reasons)
     nearest = "; ".join(reason.nearest for reason in view.reasons if reason.nearest)
-    return NoOffers(reasons, hint=f"What would be possible: {nearest}." if nearest else "")
+    hint = f"What would be possible: {nearest}." if nearest else ""
+    return NoOffers(reasons, hint=hint, reasons=view.reasons)

@@ -6,6 +6,7 @@ import codecs
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from sublet.client.call import Answer, Call
@@ -14,6 +15,7 @@ from sublet.errors import NotOverYet, ServiceUnreachable
 from sublet.wire.v1.sessions import SessionView
 
 T = TypeVar("T")
+Timeout = float | timedelta  # seconds, or a duration
 OVER = frozenset({"REJECTED", "EXPIRED", "COMPLETED", "FAILED", "CANCELLED"})
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 Decoder = codecs.getincrementaldecoder("utf-8")
@@ -30,9 +32,10 @@ class Pause:
 Steps = Generator[Call[Any] | Pause, Any, T]  # yields what is to be done, is sent the answers, returns the outcome
 
 
-def until_over(id: str, timeout: float | None) -> Steps[SessionView]:
+def until_over(id: str, timeout: Timeout | None) -> Steps[SessionView]:
     """Look at a session, ever less often, until it is over."""
-    deadline = None if timeout is None else time.monotonic() + timeout
+    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    deadline = None if seconds is None else time.monotonic() + seconds
     pause = FIRST_PAUSE
     while True:
         session: SessionView = yield sessions.session(id)
@@ -40,7 +43,7 @@ def until_over(id: str, timeout: float | None) -> Steps[SessionView]:
             return session
         left = LONGEST_PAUSE if deadline is None else deadline - time.monotonic()
         if left <= 0:
-            raise NotOverYet(phase=session.phase, seconds=timeout, session=session.short)
+            raise NotOverYet(phase=session.phase, seconds=seconds, session=session.short)
         yield Pause(min(pause, left))
         pause = min(pause * 1.3, LONGEST_PAUSE)
 

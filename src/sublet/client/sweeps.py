@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from sublet.client.values import plain_rows, plain_value
+from sublet.client.wishes import Word, refuse_misspelt
 from sublet.core.bag import TASKS_AT_MOST, Task, count, expand, problems
 from sublet.errors import BadRequest
 
 USUALLY_AT_MOST = 10_000  # tasks, unless somebody says that they mean it
 LARGEST = 900_000  # bytes of values: a document has room for 1 MiB
 OF_THE_BAG = ("table", "lines", "zipped", "at_most", "retries", "parallel", "parts")
+NOTHING_VARIES = "Give --grid NAME=VALUES, --each-line FILE or --table FILE; in Python a grid, `lines` or a `table`."
 LINE = "line"  # the parameter that a line of a file is
 
 
 def make_bag(
-    words: Sequence[str],
-    grid: Mapping[str, Sequence[Any]] | None = None,
+    words: str | Sequence[Word],
+    grid: Mapping[str, Iterable[Any]] | None = None,
     *,
-    table: Sequence[Mapping[str, Any]] | None = None,
-    lines: Sequence[str] | None = None,
+    table: Any = None,
+    lines: Iterable[str] | None = None,
     zipped: bool = False,
     at_most: int = USUALLY_AT_MOST,
     **more: int | None,
@@ -31,24 +35,27 @@ def make_bag(
 
     The rows of a table, and the lines, are combined with the grid too. BadRequest says what is wrong with it.
     """
-    axes: dict[str, list[Any]] = {name: list(values) for name, values in (grid or {}).items()}
+    template = shlex.split(words) if isinstance(words, str) else [str(plain_value(word)) for word in words]
+    axes: dict[str, list[Any]] = {name: plain_value(list(values)) for name, values in (grid or {}).items()}
+    table = None if table is None else plain_rows(table)
     if lines is not None:
         _check_free(LINE, axes)
         axes = {LINE: list(lines), **axes}
     if zipped and axes:
         table, axes = _beside(_zip(axes), table), {}
-    bag: dict[str, Any] = {"template": list(words), "strict": True}
+    bag: dict[str, Any] = {"template": template, "strict": True}
     bag |= {"grid": axes} if axes else {}
-    bag |= {"table": [dict(row) for row in table]} if table is not None else {}
+    bag |= {"table": list(table)} if table is not None else {}
     bag |= {name: value for name, value in more.items() if value is not None}
     check(bag, at_most)
     return bag
 
 
 def sweep_document(
-    words: Sequence[str], grid: Mapping[str, Sequence[Any]] | None, wishes: Mapping[str, Any]
+    words: str | Sequence[Word], grid: Mapping[str, Iterable[Any]] | None, wishes: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The request for a sweep; of the wishes some are the bag's, the others the session's."""
+    refuse_misspelt(wishes, OF_THE_BAG)
     rest = {name: value for name, value in wishes.items() if name not in OF_THE_BAG}
     return {**rest, "bag": make_bag(words, grid, **{name: wishes[name] for name in OF_THE_BAG if name in wishes})}
 
@@ -58,7 +65,7 @@ def check(bag: Mapping[str, Any], at_most: int) -> None:
     if not bag["template"]:
         raise BadRequest(detail="there is no command to sweep", hint="Write it after --: python3 sim.py {a}")
     if "grid" not in bag and "table" not in bag:
-        raise BadRequest(detail="nothing varies", hint="Give --grid NAME=VALUES, --each-line FILE or --table FILE.")
+        raise BadRequest(detail="nothing varies", hint=NOTHING_VARIES)
     if found := problems(bag):
         raise BadRequest(
             detail=found[0].message.rstrip("."), hint=found[0].nearest and f"For example {found[0].nearest}."

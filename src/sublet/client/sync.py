@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, TypeVar, Unpack
 
@@ -30,16 +30,17 @@ from sublet.client.calls import (
     signing_in,
     usage,
 )
-from sublet.client.choosing import best_agreed
+from sublet.client.choosing import take_offer
 from sublet.client.documents import Document, document_of
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
-from sublet.client.following import Decoder, Following, until_over
+from sublet.client.following import Decoder, Following, Timeout, until_over
 from sublet.client.link import Link
+from sublet.client.paging import SessionPages
 from sublet.client.sweeps import sweep_document
 from sublet.client.tables import PRINTED, RECORD, join_table
 from sublet.client.waiting import carry_out, so_far
 from sublet.client.waiting import follow as wait_and_follow
-from sublet.client.wishes import Changes, Filters, SweepWishes, Wishes, show_words
+from sublet.client.wishes import Changes, Filters, Place, SweepWishes, Wishes, Word, show_words
 from sublet.wire.v1.access import AccessView
 from sublet.wire.v1.accounts import AccountView
 from sublet.wire.v1.annexes import PlanView
@@ -79,6 +80,10 @@ class Client:
         """Let go of the service; what was accepted goes on."""
         self.close()
 
+    def __repr__(self) -> str:
+        """Short, for a person at a prompt."""
+        return f"<Client of {self.link.address.text}>"
+
     def close(self) -> None:
         """Let go of the service. No connection is kept between calls, so this is for symmetry with `AsyncClient`."""
 
@@ -104,7 +109,7 @@ class Client:
         *,
         choose: Callable[[Offers], Offer] | None = None,
         wait: bool = True,
-        timeout: float | None = None,
+        timeout: Timeout | None = None,
         **wishes: Unpack[Wishes],
     ) -> Session:
         """Ask, accept the best offer (or the one that `choose` returns), and wait until the session is over.
@@ -118,15 +123,14 @@ class Client:
         """
         asked = document_of(document, wishes, local=self.link.address.local)
         with Offers(self, self.do(offers.ask(asked, firm=True))) as offered:
-            offer = choose(offered) if choose else best_agreed(offered, asked)
-            session = offer.accept()
+            session = take_offer(offered, asked, choose).accept()
         return session.wait(timeout) if wait else session
 
     @show_words(SweepWishes)
     def sweep(
         self,
-        words: Sequence[str],
-        grid: Mapping[str, Sequence[Any]] | None = None,
+        words: str | Sequence[Word],
+        grid: Mapping[str, Iterable[Any]] | None = None,
         *,
         keep_offers: bool = False,
         **wishes: Unpack[SweepWishes],
@@ -161,11 +165,9 @@ class Client:
 
         Operators can name a `person`, or `person="everyone"`.
         """
-        after: str | None = ""
-        while after is not None:
-            page = self.do(sessions.sessions(**filters, after=after))
-            yield from (Session(self, view) for view in page.items)
-            after = page.next
+        pages = SessionPages(**filters)
+        while call := pages.next_call():
+            yield from (Session(self, view) for view in pages.read_page(self.do(call)))
 
     def events(self, session: str = "", after: int = 0) -> Iterator[EventView]:
         """What has happened so far, oldest first."""
@@ -305,7 +307,7 @@ class Session(SessionFacts):
         self.view = self._client.do(sessions.session(self.id))
         return self
 
-    def wait(self, timeout: float | None = None) -> Session:
+    def wait(self, timeout: Timeout | None = None) -> Session:
         """Until it is over; NotOverYet after `timeout` seconds."""
         self.view = carry_out(self._client.link, until_over(self.id, timeout))
         return self
@@ -316,8 +318,8 @@ class Session(SessionFacts):
         decoder = Decoder("replace")
         link = self._client.link
         pieces = wait_and_follow(link, following) if follow else so_far(link, following)
-        yield from map(decoder.decode, pieces)
-        yield decoder.decode(b"", final=True)
+        yield from filter(None, map(decoder.decode, pieces))
+        yield from filter(None, [decoder.decode(b"", final=True)])
 
     def results(self) -> tuple[ResultFileView, ...]:
         """The files that it left."""
@@ -332,7 +334,7 @@ class Session(SessionFacts):
         is_there = any(file.path == path for file in self.results())
         return bytes(self.result(path)) if is_there else b""
 
-    def result(self, path: str) -> Result:
+    def result(self, path: Place) -> Result:
         """One of those files, whole."""
         return Result(self._client.do(results.result(self.id, path)))
 
@@ -372,7 +374,7 @@ class Session(SessionFacts):
         self.view = said.session
         return said.how
 
-    def extend(self, by: str = "", *, until: datetime | None = None) -> Session:
+    def extend(self, by: str | timedelta = "", *, until: datetime | None = None) -> Session:
         """Move its end: by `30m`, or until an instant."""
         self.view = self._client.do(sessions.extend(self.id, by, until))
         return self

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from typing import Any, Literal, TypedDict, TypeVar
 
+from sublet.errors import BadRequest
+
 F = TypeVar("F", bound=Callable[..., Any])
+OF_THE_CALL = ("choose", "wait", "timeout", "keep_offers")  # parameters of `ask` and `run` beside the request's
 Count = int | str  # 4, or "4-16" for at least and at most
 Place = str | os.PathLike[str]
-Start = str | datetime
+Start = str | date  # a day, or with a datetime an instant
+Word = Place | float  # of a command
 
 
 class Wishes(TypedDict, total=False):
     """What a request can say; docs/reference/request.md has each of them."""
 
     # one thing to run
-    run: str | Sequence[str]
+    run: Place | Sequence[Word]
     script: str
     image: str | Mapping[str, Any]
     notebook: Place
@@ -26,7 +30,7 @@ class Wishes(TypedDict, total=False):
     interactive: Literal["lab", "shell"] | bool
     app: str
     # what it is given
-    env: Mapping[str, str]
+    env: Mapping[str, Word]
     parameters: Mapping[str, Any]
     requirements: Sequence[str]
     entrypoint: str | Sequence[str]
@@ -60,8 +64,8 @@ class Wishes(TypedDict, total=False):
 class SweepWishes(Wishes, total=False):
     """What a sweep can say beside that."""
 
-    table: Sequence[Mapping[str, Any]]
-    lines: Sequence[str]
+    table: Any  # rows: mappings, or a data frame
+    lines: Iterable[str]
     zipped: bool
     retries: int
     parallel: int
@@ -100,6 +104,18 @@ class Filters(TypedDict, total=False):
     since: str | datetime  # asked for then, or later
     until: str | datetime  # asked for before then
     limit: int
+
+
+def refuse_misspelt(wishes: Mapping[str, Any], more: Iterable[str] = OF_THE_CALL) -> None:
+    """Name the parameter that was meant, where it is one of the call itself; the service knows the request's fields."""
+    own, known = set(more), set(Wishes.__annotations__)
+    for name in wishes:
+        if name in own or name in known:
+            continue
+        from difflib import get_close_matches  # only for a mistake
+
+        if (meant := get_close_matches(name, own | known, 1)) and meant[0] in own:
+            raise BadRequest(detail=f"there is no parameter {name}", hint=f"Did you mean {meant[0]}?")
 
 
 def show_words(words: type) -> Callable[[F], F]:

@@ -124,7 +124,7 @@ def _what(text: str) -> str:
 
 def _example(text: str) -> str:
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
-        return f"{text}m for minutes, {text}h for hours"
+        return f"{text}s for seconds, {text}m for minutes, {text}h for hours"
     if re.fullmatch(r"[0-9]+:[0-9]+", text):
         return f"{text}:00 for hours and minutes, or 1h30m"
     if found := re.fullmatch(r"P([0-9]+)([HS])", text, re.IGNORECASE):

@@ -21,7 +21,7 @@ from sublet.core.request import Request
 from sublet.core.rules import apply_rules
 from sublet.core.session import OfferSet, Phase, Session
 from sublet.core.short_ids import pick_one, require_length
-from sublet.errors import NotFound, NotYours, TooMany
+from sublet.errors import KeyReused, NotFound, NotYours, TooMany
 from sublet.service import metrics
 from sublet.service.candidates import Asked, Candidate, Candidates
 from sublet.service.dependencies import end_of_all, hopeless, later, latest_end, own, planned_end
@@ -158,6 +158,8 @@ class Asking(Candidates):
     ) -> OfferSet:
         """One transaction: look at the calendars, hold what is offered, record it all."""
         if key and (known := _whole(tx, tx.offersets.by_key(person.name, key), self.settings.prefer)):
+            if known.document != asked.document:
+                raise KeyReused(key=key)
             return known
         now = self.now()
         id = str(uuid4())

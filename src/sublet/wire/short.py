@@ -220,7 +220,9 @@ def _sizes(value: Any) -> Range:
 
 
 def _with_unit(value: Any) -> str:
-    return f"{value}GiB" if isinstance(value, int | float) and value is not True else "8GiB"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "8GiB"
+    return f"{value}GiB" if value < MIB else f"{value / MIB:g}MiB, if those are bytes"
 
 
 def _amount(size: int) -> int | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sublet.client.call import Answer, Call, as_view, body_of, nothing, path_of
 from sublet.wire.reader import instant_text
@@ -29,9 +29,19 @@ def sessions(
     after: str = "",
 ) -> Call[SessionPage]:
     """Some of the sessions, newest first; operators can name another person, or `everyone`."""
-    filters: dict[str, object] = {"phase": phase, "kind": kind, "platform": platform, "name": name, "active": active}
+    filters: dict[str, object] = {
+        "phase": _upper(phase),
+        "kind": kind,
+        "platform": platform,
+        "name": name,
+        "active": active,
+    }
     filters |= {"person": person, "app": app, "annex": annex, "since": _instant(since), "until": _instant(until)}
     return Call("GET", path_of("sessions"), as_view(SessionPage), query={**filters, "limit": limit, "after": after})
+
+
+def _upper(phase: str | Sequence[str]) -> str | list[str]:
+    return phase.upper() if isinstance(phase, str) else [name.upper() for name in phase]
 
 
 def _instant(time: str | datetime) -> str:
@@ -65,7 +75,7 @@ def cancel_all(ids: Sequence[str], reason: str = "", *, dry_run: bool = False) -
     return Call("POST", path_of("sessions", "cancel"), as_view(CancelView), body=body_of(wish))
 
 
-def extend(id: str, by: str = "", until: datetime | None = None) -> Call[SessionView]:
+def extend(id: str, by: str | timedelta = "", until: datetime | None = None) -> Call[SessionView]:
     """Move the end of a session's time."""
     wish = {"until": instant_text(until)} if until else {"by": by}
     return Call("POST", path_of("sessions", id, "extend"), READ_SESSION, body=body_of(wish))

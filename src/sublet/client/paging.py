@@ -1,0 +1,38 @@
+"""A list that comes in pages: pure state, moved on by the client that waits and by the one that awaits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+from sublet.client.call import Call
+from sublet.client.calls import sessions
+from sublet.client.wishes import Filters
+from sublet.wire.v1.sessions import SessionPage, SessionView
+
+PAGE = 100  # sessions
+
+
+class SessionPages:
+    """The sessions that fit the filters, page by page, and never more than `limit` of them."""
+
+    def __init__(self, **filters: Unpack[Filters]) -> None:
+        """Nothing has been fetched yet."""
+        self._left = filters.pop("limit", None)
+        self._filters: dict[str, Any] = {**filters}
+        self._after: str | None = ""
+
+    def next_call(self) -> Call[SessionPage] | None:
+        """The call for the next page; None after the last."""
+        if self._after is None or (self._left is not None and self._left < 1):
+            return None
+        size = PAGE if self._left is None else min(self._left, PAGE)
+        return sessions.sessions(**self._filters, limit=size, after=self._after)
+
+    def read_page(self, page: SessionPage) -> Sequence[SessionView]:
+        """The sessions of a page that has come."""
+        self._after = page.next
+        views = page.items if self._left is None else page.items[: self._left]
+        if self._left is not None:
+            self._left -= len(views)
+        return views
