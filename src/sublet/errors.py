@@ -386,6 +386,21 @@ class ServiceUnreachable(SubletError):
     exit_code = 3
 
 
+class UnknownAnswer(SubletError):
+    """The answer is not one that this version of Sublet understands: it is {why}."""
+
+    hint = "Check the address, and that no proxy answers in place of the service; `sublet doctor` compares versions."
+    status = 502
+    exit_code = 3
+
+
+class UnusableHome(SubletError):
+    """SUBLET_HOME ({home}) can't be made or written: {why}."""
+
+    hint = "Make a directory that you can write: mkdir -m 700 DIR, then SUBLET_HOME=DIR."
+    exit_code = 2
+
+
 class UnsafeHome(SubletError):
     """SUBLET_HOME ({home}) can't be trusted: {why}."""
 

@@ -9,7 +9,7 @@ import os
 import stat
 from dataclasses import dataclass
 
-from sublet.errors import UnsafeHome
+from sublet.errors import UnsafeHome, UnusableHome
 
 OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
@@ -68,7 +68,10 @@ class Home:
     def make(self) -> None:
         """Make the directories, for their owner alone; refuse what someone else made first."""
         for directory in (self.root, self.run, os.path.dirname(self.log)):
-            os.makedirs(directory, mode=0o700, exist_ok=True)
+            try:
+                os.makedirs(directory, mode=0o700, exist_ok=True)
+            except OSError as error:
+                raise UnusableHome(home=self.root, why=error.strerror) from error
         require_safe(self.root)
 
 

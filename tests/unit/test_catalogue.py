@@ -183,7 +183,8 @@ def test_a_merge_goes_field_by_field_and_replaces_plain_lists() -> None:
         ("queues:\n- name: a\n- name: a\n", ", line 3: queues.1.name: the queue a is there twice."),
         (
             "queues:\n- name: a\n  max_time: 10\n",
-            ", line 3: queues.0.max_time: 10 is not a length of time. Write 10s for seconds, 10m for minutes, 10h for hours.",
+            ", line 3: queues.0.max_time: 10 is not a length of time. "
+            "Write 10s for seconds, 10m for minutes, 10h for hours.",
         ),
         ("queues:\n- name: a\n  node: none\n", ", line 3: queues.0.node: there is no none among the nodes."),
         (

@@ -16,7 +16,7 @@ import pytest
 from sublet import AsyncClient, Client, NoOffers, NotOverYet
 from sublet.client.documents import document_of
 from sublet.client.sweeps import make_bag, sweep_document
-from sublet.errors import BadRequest
+from sublet.errors import BadRequest, UnknownAnswer, UnusableHome
 from sublet.wire.v1.offers import ReasonView
 from sublet.wire.v1.sessions import SessionPage
 from tests.canned import ID, Canned, Heard, Said, a_no, a_session, a_yes, an_end, an_offer
@@ -193,3 +193,31 @@ def test_a_request_is_sent_as_plain_json(serve: Callable[..., str], tmp_path: Pa
     url = serve({"POST /v1/offersets": lambda said: heard.append(said) or Said(a_yes(an_offer()))})
     Client(url).ask(run=["python3", tmp_path / "x.py", 1, 2.5], time=timedelta(minutes=1), env={"N": 3})
     assert json.loads(heard[0].body)["run"] == ["python3", str(tmp_path / "x.py"), 1, 2.5]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Said(b"<html>Sign in to the network</html>", headers={"content-type": "text/html"}),
+        Said({"status": "ok"}),
+        Said([1]),
+        Said(b""),
+    ],
+)
+def test_an_answer_of_something_else_is_named(serve: Callable[..., str], said: Said) -> None:
+    client = Client(serve({"GET /health": said, "GET /v1/sessions": said, "POST /v1/offersets": said}))
+    calls: list[Callable[[], object]] = [client.health, lambda: list(client.sessions()), lambda: client.ask(run="a")]
+    for call in calls:
+        with pytest.raises(UnknownAnswer, match="not one that this version of Sublet understands") as caught:
+            call()
+        assert "Check the address" in caught.value.advice
+
+
+@pytest.mark.parametrize("place", ["/proc/sublet", "{folder}/sim.py/home"])
+def test_a_home_that_cannot_be_made_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    home = place.format(folder=folder)
+    monkeypatch.delenv("SUBLET_URL", raising=False)
+    monkeypatch.setenv("SUBLET_HOME", home)
+    with pytest.raises(UnusableHome, match=home) as caught:
+        Client().health()
+    assert "mkdir -m 700" in caught.value.advice

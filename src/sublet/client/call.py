@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from typing import Any, Generic, TypeVar
 
 from sublet.client.problems import raise_for
-from sublet.errors import BadRequest
+from sublet.errors import BadRequest, UnknownAnswer
 from sublet.wire.reader import read
 
 T = TypeVar("T")
@@ -97,7 +97,21 @@ def _said(value: Any) -> Any:
 
 def as_view(view: type[T]) -> Callable[[Answer], T]:
     """Reads the answer's JSON as this view."""
-    return lambda answer: read(view, json.loads(answer.body))
+
+    def read_view(answer: Answer) -> T:
+        try:
+            return read(view, json.loads(answer.body))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise UnknownAnswer(why=_describe_answer(answer)) from error
+
+    return read_view
+
+
+def _describe_answer(answer: Answer) -> str:
+    """What came in place of the answer: a page of something else, or JSON of another version."""
+    kind = answer.headers.get("content-type", "").partition(";")[0] or "nothing that has a type"
+    version = answer.headers.get("sublet-version", "")
+    return f"{kind} from Sublet {version}" if version else f"{kind}, from what says nothing of being Sublet"
 
 
 def as_bytes(answer: Answer) -> bytes:

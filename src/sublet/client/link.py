@@ -53,7 +53,7 @@ class Link:
     def _send(self, call: Call[T], timeout: float | None) -> Reply:
         try:
             return self._heed_version(send(self.address, call, timeout))
-        except (FileNotFoundError, ConnectionRefusedError) as error:
+        except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError) as error:
             if self.address.home is None:
                 raise unreachable(self.address, error) from error
         except OSError as error:

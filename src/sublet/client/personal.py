@@ -13,7 +13,7 @@ from typing import IO
 
 from sublet.client.address import Address
 from sublet.client.http import connect
-from sublet.errors import ServiceUnreachable
+from sublet.errors import ServiceUnreachable, UnusableHome
 from sublet.extras import require_server
 from sublet.home import Home
 
@@ -63,10 +63,17 @@ class Waiting:
 
 @contextmanager
 def _alone(home: Home, waiting: Waiting) -> Iterator[None]:
-    with open(os.path.join(home.run, "start.lock"), "w", encoding="utf-8") as file:
+    with _open_lock(home) as file:
         while not _lock(file):
             waiting.pause(0.02, "another command that is starting your service")
         yield
+
+
+def _open_lock(home: Home) -> IO[str]:
+    try:
+        return open(os.path.join(home.run, "start.lock"), "w", encoding="utf-8")
+    except OSError as error:
+        raise UnusableHome(home=home.root, why=error.strerror) from error
 
 
 def _lock(file: IO[str]) -> bool:
