@@ -23,6 +23,7 @@ class ReadSettings:
 
     database: str  # its address
     broken: Mapping[str, str]  # platforms whose plug-in can't be loaded, and why
+    is_gateway: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def read_settings(home: str) -> ReadSettings:
     """Read the settings and try those of each platform; BadSettings says what is wrong."""
     settings = Settings.load(Path(home))
     _, broken = load_platforms(settings.platforms, settings.refuse)
-    return ReadSettings(settings.database_url, broken)
+    return ReadSettings(settings.database_url, broken, is_gateway=settings.mode == "gateway")
 
 
 def look_at_postgres(url: str) -> PostgresState:

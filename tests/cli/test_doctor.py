@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sublet.cli.doctor_service import judge
+from sublet.cli.doctor_service import judge, service
 from sublet.cli.doctor_settings import database, settings
 from sublet.client.versions import compare, tell_difference
 from sublet.home import Home
@@ -157,6 +157,17 @@ def test_settings_that_the_service_would_refuse_are_bad(tmp_path: Path, text: st
     [found] = settings(home)
     assert (found.state, words in found.detail) == ("bad", True), found
     assert not list(database(home)), "nothing is said of a database that nobody knows"
+
+
+@pytest.mark.parametrize(("mode", "state"), [("gateway", "bad"), ("personal", "ok")])
+def test_a_gateway_that_is_down_is_bad_and_a_service_that_starts_by_itself_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, state: str
+) -> None:
+    home = settle(tmp_path, f'mode = "{mode}"\nplatforms = {{}}\n')
+    monkeypatch.setenv("SUBLET_HOME", home.root)
+    monkeypatch.delenv("SUBLET_URL", raising=False)
+    [found] = service(home)
+    assert (found.state, "not running" in found.detail) == (state, True), found
 
 
 def test_a_postgresql_that_is_not_there_is_bad_and_its_password_is_not_shown(tmp_path: Path) -> None:

@@ -73,7 +73,9 @@ def _bind(host: str, port: int) -> socket.socket:
         return _open(host, port)
     except OSError as error:
         why = f"it can't listen on {host}, port {port}: {error.strerror}"
-        raise NotHere(why=why, advice="Choose another with --host and --port.") from error
+        raise NotHere(
+            why=why, advice="Choose another: `port` and `host` in sublet.toml, or --port and --host."
+        ) from error
 
 
 def _open(host: str, port: int) -> socket.socket:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from sublet.cli.doctor_settings import is_gateway
 from sublet.cli.findings import Finding
 from sublet.cli.texts import away
 from sublet.client.address import Address, find_address
@@ -31,7 +32,7 @@ def service(home: Home) -> Iterator[Finding]:
     try:
         found = link.do(replace(health(), patience=PATIENCE))
     except SubletError as error:
-        yield _absent(address, error)
+        yield _absent(home, address, error)
         return
     yield _version(found, address)
     if found.problem:
@@ -49,13 +50,17 @@ def service(home: Home) -> Iterator[Finding]:
         yield Finding("bad", "service", error.message, error.advice)
 
 
-def _absent(address: Address, error: SubletError) -> Finding:
+def _absent(home: Home, address: Address, error: SubletError) -> Finding:
     if address.home is None:
         return Finding("bad", "service", error.message, error.advice)
     if isinstance(error.__cause__, TimeoutError):
         return Finding("bad", "service", f"it runs, and does not answer within {PATIENCE:.0f} s", RESTART)
     if not has_server():
         return Finding("warn", "service", "only the client is installed", "pip install 'sublet[server]'")
+    if is_gateway(home):
+        return Finding(
+            "bad", "service", "the gateway is not running", "Start it: systemctl start sublet, or: sublet up"
+        )
     return Finding("ok", "service", "not running; it starts by itself")
 
 

@@ -37,6 +37,15 @@ def settings(home: Home) -> Iterator[Finding]:
             yield Finding("bad", f"platform {name}", why, "Install or mend its plug-in.")
 
 
+def is_gateway(home: Home) -> bool:
+    """Whether the settings are a gateway's, which others wait for; settings that can't be read are told elsewhere."""
+    try:
+        found = _read(home)
+    except (SubletError, OSError, ValueError):
+        return False
+    return found is not None and found.is_gateway
+
+
 def database(home: Home) -> Iterator[Finding]:
     """The database that the settings name."""
     try:

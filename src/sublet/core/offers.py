@@ -75,7 +75,7 @@ def find_offers(
     if request.executable is None:
         reasons.append(Reason("urn:executable-required", "executable", "Description of the executable is required."))
     elif not ways:
-        message = f"{platform} has no way to run a {request.executable.kind}."
+        message = f"{platform} can't run {request.executable.kind} sessions."
         reasons.append(Reason("urn:not-supported", "executable.kind", message, request.executable.kind))
     storage = storage_of(request) if request.storage or request.data else {}
     terms = Terms(

@@ -51,7 +51,7 @@ class Bag(Kind):
 
     def needs(self, executable: Executable) -> str:
         """A Python for the small program."""
-        return "python3, and leave to run processes outside a container"
+        return "python3, and permission to run outside a container"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
         """The file of lines, if there is one."""

@@ -49,7 +49,7 @@ class Command(Kind):
 
     def needs(self, executable: Executable) -> str:
         """Nothing but a machine that runs processes of its own."""
-        return "leave to run processes outside a container"
+        return "permission to run outside a container"
 
 
 def script_program(text: str, environment: Mapping[str, str], setting: Setting) -> Program:

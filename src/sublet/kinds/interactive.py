@@ -65,7 +65,7 @@ class Interactive(Kind):
     def needs(self, executable: Executable) -> str:
         """JupyterLab, or Python."""
         tool = "jupyter-lab" if executable.fields.get("interface", "lab") == "lab" else "python3"
-        return f"{tool}, and leave to run processes outside a container"
+        return f"{tool}, and permission to run outside a container"
 
 
 def _own(setting: Setting) -> dict[str, str]:

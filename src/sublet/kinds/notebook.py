@@ -43,7 +43,7 @@ class Notebook(Kind):
 
     def needs(self, executable: Executable) -> str:
         """papermill, where code may run outside a container."""
-        return "papermill, and leave to run processes outside a container"
+        return "papermill, and permission to run outside a container"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
         """The notebook itself."""

@@ -50,7 +50,7 @@ class Pilot(Kind):
 
     def needs(self, executable: Executable) -> str:
         """Nothing but nodes of one's own."""
-        return "leave to run processes outside a container"
+        return "permission to run outside a container"
 
 
 def program(lease: str, carry: str, setting: Setting) -> Program:

@@ -234,12 +234,11 @@ class Candidates(Desk):
             interactive = frozenset(way.name for way in ways if way.interactive)
             return Candidate(name, platform, survey, facts, prepare, interactive)
         needs = self.kinds[executable.kind].needs(executable)
-        contained = " in a container (this is a gateway)" if self.settings.mode == "gateway" else ""
-        contained = " in a container (it is shared with you for containers only)" if person.guest else contained
-        why = f"{name} has no way to run a {executable.kind}{contained}; it needs {needs}."
-        return Reason(
-            "urn:not-supported", "executable.kind", why, executable.kind, needs, f"a platform with {needs}", name
-        )
+        only = "a gateway runs containers only" if self.settings.mode == "gateway" else ""
+        only = "it is shared with you for containers only" if person.guest else only
+        why = f"{name} can't run {executable.kind} sessions{f' ({only})' if only else ''}; that needs {needs}."
+        nearest = f"a platform with {needs}{', or a container image (--image)' if only else ''}"
+        return Reason("urn:not-supported", "executable.kind", why, executable.kind, needs, nearest, name)
 
 
 def _draining(drain: Drain) -> Reason:
