@@ -42,7 +42,7 @@ class Split:
         self.near = directory / "near"
         for node in ("0", "1"):
             (self.near / "bridge" / node).mkdir(mode=0o700, parents=True)
-        self.spool.parent.mkdir()
+        self.spool.parent.mkdir(exist_ok=True)
         self.noise = directory / "noise.sh"
         self.noise.write_text(f"printf 'Welcome!\\nno end of line'\nexec {sys.executable} -u -c \"$1\"\n")
         settings = {"lease": "l1", "nodes": 2, "spool": str(self.spool), "dead": 2.0, "silent": 3.0, "poll": 0.05}
@@ -101,7 +101,16 @@ class Split:
 class Job:
     """What the bridge's starter does for one job: its sandbox, and a near half that waits."""
 
-    def __init__(self, split: Split, number: int, node: int, script: str, ad: str, files: dict[str, bytes]) -> None:
+    def __init__(
+        self,
+        split: Split,
+        number: int,
+        node: int,
+        script: str,
+        ad: str,
+        files: dict[str, bytes],
+        sandbox: Path | None = None,
+    ) -> None:
         self.split, self.id, self.bridge = split, f"slot1_{number}-{number}", str(split.near / "bridge" / str(node))
         self.scratch = split.directory / f"scratch{number}"
         self.scratch.mkdir()
@@ -111,7 +120,7 @@ class Job:
         (self.scratch / ".job.ad").write_text(words)
         near = [sys.executable, near_half.__file__, "submit_wait_stageout", self.bridge, self.id]
         self.process = subprocess.Popen(
-            [*near, "no-such-file", "unused", str(self.scratch)],
+            [*near, "no-such-file", "unused", str(sandbox or self.scratch)],
             cwd=self.scratch,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -160,17 +169,88 @@ def test_a_job_runs_on_the_far_side_and_what_it_left_comes_home(splits: Callable
     split = splits()
     split.relay()
     split.far(0)
-    job = split.job("cat input; mkdir d; echo out > d/result; echo warn >&2; exit 7", input=b"hello\n", untouched=b"x")
+    script = "cat input; mkdir d other; echo out > d/result; echo x > other/x; echo y > y; echo warn >&2; exit 7"
+    job = split.job(script, ad='TransferOutput = "d"', input=b"hello\n", untouched=b"x")
     before = (job.scratch / "untouched").stat().st_mtime_ns
     assert job.ends() == 0
     assert job.told() == "ExitCode = 7\n"
     assert job.has("_condor_stdout") == b"hello\n"
     assert job.has("_condor_stderr") == b"warn\n"
     assert job.has("d/result") == b"out\n"
+    assert not [name for name in ("other", "y") if (job.scratch / name).exists()], "it did not ask for these"
     assert (job.scratch / "untouched").stat().st_mtime_ns == before
     assert not (job.scratch / ".sublet-incoming").exists()
     eventually(lambda: files_of(split.spool) <= {"lease", "agent", "alive/0"}, "an empty spool")
     eventually(lambda: not list((split.near / "attempts").iterdir()), "a relay that forgets")
+
+
+def test_links_pipes_and_what_nobody_can_read_cost_a_job_nothing(splits: Callable[..., Split]) -> None:
+    """As a virtual environment, a server's socket and a `mkfifo` leave a sandbox."""
+    split = splits()
+    split.relay()
+    split.far(0)
+    links = "ln -s /etc/hostname absolute; ln -s file relative; ln -s nowhere dangling; ln -s / root"
+    made = f"echo text > file; {links}; mkfifo pipe"
+    job = split.job(f"{made}; mkdir folder; echo deep > folder/deep; exit 3")
+    assert job.ends() == 0
+    assert job.told() == "ExitCode = 3\n"
+    assert (job.has("file"), job.has("relative")) == (b"text\n", b"text\n"), "a link is sent as what it leads to"
+    assert job.has("absolute") == Path("/etc/hostname").read_bytes()
+    left_out = ("dangling", "pipe", "root", "folder")  # as HTCondor: only files on top, where nothing is named
+    assert not [name for name in left_out if (job.scratch / name).is_symlink() or (job.scratch / name).exists()]
+    assert list(split.state()["attempts"].values()) in ([], [1]), "it ran once"
+
+
+def test_the_directory_of_a_submit_file_is_never_carried_off(splits: Callable[..., Split], tmp_path: Path) -> None:
+    split = splits()
+    (home := tmp_path / "submit").mkdir()
+    (home / "id_ed25519").write_text("private")
+    job = Job(split, 9, 0, "true", "", {}, sandbox=home)
+    assert job.ends() == 1
+    assert job.process.stdout
+    assert b"should_transfer_files" in job.process.stdout.read()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system that the spool is on, with 2 MB of room."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small file system")
+    (place := tmp_path / "shared").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], check=True)
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+BIG = "head -c 4000000 /dev/zero > big; echo once >> witness; cp witness ../../../witness; exit 4"
+
+
+def test_a_result_that_finds_no_room_is_kept_and_sent_when_there_is_some(
+    small_disk: Path, splits: Callable[..., Split]
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    job = split.job(BIG)
+    log = split.directory / "log"
+    eventually(lambda: "can't deliver" in log.read_text() and "No space left" in log.read_text(), "a full spool")
+    assert job.process.poll() is None
+    eventually(lambda: split.alive(0) is True, "a word that it lives")
+    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    assert job.ends() == 0
+    assert (job.told(), len(job.has("big")), job.has("witness")) == ("ExitCode = 4\n", 4_000_000, b"once\n")
+
+
+def test_a_result_that_never_finds_room_is_told_with_the_reason_and_not_run_again(
+    small_disk: Path, splits: Callable[..., Split]
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0, keep=0.5)
+    job = split.job(BIG)
+    assert job.ends() == 1
+    assert job.process.stdout
+    assert b"its results could not be brought back: " in job.process.stdout.read()
 
 
 def test_a_large_sandbox_does_not_delay_a_small_one_and_is_the_same_at_the_end(splits: Callable[..., Split]) -> None:

@@ -19,7 +19,6 @@ DESCRIPTION = """\
 executable = /bin/sh
 arguments = "-c '{script}'"
 output = {directory}/$(Cluster).$(Process).out
-should_transfer_files = yes
 transfer_executable = false
 request_memory = 16M
 request_disk = 1M

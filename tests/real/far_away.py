@@ -76,7 +76,6 @@ class FarAway:
             "executable": "loop.sh",
             "request_memory": "16M",
             "request_disk": "1M",
-            "should_transfer_files": "yes",
             "job_lease_duration": "60",
             "+SubletTarget": f'"{found}"',
             "+SubletSupplier": f'"{owner}"',

@@ -39,7 +39,6 @@ JOB = """\
 executable = /bin/sh
 arguments = "-c '{command}'"
 transfer_executable = False
-should_transfer_files = YES
 output = $(Cluster).out
 request_cpus = 1
 request_memory = 16M

@@ -19,7 +19,6 @@ from tests.execution_points import attached
 
 DESCRIPTION = """executable = /bin/hostname
 output = $(Cluster).out
-should_transfer_files = yes
 request_memory = 16M
 request_disk = 1M
 queue {count}

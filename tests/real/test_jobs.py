@@ -15,7 +15,7 @@ from tests.access_points import Person
 from tests.real import images
 from tests.sites import Site
 
-SMALL = "request_memory = 16M\nrequest_disk = 1M\nshould_transfer_files = yes\ntransfer_executable = false\n"
+SMALL = "request_memory = 16M\nrequest_disk = 1M\ntransfer_executable = false\n"
 SWEEP = f"""executable = /bin/sh
 arguments = "-c 'echo $(n) $(word) $HELLO'"
 getenv = HELLO

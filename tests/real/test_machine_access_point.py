@@ -45,7 +45,6 @@ START = "setsid condor_master -f >/tmp/master.out 2>&1 </dev/null & echo $! >/ru
 JOB = """\
 executable = /bin/hostname
 output = $(Cluster).out
-should_transfer_files = yes
 request_memory = 16M
 request_disk = 1M
 queue

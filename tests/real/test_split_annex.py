@@ -104,6 +104,15 @@ def test_sessions_and_jobs_of_every_kind_run_there(far: FarAway) -> None:
     assert person.file("own.out").read_text() == "own\n"
     said = far.condor("condor_history", cluster, "-af", "ExitCode", "RemoteWallClockTime > 0", "NumJobStarts")
     assert said.split() == ["4", "true", "1"]
+    person.file("private.key").write_text("secret")
+    odd_ones = "ln -s /etc/hostname host; mkfifo pipe"
+    listed = f"ls -A; echo threads $OMP_NUM_THREADS; mkdir results; echo 1 > results/table; {odd_ones}"
+    simple = far.submits(listed, output="plain.out", request_cpus="2", transfer_output_files="results")
+    far.site.wait(lambda: not far.states(simple), 60)
+    printed = person.file("plain.out").read_text()
+    assert "threads 2\n" in printed
+    assert "private.key" not in printed, "nothing but what the job names leaves the directory of its submit file"
+    assert (person.file("results") / "table").read_text() == "1\n"
 
 
 def test_what_it_prints_is_seen_while_it_runs_and_what_is_stopped_leaves_nothing_running(far: FarAway) -> None:

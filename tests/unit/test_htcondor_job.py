@@ -172,7 +172,7 @@ def test_values_stay_values_in_a_description() -> None:
     lines = dict(line.split(" = ", 1) for line in text.splitlines() if " = " in line)
     assert text.splitlines()[-1] == "queue 3"
     assert text.count("\nqueue") == 1
-    assert lines["batch_name"] == "two lines queue 5 $(DOLLAR)(x)"
+    assert lines["batch_name"] == "two lines queue 5 _(x)", "HTCondor expands $$ in attributes, whoever wrote them"
     assert lines["My.SubletTarget"] == '"id\\"x"'
     assert lines["initialdir"] == "/home/a b/$(DOLLAR)(HOME)/parts/$(Process)"
     assert lines["transfer_input_files"] == "../../program, ../../work"

@@ -150,8 +150,8 @@ def description(job: Job, key: str, place: Place, time: timedelta, brought: tupl
 
 
 def _line(text: str) -> str:
-    """A text on one line, without what HTCondor can't hold."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text[:200]).split())
+    """A text on one line, without what HTCondor can't hold: it expands $$ in every attribute when a job is matched."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text[:200].replace("$", "_")).split())
 
 
 def files_of(job: Job, key: str, time: timedelta, grace: timedelta) -> Mapping[str, bytes]:

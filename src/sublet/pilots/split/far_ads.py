@@ -12,7 +12,7 @@ OURS = {
 }  # of a job's ad: what is said anew for this node
 
 
-def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "") -> str:
+def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "", cores: str = "") -> str:
     """A job's ad, as the starter on this node needs it: in this sandbox, with nothing to transfer."""
 
     def value(name: str, otherwise: str) -> str:
@@ -40,13 +40,27 @@ def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "") -> str:
         "Err": "_condor_stderr",
         "In": inside(given) if os.path.exists(inside(given)) else "/dev/null",
     }
-    if gpus:
+    given_environment = value("Environment", "")
+    more = {"CUDA_VISIBLE_DEVICES": gpus, "OMP_NUM_THREADS": cores}
+    added = [name + "=" + told for name, told in more.items() if told and not is_set(name, given_environment)]
+    if added:
         lines = [line for line in lines if line.split("=", 1)[0].strip().lower() != "environment"]
-        said["Environment"] = (value("Environment", "") + " CUDA_VISIBLE_DEVICES=" + gpus).strip()
+        said["Environment"] = " ".join([given_environment, *added]).strip()
     if image:
         said["ContainerImage"] = inside(image) if os.path.exists(inside(image)) else image
     lines += ['{} = "{}"'.format(*pair) for pair in said.items()]
     return "\n".join(lines) + "\n"
+
+
+def is_set(name: str, environment: str) -> bool:
+    """Whether a job's own environment has a variable: its word counts."""
+    return re.search(r"(^|[\s'\"])" + name + "=", environment) is not None
+
+
+def assigned_cores(machine: str) -> str:
+    """The cores that a slot has, as HTCondor tells jobs on any node."""
+    found = re.search(r"(?im)^Cpus\s*=\s*(\d+)\s*$", machine)
+    return found.group(1) if found else ""
 
 
 def assigned_gpus(machine: str) -> str:

@@ -12,16 +12,18 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tarfile
 import time
 from typing import Any
 
-from sublet.pilots.split.far_ads import ad_here, assigned_gpus
+from sublet.pilots.split.far_ads import ad_here, assigned_cores, assigned_gpus
+from sublet.pilots.split.far_results import pack_outputs, put_words, say, seen_in
 from sublet.pilots.split.spool_files import forget, names, read
 
 LIVE = 1 << 20  # bytes of each stream that are shown while it runs
 STREAMS = (("out", "_condor_stdout"), ("err", "_condor_stderr"))
+AGAIN = 2.0  # seconds until a result that the spool had no room for is sent once more
+KEPT = 900.0  # seconds that this is tried; then the job is told as failed, with the reason
 TRIES = 3  # failures to start in a row after which this node takes nothing more
 
 
@@ -35,6 +37,16 @@ class Attempt:
         self.shown = {"out": 0, "err": 0}
 
 
+class Result:
+    """What an attempt left, until it is home."""
+
+    def __init__(self, name: str, directory: str, failure: str, seen: dict[str, Any]) -> None:
+        """It has ended, and nothing was sent yet."""
+        self.name, self.directory, self.failure, self.seen = name, directory, failure, seen
+        self.since = self.tried = time.monotonic()
+        self.unsent = ""  # why it stays here: then only this travels
+
+
 class FarHalf:
     """One node of a lease."""
 
@@ -43,6 +55,7 @@ class FarHalf:
         self.spool, self.node, self.home = settings["spool"], str(settings["node"]), os.getcwd()
         self.settings = settings
         self.attempts: dict[str, Attempt] = {}
+        self.results: dict[str, Result] = {}  # those that could not be delivered yet
         self.ending = ""
         self.count = 0
         self.failures = 0
@@ -67,6 +80,7 @@ class FarHalf:
             if not self.ending:
                 self._take()
             self._collect()
+            self._deliver_again()
             if self.ending and not self.attempts:
                 break
             time.sleep(self.settings["poll"])
@@ -77,28 +91,37 @@ class FarHalf:
 
     def _beat(self) -> None:
         self.count += 1
-        beat = {"epoch": self.epoch, "count": self.count, "node": os.uname().nodename, "runs": sorted(self.attempts)}
+        beat = {
+            "epoch": self.epoch,
+            "count": self.count,
+            "node": os.uname().nodename,
+            "runs": sorted(self._names()),
+        }
         beat["facts"] = dict(self.settings["facts"], left=str(int(self.over - time.time())))
         if self.ending:
             beat["ending"] = self.ending
         self._write("alive/" + self.node, json.dumps(beat).encode())
         self._look_at_lease()
         if os.path.exists(self.path("fence", self.epoch)):
-            self._void("it had been given up", list(self.attempts))
+            self._void("it had been given up", self._names())
             self.epoch = self._new_epoch()
             say("goes on as " + self.epoch)
         wanted = set(names(self.path("kill")))
-        self._void("it is to be stopped", [name for name in self.attempts if name in wanted])
+        self._void("it is to be stopped", [name for name in self._names() if name in wanted])
         self._look_at_time()
         for attempt in self.attempts.values():
             self._show(attempt)
+
+    def _names(self) -> list[str]:
+        """All that it still has to do with."""
+        return sorted([*self.attempts, *self.results])
 
     def _look_at_lease(self) -> None:
         lease = read(self.path("lease"))
         if lease is not None and lease != self.lease:
             self.lease, self.leased = lease, time.monotonic()
-        if self.attempts and time.monotonic() - self.leased > self.settings["lease"]:
-            self._void("the near side has been silent for too long", list(self.attempts))
+        if (self.attempts or self.results) and time.monotonic() - self.leased > self.settings["lease"]:
+            self._void("the near side has been silent for too long", self._names())
 
     def _look_at_time(self) -> None:
         reasons = [
@@ -113,16 +136,25 @@ class FarHalf:
 
     def _end(self, why: str) -> None:
         self.ending = self.ending or why
-        self._void(why, list(self.attempts))
+        self._void(why, self._names())
 
     def _void(self, why: str, given_up: list[str]) -> None:
         """Stop these; what they leave is not delivered."""
         for name in given_up:
+            if name in self.results:
+                self._discard(self.results.pop(name))
+                continue
             attempt = self.attempts[name]
             if not attempt.void:
                 attempt.void = True
                 say("stops " + name + ": " + why)
                 attempt.starter.send_signal(signal.SIGQUIT)
+
+    def _discard(self, result: Result) -> None:
+        """Nobody waits for it any more."""
+        say("gives up the result of " + result.name)
+        self._write("out/" + result.name + ".off", b"")
+        shutil.rmtree(result.directory, ignore_errors=True)
 
     def _new_epoch(self) -> str:
         return "{}.{}.{}".format(self.settings["lease_id"], self.node, os.urandom(4).hex())
@@ -161,16 +193,16 @@ class FarHalf:
             self.attempts[name] = Attempt(name, directory, self._starter(name, directory), seen)
         except Exception as error:
             say("can't start " + name + ": " + repr(error))
-            self._deliver(name, directory, str(error), {})
-            shutil.rmtree(directory, ignore_errors=True)
+            self._send_home(Result(name, directory, str(error), {}))
 
     def _starter(self, name: str, directory: str) -> subprocess.Popen[bytes]:
         """A stock starter in directories of its own: two that share LOCK fight, and one of them dies."""
         with open(directory + "/job.ad") as file:
             ad = file.read()
         with open(directory + "/in.ad", "w") as file:
-            gpus = assigned_gpus(read(directory + "/machine.ad") or "")
-            file.write(ad_here(ad, directory + "/sandbox", self.settings["lease_id"], gpus))
+            machine = read(directory + "/machine.ad") or ""
+            given = assigned_gpus(machine), assigned_cores(machine)
+            file.write(ad_here(ad, directory + "/sandbox", self.settings["lease_id"], *given))
         for part in ("log", "execute", "spool", "lock", "run"):
             os.makedirs(directory + "/own/" + part)
         words = [self.settings["starter"], "-f", "-t", "-local-name", "far"]
@@ -205,42 +237,58 @@ class FarHalf:
             del self.attempts[name]
             if attempt.void:
                 self._write("out/" + name + ".off", b"")
+                shutil.rmtree(attempt.directory, ignore_errors=True)
             else:
                 self._finish(attempt)
-            shutil.rmtree(attempt.directory, ignore_errors=True)
 
     def _finish(self, attempt: Attempt) -> None:
         said = read(attempt.directory + "/out.ad") or ""
         if re.search(r"(?im)^(ExitCode|ExitSignal)\s*=", said):
             self.failures = 0
-            self._deliver(attempt.name, attempt.directory, "", attempt.seen)
+            self._send_home(Result(attempt.name, attempt.directory, "", attempt.seen))
         else:
             self.failures += 1
             say("the starter of " + attempt.name + " failed")
-            self._deliver(attempt.name, attempt.directory, "the starter ended without the job's result", {})
+            self._send_home(Result(attempt.name, attempt.directory, "the starter ended without the job's result", {}))
 
-    def _deliver(self, name: str, directory: str, failure: str, seen: dict[str, Any]) -> None:
-        """Only what is new or changed travels back; a starter that failed is never told as the job's end."""
+    def _send_home(self, result: Result) -> None:
+        """Put a result into the spool; what finds no room there is kept on this node, and sent again."""
+        result.tried = time.monotonic()
+        try:
+            self._deliver(result)
+        except OSError as error:
+            self.results[result.name] = result
+            say("can't deliver " + result.name + ": " + str(error))
+            if time.monotonic() - result.since > self.settings.get("keep", KEPT):
+                result.unsent = "it ended, and its results could not be brought back: " + str(error)
+            return
+        self.results.pop(result.name, None)
+        shutil.rmtree(result.directory, ignore_errors=True)
 
-        def changed(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-            return None if seen.get(member.name) == stamp(os.path.join(directory, member.name)) else member
+    def _deliver_again(self) -> None:
+        for result in list(self.results.values()):
+            if time.monotonic() - result.tried >= AGAIN:
+                self._send_home(result)
 
-        part = self.path("tmp", "o." + self.epoch + "." + name)
+    def _deliver(self, result: Result) -> None:
+        """Only what is wanted and new travels back; a starter that failed is never told as the job's end."""
+        part = self.path("tmp", "o." + self.epoch + "." + result.name)
         try:
             with tarfile.open(part, "w") as tar:
-                if not failure:
-                    tar.add(directory + "/out.ad", "out.ad")
-                    tar.add(directory + "/sandbox", "sandbox", filter=changed)
-                if os.path.exists(directory + "/starter.log"):
-                    tar.add(directory + "/starter.log", "starter.log")
-                if failure:
-                    with open(directory + "/failure", "w") as file:
-                        file.write(failure)
-                    tar.add(directory + "/failure", "failure")
-            os.rename(part, self.path("out", name + (".bad" if failure else ".tar")))
-        except OSError as error:
+                if result.unsent:
+                    put_words(tar, "unsent", result.unsent)
+                elif result.failure:
+                    put_words(tar, "failure", result.failure)
+                else:
+                    tar.add(result.directory + "/out.ad", "out.ad")
+                    pack_outputs(tar, result.directory, result.seen)
+                if os.path.exists(result.directory + "/starter.log") and not result.unsent:
+                    tar.add(result.directory + "/starter.log", "starter.log")
+            bad = result.failure or result.unsent
+            os.rename(part, self.path("out", result.name + (".bad" if bad else ".tar")))
+        except OSError:
             forget(part)
-            say("can't deliver " + name + ": " + str(error))
+            raise
 
 
 def unpack(archive: tarfile.TarFile, directory: str) -> None:
@@ -249,32 +297,6 @@ def unpack(archive: tarfile.TarFile, directory: str) -> None:
         if member.name.startswith("/") or ".." in member.name.split("/") or member.isdev():
             raise ValueError("the archive has a member that it may not have: " + member.name)
         archive.extract(member, directory)
-
-
-def stamp(path: str) -> Any:
-    """What changes when a file changes."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return (found.st_size, found.st_mtime_ns, found.st_ino)
-
-
-def seen_in(sandbox: str) -> dict[str, Any]:
-    """The files of a sandbox before the job, by their names in the answer."""
-    above = os.path.dirname(sandbox)
-    found = {}
-    for place, _, files in os.walk(sandbox):
-        for file in files:
-            path = os.path.join(place, file)
-            found[os.path.relpath(path, above)] = stamp(path)
-    return found
-
-
-def say(words: str) -> None:
-    """To the lease's log."""
-    sys.stderr.write(time.strftime("%H:%M:%S ") + "far half: " + words + "\n")
-    sys.stderr.flush()
 
 
 def found_out() -> dict[str, Any]:

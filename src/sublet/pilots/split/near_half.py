@@ -19,6 +19,10 @@ import sys
 import time
 from typing import Any
 
+SHARED = (
+    "the node shares no file system with the access point, so the job's files must be transferred: "
+    "say should_transfer_files = YES, or leave it out"
+)
 PATIENCE = 3.0  # seconds that `remove` waits for a relay that isn't there
 
 
@@ -62,6 +66,9 @@ def relay_of(bridge: str) -> str:
 def submit(bridge: str, id: str, job_ad: str, sandbox: str) -> int:
     """Have it run on the far side; its files come back into the sandbox."""
     scratch = os.getcwd()
+    if not is_within(sandbox, scratch):  # never carry off the directory of a submit file
+        sys.stdout.write(f"{SHARED}\n")
+        return 1
     if not os.path.exists(job_ad):  # the starter leaves out a slash
         job_ad = os.path.join(scratch, ".job.ad")
     attempt = f"{id}.{os.urandom(6).hex()}"  # never used twice, so that a late result is known as one
@@ -71,6 +78,11 @@ def submit(bridge: str, id: str, job_ad: str, sandbox: str) -> int:
         sys.stdout.write(f"{answer['failed']}\n")  # the reason for which the job is held
         return 1
     return 0
+
+
+def is_within(path: str, directory: str) -> bool:
+    """Whether a path is a directory or below it, whatever links are on the way."""
+    return f"{os.path.realpath(path)}{os.sep}".startswith(f"{os.path.realpath(directory)}{os.sep}")
 
 
 def main() -> int:

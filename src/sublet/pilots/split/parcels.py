@@ -115,7 +115,9 @@ class Outgoing:
                 archive.add(self._job_ad, "job.ad")
                 if os.path.exists(os.path.join(self._scratch, ".machine.ad")):
                     archive.add(os.path.join(self._scratch, ".machine.ad"), "machine.ad")
-                archive.add(self._sandbox, "sandbox", filter=lambda one: None if one.name[8:] in own else one)
+                archive.add(
+                    self._sandbox, "sandbox", filter=lambda one: None if one.isdev() or one.name[8:] in own else one
+                )
             self._pipe.put(b"")
         except (OSError, Closed):
             self._pipe.give_up()

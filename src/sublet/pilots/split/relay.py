@@ -210,8 +210,9 @@ class Relay:
         if bad or failure:
             last = coming.words("starter.log").splitlines()[-1:]
             why = "; ".join([coming.words("failure") or failure or "it could not be started", *last])
+            unsent = coming.words("unsent")
             await asyncio.to_thread(coming.drop)
-            self._failed(name, why)
+            self._failed(name, why, unsent)
         elif attempt := self.ledger.delivered(name):
             await asyncio.to_thread(coming.settle, attempt.sandbox, attempt.scratch)
             await asyncio.to_thread(show_all, attempt)
@@ -220,11 +221,14 @@ class Relay:
         else:
             await asyncio.to_thread(coming.drop)
 
-    def _failed(self, name: str, why: str) -> None:
+    def _failed(self, name: str, why: str, unsent: str = "") -> None:
+        """It is tried elsewhere, unless it failed often; what ran, and could not send its results, is not run again."""
         attempt = self.ledger.failed(name)
         if attempt:
             self.kept.keep(attempt)
-            if self.ledger.gives_up(attempt):
+            if unsent:
+                self._answer(name, {"failed": unsent})
+            elif self.ledger.gives_up(attempt):
                 self._answer(name, {"failed": f"it could not be started on its node: {why}"})
             self.bridges.tell()
 
