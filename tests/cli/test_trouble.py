@@ -39,8 +39,22 @@ def test_a_service_that_is_not_there_is_exit_code_3(
     assert "\n\nhint: " in typed.err
 
 
-def test_the_unexpected_is_told_without_a_traceback(type_in: Type, canned: Serve) -> None:
+def test_an_answer_that_is_not_a_services_is_exit_code_3(type_in: Type, canned: Serve) -> None:
     canned({"GET /v1/sessions": Said({"items": "nonsense"})})
+    typed = type_in("ps")
+    assert (typed.code, typed.out) == (3, "")
+    assert typed.err.startswith("error: The answer is not one that this version of Sublet understands: ")
+    assert "\n\nhint: Check the address" in typed.err
+
+
+def test_the_unexpected_is_told_without_a_traceback(
+    type_in: Type, canned: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**filters: object) -> None:
+        raise RuntimeError("a defect")
+
+    canned({})
+    monkeypatch.setattr("sublet.client.calls.sessions.sessions", fail)
     typed = type_in("ps")
     assert (typed.code, typed.out) == (1, "")
     assert typed.err.startswith("error: something unexpected happened: ")
