@@ -27,9 +27,11 @@ os.environ.setdefault("SUBLET_ANSWER_WITHIN", "30s")  # a site on a busy machine
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C be Ctrl-C for what tests start, also when they run in the background of a shell."""
+    """Let signals be signals for what tests start, also when they run by nohup or in the background of a shell."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)  # unlike being ignored, this is not handed on
 
 
 @pytest.fixture

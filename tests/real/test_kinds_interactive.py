@@ -82,6 +82,18 @@ def test_what_is_typed_is_run_in_the_working_directory(place: Place) -> None:
         assert b"s3cret" not in seen
 
 
+def test_a_shell_is_hung_up_also_where_nohup_started_all(place: Place) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with started(place, "shell") as (port, process), attach(port, additional_headers=SECRET) as web:
+            web.send(b"echo he''re\n")
+            read_until(web, b"here")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 128 + signal.SIGHUP
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_who_comes_back_finds_the_same_shell_and_what_it_printed(place: Place) -> None:
     with started(place, "shell") as (port, _):
         with attach(port, additional_headers=SECRET) as web:

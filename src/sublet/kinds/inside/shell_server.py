@@ -31,6 +31,7 @@ KEPT = 256 * 1024  # bytes of the past that a newcomer sees
 MESSAGE_AT_MOST = 1 << 20
 SLOW = 10.0  # seconds after which a visitor who doesn't read is let go
 TERMINAL = re.compile(r"[a-z0-9.-]{1,32}\Z")
+HEEDED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)  # by a shell, whatever started us: nohup has them ignored
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
 
 
@@ -129,6 +130,8 @@ class Shell:
             shell = os.environ.get("SHELL") or "/bin/sh"
             os.environ.update(TERM=terminal, PS1="\\w \\$ " if shell.endswith("bash") else "$ ")
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            for number in HEEDED:
+                signal.signal(number, signal.SIG_DFL)
             try:
                 os.execv(shell, [shell, "-i"])  # noqa: S606 (no shell between us and the shell)
             finally:
