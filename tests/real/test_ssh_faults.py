@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -20,6 +21,13 @@ from tests.sshd import Sshd, needs_sshd, sshd
 pytestmark = [pytest.mark.anyio, needs_sshd]
 Start = Callable[..., Sshd]
 HELLO = Command(("echo", "hello"), said)
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A short one: a socket's path may have 107 bytes, and pytest's own has the user's and the test's names in it."""
+    with tempfile.TemporaryDirectory(prefix="ssh-") as directory:
+        yield Path(directory)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pty
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
@@ -32,6 +33,13 @@ class Person:
     async def __call__(self, prompt: Prompt) -> str | None:
         self.asked.append(prompt)
         return next((answer for word, answer in self.answers.items() if word in prompt.text), None)
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A short one: a socket's path may have 107 bytes, and pytest's own has the user's and the test's names in it."""
+    with tempfile.TemporaryDirectory(prefix="ssh-") as directory:
+        yield Path(directory)
 
 
 @pytest.fixture
