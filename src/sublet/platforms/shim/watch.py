@@ -307,6 +307,7 @@ class Watch:
     def kill_all(self) -> None:
         """SIGKILL until nothing is left; a process that the kernel itself holds is named, not waited for."""
         deadline = time.monotonic() + 5
+        send(self.rest(), signal.SIGKILL)  # before it can exit with an error of its own, as nothing can be started
         if self.group:
             self.group.close()
         while rest := self.rest() + (self.group.pids() if self.group else []):
