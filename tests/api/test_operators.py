@@ -139,7 +139,7 @@ async def test_an_operator_explains_and_cancels_with_a_reason_that_the_owner_lea
     op, ann = await caller(callers, service, OP), await caller(callers, service, ANN)
     hers = await begin(ann, service)
     before = len(mailbox.to(ANN))
-    assert "runs since" in " ".join((await op.get(f"/v1/sessions/{hers}/explain")).json()["sentences"])
+    assert "Running since" in " ".join((await op.get(f"/v1/sessions/{hers}/explain")).json()["sentences"])
     kinds = [one["kind"] for one in (await op.get("/v1/events", params={"session": hers})).json()["items"]]
     assert "session.accepted" in kinds
     done = await op.post(f"/v1/sessions/{hers}/cancel", json={"reason": "the disks  are full"})

@@ -175,7 +175,7 @@ def test_ask_accept_logs_result_and_delete(person: Person) -> None:
 def test_cancel_explain_extend_and_pause(person: Person) -> None:
     session = person.types("run", "--detach", "--quiet", "--time", "5m", "--", "sleep", "300").stdout.strip()
     person.waits_until(lambda: person.looks(session)["phase"] == "RUNNING")
-    assert "It runs since" in person.types("explain", session).stdout
+    assert "Running since" in person.types("explain", session).stdout
     before = person.looks(session)["until"]
     assert person.types("extend", session[:6], "5m").returncode == 0
     assert person.looks(session)["until"] > before

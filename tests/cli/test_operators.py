@@ -105,7 +105,7 @@ def test_ps_lists_everyones_and_ones_own_stays_ones_own(gateway: Gateway) -> Non
     code, _, err = gateway.types("ps", "--person", "anne@example.edu")
     assert (code, err.splitlines()[0]) == (1, "error: There is no person anne@example.edu.")
     assert gateway.types("ps", "--everyone", "--person", ANNA)[0] == 2
-    assert "is RUNNING.\nIt runs since" in gateway.types("explain", hers[:8])[1]
+    assert "is RUNNING.\nRunning since" in gateway.types("explain", hers[:8])[1]
     assert ANNA in gateway.types("status", hers[:8])[1]
     assert "accepted" in gateway.types("events", hers[:8])[1]
     code, out, err = gateway.types("logs", hers[:8])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from inline_snapshot import snapshot
 
 from sublet.cli import asking, sessions
 from sublet.cli.output import pairs, table
-from sublet.cli.texts import away, length, moment, quoted, size
+from sublet.cli.texts import away, length, moment, quoted, size, with_local_start, with_local_times
 from sublet.wire.v1.events import EventPage, EventView
 from sublet.wire.v1.moves import Explanation, PauseView
 from sublet.wire.v1.offers import ReasonView
@@ -291,3 +293,31 @@ def test_more_sessions_than_one_call_has_are_asked_for_in_turn(canned: Serve, ty
         (False, True),
     ]
     assert "There are more: add --limit 3000." in type_in("ps", "--all", "--limit", "1500").err
+
+
+@pytest.fixture
+def in_kolkata(in_utc: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Kolkata")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_kolkata")
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("Running since 2026-11-16 16:32:21 UTC (6s ago).", "Running since today 22:02 (6s ago)."),
+        ("it was booked until 2026-11-16T20:28:09Z.", "it was booked until tomorrow 01:58."),
+        ("closed at 2026-13-45 99:00 UTC", "closed at 2026-13-45 99:00 UTC"),
+    ],
+)
+def test_sentences_name_times_by_the_clock_of_the_person(told: str, shown: str) -> None:
+    assert with_local_times(told, datetime(2026, 11, 16, 16, 32, tzinfo=UTC)) == shown
+
+
+@pytest.mark.usefixtures("in_kolkata")
+def test_why_an_offer_was_made_names_its_start_by_the_clock_of_the_person() -> None:
+    now, start = datetime(2026, 11, 16, 16, 30, tzinfo=UTC), datetime(2026, 11, 16, 18, 15, tzinfo=UTC)
+    assert with_local_start("18:15 on Monday 16 November, UTC, cheapest", start, now) == "today 23:45, cheapest"

@@ -197,7 +197,7 @@ def test_the_first_location_that_works_is_used_and_the_others_are_told(
     executable = docker("docker-archive:/not/there.tar", f"docker-archive:{made}/no.tar", archive[0])
     code, out, err = run(place, tools, executable)
     assert (code, out) == (0, "entry by default\n")
-    assert err.count("could not be had") == 2
+    assert err.count("could not pull the image") == 2
     code, _, err = run(place, tools, docker("docker-archive:/not/there.tar"))
     assert code == 125
     assert "No such file" in err

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
-from sublet.client.documents import document_of
+import pytest
+
+from sublet.client.documents import document_of, prepare
+from sublet.errors import BadRequest
+from sublet.wire.fields import known_only
 
 
 def test_files_that_are_there_are_named_by_their_whole_path(tmp_path: Path) -> None:
@@ -22,3 +26,46 @@ def test_an_image_by_a_whole_path_is_where_it_runs_and_a_reference_is_a_referenc
         assert document_of({"image": place}, {}, local=True)["image"] == place
     several = {"image": {"locations": ["alpine"], "digest": "sha256:…"}}
     assert document_of(several, {}, local=True) == several
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("fit.ipynb", "sublet run --notebook fit.ipynb"),
+        ("my sim.py", "sublet run -- python3 'my sim.py'"),
+        ("RUN.SH", "sublet run -- sh RUN.SH"),
+        ("model.R", "sublet run -- Rscript model.R"),
+    ],
+)
+def test_a_program_or_notebook_in_place_of_a_request_is_told_how_to_run(
+    name: str, instead: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text("{}")
+    with pytest.raises(BadRequest) as refused:
+        prepare(name, {}, local=True)
+    assert (name in str(refused.value), refused.value.advice) == (True, f"Run it with: {instead}")
+
+
+def test_a_request_file_that_is_missing_is_told_with_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadRequest, match=r"job\.yaml can't be read: No such file") as refused:
+        prepare("job.yaml", {}, local=True)
+    assert str(tmp_path) in refused.value.advice
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("command", "run"), ("walltime", "time"), ("Partition", "queue"), ("corse", "cores")]
+)
+def test_another_systems_word_for_a_field_is_told_sublets_own(word: str, meant: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        known_only({word: 1}, ["run", "time", "queue", "cores"], "")
+    assert refused.value.advice == f"Did you mean {meant}?"
+
+
+def test_a_synonym_is_not_offered_where_the_field_does_not_exist() -> None:
+    with pytest.raises(BadRequest) as refused:
+        known_only({"command": 1}, ["name"], "")
+    assert refused.value.advice == "There are: name."

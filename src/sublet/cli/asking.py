@@ -14,7 +14,7 @@ from sublet.cli.command import AFTER, command
 from sublet.cli.connecting import command_for
 from sublet.cli.examples import FIRST
 from sublet.cli.output import Output, table
-from sublet.cli.texts import away, length, moment, quoted, size, when, with_local_times
+from sublet.cli.texts import away, length, moment, quoted, size, when, with_local_start, with_local_times
 from sublet.cli.waiting import ask_service
 from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
@@ -140,7 +140,7 @@ def listed(views: Sequence[OfferView], now: datetime) -> list[str]:
             str(view.gpus or ""),
             price(view.costs),
             f"{view.terms.kind}, login needed" if view.needs_login else view.terms.kind,
-            view.why,
+            with_local_start(view.why, view.start, now),
         )
         for view in views
     ]

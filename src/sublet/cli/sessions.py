@@ -106,7 +106,7 @@ def _time(view: SessionView, now: datetime) -> str:
 def _remark(view: SessionView) -> str:
     if view.condition:
         return view.condition
-    return view.end.sentence if view.end and view.phase != "COMPLETED" else ""
+    return with_local_times(view.end.sentence, datetime.now(UTC)) if view.end and view.phase != "COMPLETED" else ""
 
 
 @command("status", "sublet status 3f2a")
@@ -127,7 +127,7 @@ def described(view: SessionView, now: datetime) -> list[str]:
             ("name", view.name if view.name != view.kind else ""),
             ("phase", view.phase),
             ("condition", view.condition),
-            ("end", view.end.sentence if view.end else ""),
+            ("end", with_local_times(view.end.sentence, datetime.now(UTC)) if view.end else ""),
             (
                 "used",
                 f"{usage.wall:.1f} s, {usage.cpu:.1f} s of CPU, {size(usage.peak_memory)} at most" if usage else "",

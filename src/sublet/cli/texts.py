@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
-INSTANT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")  # as the service writes them in sentences
+INSTANT = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:Z\b| UTC\b)")  # as the service writes them
+NAMED_DAY = re.compile(r"\b\d\d:\d\d on [A-Z][a-z]+day \d{1,2} [A-Z][a-z]+, UTC\b")  # why an offer was made
 
 
 def length(duration: timedelta, units: int = 2) -> str:
@@ -107,4 +108,16 @@ def round_number(amount: float) -> str:
 
 def with_local_times(text: str, now: datetime) -> str:
     """A sentence of the service, with its instants as times of day here."""
-    return INSTANT.sub(lambda found: moment(datetime.fromisoformat(found[0]), now), text)
+    return INSTANT.sub(lambda found: _local_instant(found, now), text)
+
+
+def _local_instant(found: re.Match[str], now: datetime) -> str:
+    try:
+        return moment(datetime.fromisoformat(f"{found[1]}T{found[2]}Z"), now)
+    except ValueError:
+        return found[0]  # it only looks like a time
+
+
+def with_local_start(why: str, start: datetime, now: datetime) -> str:
+    """Why an offer was made, with its start by the clock of this machine."""
+    return NAMED_DAY.sub(lambda _: moment(start, now), why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -175,8 +176,24 @@ def _absolute(place: str, directory: str) -> str:
 
 
 def _read(path: str | os.PathLike[str]) -> bytes:
+    name = os.fspath(path)
+    if instead := _how_to_run(name):
+        raise BadRequest(detail=f"{name} is not a request in YAML", hint=f"Run it with: {instead}")
     try:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise BadRequest(detail=f"the file {os.fspath(path)} can't be read: {error.strerror}", hint=BY_NAME) from error
+        detail = f"the file {name} can't be read: {error.strerror}"
+        here = f"This is {os.getcwd()}; name a file that is here."
+        is_request = name.endswith((".yaml", ".yml", ".json"))
+        raise BadRequest(detail=detail, hint=here if is_request else f"{here} {BY_NAME}") from error
+
+
+def _how_to_run(name: str) -> str:
+    """The command for a program or a notebook that was given in place of a request."""
+    words = shlex.quote(name)
+    program = {".py": "python3", ".sh": "sh", ".r": "Rscript", ".jl": "julia"}
+    suffix = os.path.splitext(name)[1].lower()
+    if suffix == ".ipynb":
+        return f"sublet run --notebook {words}"
+    return f"sublet run -- {program[suffix]} {words}" if suffix in program else ""

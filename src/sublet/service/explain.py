@@ -57,7 +57,7 @@ SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
         + ("" if s.connectors else "."),
         f"Its time ends at {_moment(s.until, now)}.",
     ],
-    P.RUNNING: lambda s, now: [f"It runs since {_moment(s.started, now)}; its time ends at {_moment(s.until, now)}."],
+    P.RUNNING: lambda s, now: [f"Running since {_moment(s.started, now)}; its time ends at {_moment(s.until, now)}."],
     P.RELEASING: lambda s, now: ["It has ended; what it used is being given back."],
     P.REJECTED: lambda s, now: (
         [] if s.end else ["The offer was declined, or another offer of the same set was accepted."]

@@ -9,7 +9,7 @@ from sublet.core.session import End, EndKind
 SENTENCES: dict[EndKind, tuple[str, str]] = {  # what happened; the details come between; what to do
     EndKind.EXITED: ("It exited with code {code}", ""),
     EndKind.SIGNALLED: ("It was ended by the signal {signal}, which Sublet did not send", ""),
-    EndKind.TIMEOUT: ("Its booked time was over", "Ask for more time, or extend it while it runs."),
+    EndKind.TIMEOUT: ("It reached its time limit", "Ask for more time, or extend it while it runs."),
     EndKind.OUT_OF_MEMORY: ("It used more memory than was booked for it", "Ask for more."),
     EndKind.CANCELLED: ("It was cancelled by {by}", ""),
     EndKind.STAGING_FAILED: ("What it needs could not be brought", ""),

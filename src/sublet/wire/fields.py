@@ -80,11 +80,34 @@ def a_number(value: Any, path: str) -> float:
     return float(number)
 
 
+SYNONYMS = {  # what other systems call a field
+    "command": "run",
+    "cmd": "run",
+    "files": "data",
+    "inputs": "data",
+    "cpus": "cores",
+    "ncpus": "cores",
+    "mem": "memory",
+    "ram": "memory",
+    "walltime": "time",
+    "duration": "time",
+    "partition": "queue",
+    "account": "project",
+    "container": "image",
+    "environment": "env",
+}
+
+
+def _same_meaning(name: str, names: frozenset[str]) -> list[str]:
+    meant = SYNONYMS.get(name.lower(), "")
+    return [meant] if meant in names else []
+
+
 def known_only(value: Mapping[str, Any], known: Iterable[str], path: str) -> None:
     """No field that means nothing here: a typing error is better said than ignored."""
     names = known if isinstance(known, frozenset) else frozenset(known)
     for name in value:
         if name not in names and not name.startswith("x-"):
-            close = difflib.get_close_matches(name, names, 1)
+            close = _same_meaning(name, names) or difflib.get_close_matches(name, names, 1)
             hint = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(sorted(names))}."
             refuse(f"{path}.{name}" if path else name, f"there is no field {shown(name)} here", hint)

@@ -293,7 +293,7 @@ def have_image(plan: Plan) -> Image:
         try:
             return HAVE[plan["tool"]](source, plan)
         except (NoImage, files.NotAnImage, OSError) as why:
-            reasons.append(f"the image at {source['said']} could not be had: {why}")
+            reasons.append(f"could not pull the image {source['said']}: {why}")
             say(reasons[-1])
             shutil.rmtree(plan["image"], ignore_errors=True)
     raise NoImage("; ".join(reasons))

@@ -264,7 +264,7 @@ class Watch:
         end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.until))
         if now >= self.term_at and not self.ending:
             self.outputs.say(f"the booked time ends at {end}: stopping")
-            self.stop({"kind": "timeout", "detail": f"its booked time ended at {end}"}, self.until - now)
+            self.stop({"kind": "timeout", "detail": f"it was booked until {end}"}, self.until - now)
         elif now >= self.warn_at and not self.warned:
             self.warned = True
             self.outputs.say(f"this session ends at {end}")
