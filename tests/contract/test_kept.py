@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -27,9 +27,11 @@ class Counted(LocalReach):
     def __init__(self) -> None:
         super().__init__("far")
         self.sent: list[str] = []
+        self.before_sending: Callable[[], int] = lambda: 0
 
     async def send(self, source: Path, target: str, progress: Progress) -> None:
         self.sent.append(target)
+        self.before_sending()
         await super().send(source, target, progress)
 
 
@@ -80,6 +82,18 @@ async def test_a_file_that_is_not_the_one_that_was_meant_is_refused_and_not_sent
         await slurm.keep(image, "sha256:" + "0" * 64, "session")
     assert not reach.sent
     assert not await slurm.kept()
+
+
+async def test_a_file_that_changes_while_it_is_sent_is_shared_with_nobody(
+    slurm: Slurm, reach: Counted, image: Path
+) -> None:
+    digest = digest_of(image)
+    reach.before_sending = lambda: image.write_bytes(b"y" * SIZE)
+    with pytest.raises(PlatformRefused, match="changed while it was sent"):
+        await slurm.keep(image, digest, "session")
+    assert not await slurm.kept()
+    reach.before_sending = lambda: 0
+    assert digest_of(Path(await slurm.keep(image))) == digest_of(image) != digest
 
 
 async def test_what_a_session_needs_stays_and_what_nobody_needs_goes(slurm: Slurm, image: Path, tmp_path: Path) -> None:

@@ -54,6 +54,13 @@ output = look.$(Cluster).$(Process).out
 queue 4
 """
 LOOK = "#!/bin/sh\ncat /app/doc\nls -l big.dat small.dat | wc -l\n"
+READS_BIG = f"""executable = /bin/sh
+arguments = "-c 'sleep {{seconds}}; head -c 3 model.dat'"
+transfer_input_files = model.dat
+output = big.$(Cluster).out
+{SMALL}{{more}}
+queue
+"""
 NAME = "runner"
 
 
@@ -293,6 +300,38 @@ def test_an_image_and_a_large_input_cross_once_for_jobs_before_and_after_the_nod
     assert log.count('"input.kept"') == 2
     person.typed("annex", "shutdown", "pictures")
     site.wait(lambda: kept(site) == [], 60)
+
+
+def test_a_job_never_runs_with_a_copy_of_an_input_that_was_rebuilt(worker: Worker) -> None:
+    person, site, big = worker.person, worker.person.site, worker.place / "model.dat"
+    big.write_bytes(b"old" * (6 << 20))
+    held = worker.submits(worker.has("held.sub", READS_BIG.format(seconds=0, more="hold = true\nrequirements = true")))
+    idle = worker.submits(worker.has("idle.sub", READS_BIG.format(seconds=5, more="+Go = false\nrequirements = MY.Go")))
+
+    def are_ready() -> bool:
+        said = worker.condor("condor_q", held, idle, "-af", "SubletReady")
+        return all(line.strip() not in ("", "undefined") for line in said.splitlines())
+
+    site.wait(are_ready, 30)
+    big.write_bytes(b"new" * (6 << 20))
+    worker.condor("condor_release", held)  # at once: nobody had time to look
+    worker.waits_for(held)
+    assert (worker.place / f"big.{held}.out").read_text() == "new"
+    stats = ("TransferInputStats.CedarSizeBytesTotal", "TransferInputStats.FILESizeBytesTotal")
+    sent, copied = worker.condor("condor_history", held, "-limit", "1", "-af", *stats).split()
+    assert (int(sent) < 1000, int(copied)) == (True, 18 << 20), "it is shared still"
+
+    site.wait(are_ready, 30)
+    service = json.loads(person.kept("run", "service.json").read_text())["pid"]
+    person.did("kill", "-STOP", str(service))
+    try:
+        big.write_bytes(b"two" * (6 << 20))
+        worker.condor("condor_qedit", idle, "Go", "true")
+        site.wait(lambda: worker.condor("condor_q", idle, "-af", "JobStatus").strip() == "2", 30)
+    finally:
+        person.did("kill", "-CONT", str(service))
+    worker.waits_for(idle)
+    assert (worker.place / f"big.{idle}.out").read_text() == "two", "it started with an old copy, and was taken back"
 
 
 @contextmanager

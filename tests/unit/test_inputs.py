@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sublet.core.inputs import LARGE, Copies, Named, rewritten, shared
-from sublet.pilots.inputs import read_waiting
+from sublet.core.inputs import LARGE, Copies, Named, combine_digests, rewritten, shared
+from sublet.pilots.inputs import Waiting, forget_copies, needs_look, read_waiting, send_files
+from sublet.pilots.jobs import HELD, IDLE
 
 IMAGE = "tool.sif"
 NAMED = Named("/work", IMAGE, ("data/big.dat", "small.txt", "https://example.org/x", IMAGE), "a=b")
@@ -49,3 +50,48 @@ def test_what_a_job_said_first_is_what_counts() -> None:
     assert (again.named, again.ready) == (first.named, "l1")
     pulled = read_waiting({**ad, "ContainerImage": "docker://alpine"})
     assert pulled.named.image == ""
+
+
+def test_a_copy_is_taken_only_while_its_file_is_known_to_be_the_same() -> None:
+    told = rewritten(NAMED, [Copies(("l1",), {IMAGE: f"{PLACE}/content"})])
+    for name in ("ContainerImage", "TransferInput"):
+        assert "time() - (MY.SubletLooked ?: 0) <= 60 && " in told[name]
+
+
+def test_other_content_is_another_thing_to_be_told() -> None:
+    before = combine_digests({"a": "sha256:1", "b": "sha256:2"})
+    assert before == combine_digests({"b": "sha256:2", "a": "sha256:1"})
+    assert before != combine_digests({"a": "sha256:1", "b": "sha256:3"})
+    assert combine_digests({}) == ""
+
+
+def test_a_job_whose_file_has_changed_forgets_all_copies() -> None:
+    plain = Named("/work", "", ("big.dat",))
+    changes = forget_copies(plain, 900)
+    assert changes == {
+        "TransferInput": '"big.dat"',
+        "TransferInputRemaps": "undefined",
+        "SubletReady": '""',
+        "SubletContent": '""',
+        "SubletUntil": "900",
+    }
+    assert send_files(plain)["SubletReady"] == "undefined", "nothing holds it back"
+
+
+def test_a_job_is_looked_at_again_when_it_is_released_or_off_its_node() -> None:
+    def waits(since: int, looked: int, status: int = IDLE) -> bool:
+        return needs_look(Waiting("1.0", "x", NAMED, status=status, since=since, looked=looked), 110)
+
+    assert waits(since=100, looked=0)
+    assert not waits(since=100, looked=101)
+    assert waits(since=105, looked=101), "it began to wait after the last look"
+    assert waits(since=105, looked=105), "in the same second: nobody knows which was first"
+    assert waits(since=20, looked=90), "that was long ago"
+    assert not waits(since=105, looked=101, status=HELD), "it is looked at when it is released"
+
+
+def test_a_job_that_may_use_no_lease_is_another_than_one_that_waits_for_none() -> None:
+    ad = {"ClusterId": 1, "ProcId": 0, "SubletInputs": "shared", "SubletReady": ""}
+    assert read_waiting(ad).waits
+    assert not read_waiting({**ad, "SubletReady": "/Expr(undefined)/"}).waits
+    assert not read_waiting({"ClusterId": 1, "ProcId": 0}).waits

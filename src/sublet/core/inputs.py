@@ -5,6 +5,7 @@ A job is rewritten so that it takes the copy where its slot's system has one, an
 
 from __future__ import annotations
 
+import hashlib
 import os.path
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ LARGE = 16 << 20  # bytes from which on an input is worth it; an image always is
 JOB_INPUTS = "SubletInputs"  # in a job: whether it was looked at: "none" of its files are shared, or "shared"
 JOB_READY = "SubletReady"  # in a job: the leases whose systems have what it shares, or can't have it
 JOB_UNTIL = "SubletUntil"  # in a job: when it waits for that no longer, in seconds since the epoch
+JOB_CONTENT = "SubletContent"  # in a job: the content of what it shares, when it was told where copies are
+JOB_LOOKED = "SubletLooked"  # in a job: when its files were last seen to have that content, in seconds since the epoch
 JOB_IMAGE = "SubletImage"  # in a job: its image, as it was submitted
 JOB_FILES = "SubletFiles"  # in a job: its inputs, as they were submitted
 JOB_REMAPS = "SubletRemaps"  # in a job: how its inputs are renamed, as it was submitted
@@ -24,15 +27,21 @@ ABLE = (
     f"{USEFUL} && TARGET.HasTransferInputRemaps =?= true"
     ' && stringListMember("file", TARGET.HasFileTransferPluginMethods ?: "")'
 )
-UNSEEN = 60  # seconds that a job with an image, or large inputs, waits to be looked at
+UNSEEN = 60  # seconds that a job with an image, or large inputs, waits to be looked at, and that a look is good for
 PATIENCE = 300  # seconds that it then waits for copies, counted from when its node came up
 _HEAVY = f"(MY.ContainerImage =!= undefined || (MY.TransferInputSizeMB ?: 0) >= {LARGE >> 20})"
 _READY = f'stringListMember(TARGET.{SLOT_LEASE} ?: "", MY.{JOB_READY})'
+# A job that began to wait after the last look, be it released or off its node, may have been given new files meanwhile.
+_LOOKED = (
+    f"(MY.EnteredCurrentStatus < (MY.{JOB_LOOKED} ?: 0) || MY.{JOB_READY} =?= undefined"
+    f" || time() > MY.EnteredCurrentStatus + {UNSEEN})"
+)
+_CERTAIN = f"time() - (MY.{JOB_LOOKED} ?: 0) <= {UNSEEN}"  # else the file itself is sent
 _LONG_UP = f"time() - (TARGET.DaemonStartTime ?: 0) > {PATIENCE}"
 WAITS = (
     f"(MY.{JOB_TARGET} =?= undefined || (MY.{JOB_INPUTS} =?= undefined"
     f" ? (!{_HEAVY} || time() > (MY.{JOB_UNTIL} ?: (MY.QDate + {UNSEEN})))"
-    f" : (MY.{JOB_READY} =?= undefined || {_READY} || (time() > MY.{JOB_UNTIL} && {_LONG_UP}))))"
+    f" : ((MY.{JOB_READY} =?= undefined || {_READY} || (time() > MY.{JOB_UNTIL} && {_LONG_UP})) && {_LOOKED})))"
 )
 
 
@@ -66,6 +75,12 @@ def shared(named: Named, sizes: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(name for name in named.candidates if name in sizes and (name == named.image or sizes[name] >= LARGE))
 
 
+def combine_digests(digests: Mapping[str, str]) -> str:
+    """One text that stands for the content of all files that a job shares; empty for none."""
+    lines = "\n".join(f"{name} {digest}" for name, digest in sorted(digests.items()))
+    return hashlib.sha256(lines.encode(errors="surrogateescape")).hexdigest()[:32] if lines else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Copies:
     """Where one system has a job's shared files, and the leases on it."""
@@ -80,8 +95,7 @@ def rewritten(named: Named, copies: Sequence[Copies]) -> dict[str, str]:
     able = ABLE if any(name != named.image for one in there for name in one.paths) else USEFUL
     inputs = [(one.leases, _files(named, one)) for one in there]
     found = {"TransferInput": _chosen(inputs, ",".join(named.files), able)}
-    if remaps := _remaps(named, there):
-        found["TransferInputRemaps"] = remaps
+    found["TransferInputRemaps"] = _remaps(named, there)
     if named.image:
         images = [(one.leases, one.paths[named.image]) for one in there if named.image in one.paths]
         found["ContainerImage"] = _chosen(images, named.image, able)
@@ -117,6 +131,6 @@ def _chosen(choices: Sequence[tuple[Sequence[str], str]], otherwise: str, able: 
         return otherwise
     expression = f'"{otherwise}"'
     for leases, value in choices:
-        here = f'{able} && stringListMember(TARGET.{SLOT_LEASE} ?: "", "{",".join(leases)}")'
+        here = f'{able} && {_CERTAIN} && stringListMember(TARGET.{SLOT_LEASE} ?: "", "{",".join(leases)}")'
         expression = f'(({here}) ? "{value}" : {expression})'
     return f"$$([ {expression} ])"

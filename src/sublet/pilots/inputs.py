@@ -6,19 +6,22 @@ from dataclasses import dataclass
 
 from sublet.core.annex import JOB_SESSION, JOB_TARGET
 from sublet.core.inputs import (
+    JOB_CONTENT,
     JOB_FILES,
     JOB_IMAGE,
     JOB_INPUTS,
+    JOB_LOOKED,
     JOB_READY,
     JOB_REMAPS,
     JOB_UNTIL,
     LARGE,
     Named,
+    rewritten,
 )
 from sublet.pilots.configuration import quoted_string
-from sublet.pilots.jobs import to_queue
+from sublet.pilots.jobs import IDLE, RUNNING, to_edit, to_queue
 from sublet.pilots.occupancy import VANILLA, reread
-from sublet.pilots.queue import text_of
+from sublet.pilots.queue import number_of, text_of
 from sublet.pilots.tools import Ad, Tools
 from sublet.reach.port import Command
 
@@ -26,25 +29,43 @@ WAITING = "(JobStatus == 1 || JobStatus == 5)"
 WORTH = f"(ContainerImage =!= undefined || TransferInputSizeMB >= {LARGE >> 20} || {JOB_INPUTS} =!= undefined)"
 ATTRIBUTES = (
     *("ClusterId", "ProcId", "Iwd", "ContainerImage", "WantDockerImage", "TransferInput", "TransferInputRemaps"),
-    *(JOB_TARGET, JOB_INPUTS, JOB_READY, JOB_IMAGE, JOB_FILES, JOB_REMAPS),
+    *("JobStatus", "EnteredCurrentStatus", "JobCurrentStartDate"),
+    *(JOB_TARGET, JOB_INPUTS, JOB_READY, JOB_CONTENT, JOB_LOOKED, JOB_IMAGE, JOB_FILES, JOB_REMAPS),
 )
 NONE, SHARED = "none", "shared"
+LOOK_AGAIN = 20  # seconds after which a job is told anew that its files are as they were
+RECENTLY = 600  # seconds for which a job that has started is compared with the files that it was to have
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A job that waits, and what it says of its inputs."""
+    """A job that waits or has just started, and what it says of its inputs."""
 
     id: str
     annex: str
     named: Named
     seen: str = ""  # "", none, shared
     ready: str = ""  # the leases that it may use, as it was told
+    waits: bool = False  # whether it is held back from leases that it may not use
+    content: str = ""  # the content of what it shares, as it was told
+    status: int = IDLE
+    since: int = 0  # when its status began, in seconds since the epoch
+    looked: int = 0  # when its files were last seen to be what it was told
+    started: int = 0  # when it started, if it runs
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has started."""
+        return self.status == RUNNING
 
 
-def to_waiting(tools: Tools) -> Command[list[Waiting]]:
-    """The jobs that name an annex, wait, and have an image or large inputs; none that belongs to a session."""
-    constraint = f"{VANILLA} && {WAITING} && {JOB_TARGET} =!= undefined && {JOB_SESSION} =?= undefined && {WORTH}"
+def to_waiting(tools: Tools, now: int) -> Command[list[Waiting]]:
+    """The jobs that name an annex, and have an image or large inputs: those that wait, and those that share something
+    and have just started; none that belongs to a session."""
+    just = f'(JobStatus == {RUNNING} && {JOB_INPUTS} =?= "{SHARED}" && JobCurrentStartDate > {now - RECENTLY})'
+    constraint = (
+        f"{VANILLA} && ({WAITING} || {just}) && {JOB_TARGET} =!= undefined && {JOB_SESSION} =?= undefined && {WORTH}"
+    )
     return reread(to_queue(tools, constraint, ATTRIBUTES), lambda ads: [read_waiting(ad) for ad in ads])
 
 
@@ -60,8 +81,21 @@ def read_waiting(ad: Ad) -> Waiting:
         files=names,
         remaps=text_of(ad.get(remaps)),
     )
+    ready = ad.get(JOB_READY)
     id = f"{ad['ClusterId']}.{ad['ProcId']}"
-    return Waiting(id, text_of(ad.get(JOB_TARGET)), named, seen, text_of(ad.get(JOB_READY)))
+    return Waiting(
+        id,
+        text_of(ad.get(JOB_TARGET)),
+        named,
+        seen,
+        text_of(ready),
+        text_of(ready) == ready,
+        text_of(ad.get(JOB_CONTENT)),
+        number_of(ad.get("JobStatus")) or IDLE,
+        number_of(ad.get("EnteredCurrentStatus")) or 0,
+        number_of(ad.get(JOB_LOOKED)) or 0,
+        number_of(ad.get("JobCurrentStartDate")) or 0,
+    )
 
 
 FIRST = ("ContainerImage", "TransferInput", "TransferInputRemaps")
@@ -79,6 +113,29 @@ def first_told(named: Named, until: int) -> dict[str, str]:
     return {**told, JOB_UNTIL: str(until), JOB_READY: '""', JOB_INPUTS: quoted_string(SHARED)}
 
 
-def told(changes: dict[str, str], ready: str) -> dict[str, str]:
-    """What is set in a job when copies came or went."""
-    return {**{name: quoted_string(value) for name, value in changes.items()}, JOB_READY: quoted_string(ready)}
+def told(changes: dict[str, str], ready: str, content: str) -> dict[str, str]:
+    """What is set in a job when copies of this content came or went."""
+    values = {name: quoted_string(value) if value else "undefined" for name, value in changes.items()}
+    return {**values, JOB_READY: quoted_string(ready), JOB_CONTENT: quoted_string(content)}
+
+
+def forget_copies(named: Named, until: int) -> dict[str, str]:
+    """What is set in a job whose files have changed: no copy is good any more, and it waits for new ones."""
+    return {**told(rewritten(named, []), "", ""), JOB_UNTIL: str(until)}
+
+
+def send_files(named: Named) -> dict[str, str]:
+    """What is set in a job that has nothing left to share: HTCondor sends its files, whatever they are."""
+    return {**told(rewritten(named, []), "", ""), JOB_READY: "undefined"}
+
+
+def needs_look(job: Waiting, now: int) -> bool:
+    """Whether a job that waits has to be told that its files were looked at now."""
+    return job.status == IDLE and (job.since >= job.looked or now - job.looked >= LOOK_AGAIN)
+
+
+def to_confirm(tools: Tools, looked: int) -> Command[int]:
+    """Tell the jobs that share something, and wait, that their files were seen to be what they were told."""
+    of_them = f'{VANILLA} && JobStatus == {IDLE} && {JOB_INPUTS} =?= "{SHARED}" && {JOB_TARGET} =!= undefined'
+    due = f"(EnteredCurrentStatus >= ({JOB_LOOKED} ?: 0) || {looked} - ({JOB_LOOKED} ?: 0) >= {LOOK_AGAIN})"
+    return to_edit(tools, f"{of_them} && {due}", {JOB_LOOKED: str(looked)})

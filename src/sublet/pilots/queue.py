@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sublet.core.annex import JOB_GUEST, JOB_SESSION, JOB_SUPPLIER, JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END
-from sublet.core.inputs import JOB_UNTIL, PATIENCE
+from sublet.core.inputs import JOB_LOOKED, JOB_UNTIL, PATIENCE
 from sublet.core.jobs import JobWord, NodeRoom, QueuedJob
 from sublet.pilots.configuration import quoted_string
 from sublet.pilots.jobs import to_history, to_queue
@@ -72,7 +72,8 @@ def to_vacate(tools: Tools, constraint: str) -> Command[bool]:
 def marked(annex: str, supplier: str, now: datetime) -> dict[str, str]:
     """What is set in a job that is to run on an annex; what it shares with others may be brought there first."""
     until = str(round(now.timestamp()) + PATIENCE)
-    return {JOB_TARGET: quoted_string(annex), JOB_SUPPLIER: quoted_string(supplier), JOB_UNTIL: until}
+    named = {JOB_TARGET: quoted_string(annex), JOB_SUPPLIER: quoted_string(supplier)}
+    return {**named, JOB_UNTIL: until, JOB_LOOKED: "0"}
 
 
 def unmarked() -> dict[str, str]:

@@ -34,6 +34,7 @@ class KeptFiles:
 
     async def keep(self, reach: Reach, root: str, file: Path, digest: str, user: str, progress: Progress) -> str:
         """Send a file unless it is there, and note who needs it; its path there."""
+        before = _state_of(file)
         found = await asyncio.to_thread(digest_of, file)
         if digest and digest != found:
             why = f"{file.name} is not the file that was meant: its digest is {found}, and {digest} was expected"
@@ -41,8 +42,11 @@ class KeptFiles:
         content = f"{root}/kept/{name_of(found)}/content"
         async with self._turns[found]:  # who asks second finds it there
             if not await reach.run(to_keep(self._platform, root, name_of(found), user, self._owner)):
-                await reach.send(file, content, progress)
-                await reach.run(Command(("chmod", "a-w", content), reading(self._platform, str)))
+                await reach.send(file, f"{content}.new", progress)
+                if _state_of(file) != before:
+                    why = f"{file.name} changed while it was sent"
+                    raise PlatformRefused(platform=self._platform, why=why, hint="It is sent anew once it is complete.")
+                await reach.run(to_publish(self._platform, content))
                 await reach.run(to_keep(self._platform, root, name_of(found), user, self._owner))
         return content
 
@@ -75,6 +79,12 @@ def name_of(digest: str) -> str:
     return digest.replace(":", "-")
 
 
+def _state_of(file: Path) -> tuple[int, ...]:
+    """What the file system says of a file: with another content, another."""
+    seen = file.stat()
+    return (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_dev)
+
+
 def _digest_of(name: str) -> str:
     return ":".join(name.rsplit("-", 1))
 
@@ -88,6 +98,12 @@ def digest_of(file: Path) -> str:
 def to_keep(platform: str, root: str, name: str, key: str, owner: str) -> Command[bool]:
     """Note that a session needs a shared file; whether it is there."""
     return Command(script("keep", root, name, key, owner), reading(platform, lambda said: said.strip() == "there"))
+
+
+def to_publish(platform: str, content: str) -> Command[str]:
+    """Let a file that has arrived be the one that is shared."""
+    move = 'chmod a-w "$1.new" && mv -f "$1.new" "$1"'
+    return Command(("sh", "-c", move, "sh", content), reading(platform, str))
 
 
 def to_kept(platform: str, root: str) -> Command[tuple[Kept, ...]]:

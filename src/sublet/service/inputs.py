@@ -1,29 +1,30 @@
 """What jobs on an annex share is brought to its systems once, by content, over the login that is open.
 
 Jobs are looked at while they wait, whether they came before their annex or after; each is told which leases have what
-it shares, and takes the copy there. What can't be brought is sent with each job, as HTCondor does by itself.
+it shares, and takes the copy there. What can't be brought is sent with each job, as HTCondor does by itself. A job
+takes a copy only if its file was seen to have that content since the job began to wait, and less than a minute ago.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from sublet.core.annex import Lease
-from sublet.core.inputs import PATIENCE, Copies, Named, rewritten, shared
+from sublet.core.inputs import PATIENCE, Copies, Named, combine_digests, rewritten, shared
 from sublet.core.lease_state import PENDING, UP
 from sublet.core.session import Session
 from sublet.errors import SubletError
 from sublet.pilots import inputs
 from sublet.pilots.jobs import ids, to_edit
-from sublet.platforms.kept import digest_of
+from sublet.pilots.queue import to_vacate
 from sublet.platforms.port import Platform
 from sublet.reach.local import LocalReach
 from sublet.service.desk import log
+from sublet.service.input_files import Fingerprint, InputFiles, read_fingerprint
 from sublet.service.leases import Leases
 
 OFTEN, SELDOM = timedelta(seconds=2), timedelta(seconds=10)  # between two looks, with leases and without
@@ -56,7 +57,7 @@ class Inputs(Leases):
     """Looks at jobs that wait, brings what they share, and lets go of what no lease has any more."""
 
     _inputs: dict[tuple[str, str], Brought] = field(default_factory=dict)  # system, digest → its copy
-    _digests: dict[str, tuple[tuple[int, int], str]] = field(default_factory=dict)  # path → (size, changed), digest
+    _input_files: InputFiles = field(default_factory=InputFiles)
     _inputs_looked: datetime | None = None
     _inputs_every: timedelta = OFTEN
     _looking: asyncio.Task[None] | None = None
@@ -73,14 +74,23 @@ class Inputs(Leases):
     async def _look_at_inputs(self) -> None:
         try:
             point = self.point
-            waiting = await LocalReach("access point").run(inputs.to_waiting(point.tools)) if point else []
+            looked = int(self.now().timestamp())
+            waiting = await LocalReach("access point").run(inputs.to_waiting(point.tools, looked)) if point else []
             leases = await self._there()
             self._inputs_every = OFTEN if leases or self._inputs else SELDOM
-            for job in _alike(waiting):
-                await self._provide(job, leases)
+            for jobs in _alike(waiting):
+                await self._provide(jobs, leases)
+            await self._confirm(waiting, looked)
+            self._input_files.forget_all_but({job.named.path(name) for job in waiting for name in job.named.candidates})
             await self._let_go(leases)
         except (SubletError, OSError) as error:
             log.warning("inputs.failed", why=str(error))
+
+    async def _confirm(self, waiting: Sequence[inputs.Waiting], looked: int) -> None:
+        """Tell jobs that wait that their files are what they were told: without that they don't take copies."""
+        due = any(job.seen != inputs.NONE and inputs.needs_look(job, looked) for job in waiting)
+        if self.point and due:
+            await LocalReach("access point").run(inputs.to_confirm(self.point.tools, looked))
 
     async def _there(self) -> list[There]:
         found = []
@@ -96,36 +106,61 @@ class Inputs(Leases):
         one = jobs[0]
         if one.seen == inputs.NONE:
             return
-        digests = await asyncio.to_thread(self._shares, one.named)
-        if not one.seen:
-            until = round(self.now().timestamp()) + PATIENCE
-            await self._tell_jobs(jobs, inputs.first_told(one.named, until) if digests else inputs.looked_at())
-        if not digests:
-            return
-        mine = [there for there in leases if there.lease.annex == one.annex]
-        found = {there.lease.id: self._copies(there, one.named, digests) for there in mine}
+        seen = await asyncio.to_thread(_fingerprints, one.named)
+        digests = self._digests(one.named, seen)
+        if one.is_running:
+            await self._restart_stale(jobs, seen, digests)
+        elif digests is None:
+            if one.content:
+                await self._tell_jobs(jobs, inputs.forget_copies(one.named, self._until()))
+        elif digests:
+            await self._tell_copies(jobs, digests, [there for there in leases if there.lease.annex == one.annex])
+        elif not one.seen:
+            await self._tell_jobs(jobs, inputs.looked_at())
+        elif one.waits:
+            await self._tell_jobs(jobs, inputs.send_files(one.named))
+
+    async def _tell_copies(
+        self, jobs: Sequence[inputs.Waiting], digests: Mapping[str, str], leases: Sequence[There]
+    ) -> None:
+        """Tell jobs where copies of what they share are, whenever that or the content has changed."""
+        one, content = jobs[0], combine_digests(digests)
+        is_new = one.content != content
+        before = "" if is_new else one.ready
+        found = {there.lease.id: self._copies(there, one.named, digests) for there in leases}
         copies = [Copies((lease,), paths) for lease, paths in found.items() if paths is not None]
         ready = ",".join(sorted(lease for copy in copies for lease in copy.leases))
-        lost = [lease for lease, paths in found.items() if paths is None and lease in one.ready]
-        if ready != one.ready and not lost:  # what it was told before is true still, and being seen again
-            await self._tell_jobs(jobs, inputs.told(rewritten(one.named, copies), ready))
+        lost = [lease for lease, paths in found.items() if paths is None and lease in before]
+        if (is_new or ready != before) and not lost:  # what it was told before is true still, and being seen again
+            first = {} if one.seen else inputs.first_told(one.named, self._until())
+            again = inputs.forget_copies(one.named, self._until()) if one.content and is_new else {}
+            changes = inputs.told(rewritten(one.named, copies), ready, content)
+            await self._tell_jobs(jobs, {**first, **again, **changes})
 
-    def _shares(self, named: Named) -> dict[str, str]:
-        """The files that a job shares, and their digests."""
-        sizes, marks = {}, {}
-        for name in named.candidates:
-            try:
-                seen = os.stat(named.path(name))
-            except OSError:
-                continue
-            if os.path.isfile(named.path(name)):
-                sizes[name], marks[name] = seen.st_size, (seen.st_size, seen.st_mtime_ns)
-        return {name: self._digest(named.path(name), marks[name]) for name in shared(named, sizes)}
+    async def _restart_stale(
+        self, jobs: Sequence[inputs.Waiting], seen: Mapping[str, Fingerprint], digests: Mapping[str, str] | None
+    ) -> None:
+        """Let jobs wait again that started with copies of files that had just changed; they are told anew first."""
+        if not digests or not jobs[0].content or combine_digests(digests) == jobs[0].content or self.point is None:
+            return
+        changed = max(seen[name].changed_at for name in digests)
+        stale = [job.id for job in jobs if job.started >= int(changed)]
+        for clause in ids(stale):
+            log.info("jobs.taken-back", jobs=len(stale), first=stale[0])
+            await LocalReach("access point").run(to_vacate(self.point.tools, clause))
 
-    def _digest(self, path: str, mark: tuple[int, int]) -> str:
-        if self._digests.get(path, ((0, 0), ""))[0] != mark:
-            self._digests[path] = (mark, digest_of(Path(path)))
-        return self._digests[path][1]
+    def _digests(self, named: Named, seen: Mapping[str, Fingerprint]) -> dict[str, str] | None:
+        """The digests of the files that a job shares; None while one of them is being written or read."""
+        sizes = {name: fingerprint.size for name, fingerprint in seen.items()}
+        found: dict[str, str] = {}
+        for name in shared(named, sizes):
+            if (digest := self._input_files.digest(named.path(name), seen[name])) is not None:
+                found[name] = digest
+        return found if len(found) == len(shared(named, sizes)) else None
+
+    def _until(self) -> int:
+        """When a job waits for copies no longer."""
+        return round(self.now().timestamp()) + PATIENCE
 
     def _copies(self, there: There, named: Named, digests: Mapping[str, str]) -> dict[str, str] | None:
         """Where a lease's system has a job's files; without those that can't be had. None: they are being brought."""
@@ -161,7 +196,8 @@ class Inputs(Leases):
     async def _tell_jobs(self, jobs: Sequence[inputs.Waiting], changes: Mapping[str, str]) -> None:
         if self.point:
             for clause in ids([job.id for job in jobs]):
-                await LocalReach("access point").run(to_edit(self.point.tools, clause, changes))
+                waiting = f"{inputs.WAITING} && ({clause})"  # not those that have started since
+                await LocalReach("access point").run(to_edit(self.point.tools, waiting, changes))
 
     async def _let_go(self, leases: Sequence[There]) -> None:
         """Have systems remove what no lease has any more; without a login that is left to the sweeper."""
@@ -192,5 +228,12 @@ def _alike(waiting: Sequence[inputs.Waiting]) -> list[list[inputs.Waiting]]:
     """Jobs that say and know the same, together."""
     found: dict[tuple[object, ...], list[inputs.Waiting]] = {}
     for job in waiting:
-        found.setdefault((job.annex, job.named, job.seen, job.ready), []).append(job)
+        alike = (job.annex, job.named, job.seen, job.ready, job.waits, job.content, job.is_running)
+        found.setdefault(alike, []).append(job)
     return list(found.values())
+
+
+def _fingerprints(named: Named) -> dict[str, Fingerprint]:
+    """What the file system says of a job's files, as far as they are files."""
+    seen = {name: read_fingerprint(named.path(name)) for name in named.candidates}
+    return {name: fingerprint for name, fingerprint in seen.items() if fingerprint}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from sublet.core.annex import JOB_TARGET, Annex
-from sublet.core.inputs import JOB_INPUTS, JOB_READY
+from sublet.core.inputs import JOB_INPUTS, JOB_LOOKED, JOB_READY, JOB_UNTIL
 from sublet.core.jobs import Explained, Looked, QueuedJob, explain
 from sublet.errors import BadRequest, NotFound, NotMarkable, OperatorsOnly, SubletError
 from sublet.pilots import queue
@@ -24,6 +24,7 @@ from sublet.service.desk import Person
 from sublet.store.tx import Tx
 
 PROGRAMS = ("condor_submit", "condor_submit_dag", "condor_rm", "condor_q")
+BROUGHT_FIRST = (JOB_INPUTS, JOB_READY, JOB_LOOKED, JOB_UNTIL)  # by which a job waits for what it shares
 MOST = 10_000  # jobs that are changed by one call
 
 
@@ -179,7 +180,7 @@ class Jobs(AnnexStatus):
             )
         except SubletError:
             return Looked(await self.annex_state(annex.name, person), wide)
-        others = [condition for condition in unmet if JOB_INPUTS not in condition and JOB_READY not in condition]
+        others = [condition for condition in unmet if not any(name in condition for name in BROUGHT_FIRST)]
         state = await self.annex_state(annex.name, person)
         return Looked(state, wide, nodes, others, bringing=len(others) < len(unmet))
 

@@ -1,0 +1,88 @@
+"""The content of files that jobs share: each is read once, and again as soon as it may have changed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from sublet.platforms.kept import digest_of
+from sublet.service.desk import log
+
+STILL = 1.0  # seconds for which a file must not have changed before it is read: it may be being written
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What the file system says of a file: with another content, another."""
+
+    size: int
+    modified: int  # in ns
+    changed: int  # in ns: when its content, name or mode changed; no program can set it back
+    inode: int
+    device: int
+
+    @property
+    def changed_at(self) -> float:
+        """When it changed, in seconds since the epoch."""
+        return max(self.modified, self.changed) / 1e9
+
+
+def read_fingerprint(path: str) -> Fingerprint | None:
+    """The fingerprint of a regular file, or None."""
+    try:
+        seen = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(seen.st_mode):
+        return None
+    return Fingerprint(seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_dev)
+
+
+@dataclass
+class _Reading:
+    fingerprint: Fingerprint
+    since: float  # when that was first seen
+    digest: str = ""
+    task: asyncio.Task[None] | None = None
+
+
+class InputFiles:
+    """Digests of files, by what the file system says of them. Nobody waits for a large file that is being read."""
+
+    def __init__(self, still: float = STILL) -> None:
+        """Nothing is known yet."""
+        self._still, self._readings = still, dict[str, _Reading]()
+
+    def digest(self, path: str, fingerprint: Fingerprint) -> str | None:
+        """The digest of a file as it is now; None while it is being written or read."""
+        reading = self._readings.get(path)
+        if reading is None or reading.fingerprint != fingerprint:
+            reading = self._readings[path] = _Reading(fingerprint, time.monotonic())
+        if not reading.digest and reading.task is None and self._is_still(reading):
+            reading.task = asyncio.create_task(self._read(path, reading), name="input file")
+        return reading.digest or None
+
+    def forget_all_but(self, paths: set[str]) -> None:
+        """Forget the files that no job names any more."""
+        for path in self._readings.keys() - paths:
+            del self._readings[path]
+
+    def _is_still(self, reading: _Reading) -> bool:
+        seen_for, age = time.monotonic() - reading.since, time.time() - reading.fingerprint.changed_at
+        return seen_for >= self._still or age >= self._still
+
+    async def _read(self, path: str, reading: _Reading) -> None:
+        """Read a file; what was read counts only if it did not change meanwhile."""
+        try:
+            digest = await asyncio.to_thread(digest_of, Path(path))
+            if read_fingerprint(path) == reading.fingerprint:
+                reading.digest = digest
+        except OSError as error:
+            log.warning("input.not-read", file=Path(path).name, why=str(error))
+            reading.since = time.monotonic()
+        finally:
+            reading.task = None
