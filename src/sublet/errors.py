@@ -656,6 +656,13 @@ class LeaseRefused(SubletError):
     status = 409
 
 
+class LeaseOver(SubletError):
+    """{lease} ended before the DAG did: {why}"""
+
+    hint = "Submit the DAG again: its rescue DAG goes on where it was. It may need a longer `--lifetime`."
+    status = 409
+
+
 class NotPending(SubletError):
     """{lease} no longer waits: it {state}."""
 

@@ -61,6 +61,7 @@ output = big.$(Cluster).out
 {SMALL}{{more}}
 queue
 """
+FACTORY = PLAIN.replace("queue", "max_idle = 2\nqueue 6").replace("$(Cluster)", "$(Cluster).$(Process)")
 NAME = "runner"
 
 
@@ -225,18 +226,39 @@ def test_a_provisioner_leases_nodes_for_a_dag_and_gives_them_back(worker: Worker
     details = ("--system", person.site.name, "--nodes", "1", "--cores", "1", "--memory", "512MiB", "--lifetime", "10m")
     worker.has("node.sub", NODE)
     worker.has("lease.sub", worker.types("dag", "provisioner", "ondemand", *details))
-    worker.has("leased.dag", "PROVISIONER lease lease.sub\nJOB L node.sub\n")
+    worker.has("leased.dag", "PROVISIONER lease lease.sub\nJOB L node.sub\nFINAL F node.sub\n")
     worker.types("dag", "submit", "leased.dag", "--annex", "ondemand", **often)
     done = worker.place / "leased.dag.metrics"
     person.site.wait(done.exists, 90)
     assert json.loads(done.read_text())["exitcode"] == 0
     said = (worker.place / "ondemand.provisioner.err").read_text()
-    assert [line for line in said.splitlines() if "ondemand#1" in line] == [
-        "ondemand#1 is asked for.",
-        "ondemand#1 is up.",
-        "ondemand#1 is given back.",
-    ]
+    lines = [line for line in said.splitlines() if "ondemand#1" in line]
+    assert lines[:2] == ["ondemand#1 is asked for.", "ondemand#1 is up."]
+    assert "is given back when DAG" in lines[2], "the FINAL node runs there too"
+    hosts = worker.condor("condor_history", "-constraint", 'DAGNodeName == "F"', "-af", "LastRemoteHost")
+    assert hosts.strip().endswith("@annex")
     person.site.wait(lambda: not worker.leased("ondemand"), 30)
+    last = worker.place / "ondemand.give-back.err"
+    person.site.wait(lambda: "ondemand#1 is given back." in last.read_text())
+
+
+@pytest.mark.soak
+def test_a_dag_whose_lease_ends_before_it_fails_and_says_why(worker: Worker) -> None:
+    person, often = worker.person, {"_CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL": "1"}
+    details = ("--system", person.site.name, "--nodes", "1", "--cores", "1", "--memory", "512MiB", "--lifetime", "10m")
+    worker.has("sleep.sub", SLEEP)
+    worker.has("lease.sub", worker.types("dag", "provisioner", "brief", *details))
+    worker.has("brief.dag", "PROVISIONER lease lease.sub\nJOB S sleep.sub\nFINAL F sleep.sub\n")
+    worker.types("dag", "submit", "brief.dag", "--annex", "brief", **often)
+    running = ("condor_q", "-constraint", 'DAGNodeName == "S" && JobStatus == 2', "-af", "ClusterId")
+    person.site.wait(lambda: bool(worker.condor(*running).split()), 60)
+    person.typed("annex", "shutdown", "brief")
+    done = worker.place / "brief.dag.metrics"
+    person.site.wait(done.exists, 60)
+    assert json.loads(done.read_text())["exitcode"] != 0
+    assert (worker.place / "brief.dag.rescue001").exists()
+    said = (worker.place / "brief.provisioner.err").read_text()
+    assert "error: brief#1 ended before the DAG did: researcher shut it down" in said
 
 
 @pytest.mark.soak
@@ -300,6 +322,19 @@ def test_an_image_and_a_large_input_cross_once_for_jobs_before_and_after_the_nod
     assert log.count('"input.kept"') == 2
     person.typed("annex", "shutdown", "pictures")
     site.wait(lambda: kept(site) == [], 60)
+
+
+def test_a_job_factory_is_marked_moved_and_removed_with_the_jobs_that_it_has_yet_to_make(worker: Worker) -> None:
+    again = worker.submits(worker.has("factory.sub", FACTORY), "nowhere")
+    made = worker.condor("condor_submit", "-terse", "factory.sub").partition(".")[0]
+    worker.types("job", "mark", made, "--annex", "nowhere")
+    worker.types("job", "move", made, "--annex", NAME)
+    ran = ("condor_history", made, "-af", "LastRemoteHost", "JobLeaseDuration")
+    worker.person.site.wait(lambda: len(worker.condor(*ran).splitlines()) == 6, 60)
+    assert all(line.endswith("@annex 120") for line in worker.condor(*ran).splitlines())
+    worker.types("job", "remove", again)
+    left = ("condor_q", "-factory", "-constraint", f"ClusterId == {again}", "-af", "ClusterId")
+    worker.person.site.wait(lambda: not worker.condor(*left).split(), 30)
 
 
 def test_a_job_never_runs_with_a_copy_of_an_input_that_was_rebuilt(worker: Worker) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sublet.core.annex import Annex, Details, Lease
 from sublet.core.jobs import Looked, NodeRoom, QueuedJob, explain
 from sublet.core.lease_state import AnnexState, LeaseState
-from sublet.pilots.queue import read_jobs, read_requirements, read_unmet, without_clause
+from sublet.pilots.queue import read_jobs, read_unmet
 from sublet.pilots.submitting import KEPT_TO, environment_for
 from sublet.reach.port import Outcome
 
@@ -44,6 +44,9 @@ QUEUED = AnnexState(ANNEX, (LeaseState(Lease("l", "a", 1, Details(), NOW), "queu
         (JOB, Looked(UP, nodes=[NODE], unmet=["TARGET.Foo is 5"]), "requires: TARGET.Foo is 5"),
         (JOB, Looked(UP, nodes=[replace(NODE, free_cores=1)]), "2 cores; 1 cores are free"),
         (JOB, Looked(UP, nodes=[NODE]), "it starts within seconds"),
+        (JOB, Looked(UP, nodes=[NODE], exclusive=True), "The access point says ANNEX_JOBS_EXCLUSIVELY"),
+        (replace(JOB, since=NOW - timedelta(minutes=9)), Looked(UP, nodes=[NODE]), "but it has waited for 9m"),
+        (replace(JOB, since=NOW - timedelta(minutes=1)), Looked(UP, nodes=[NODE]), "it starts within seconds"),
         (replace(JOB, state="held", why="No space"), Looked(None), "It is held: No space"),
         (replace(JOB, state="running", node="c1"), Looked(None), "It runs on c1."),
         (replace(JOB, state="completed", code=3), Looked(None), "exit code 3"),
@@ -60,15 +63,6 @@ def test_what_the_tools_are_told_keeps_what_the_configuration_says() -> None:
     assert told["_CONDOR_SUBMIT_ATTRS"] == "Project SubletTarget SubletSupplier"
     assert told["_CONDOR_APPEND_REQ_VANILLA"] == f"(Good) && {KEPT_TO}"
     assert (told["_CONDOR_SubletTarget"], told["_CONDOR_JOB_DEFAULT_LEASE_DURATION"]) == ('"a"', "120")
-
-
-def test_only_jobs_without_the_clause_get_it() -> None:
-    ads = [
-        {"ClusterId": 1, "ProcId": 0, "Requirements": '/Expr(TARGET.Arch == "X86_64")/'},
-        {"ClusterId": 1, "ProcId": 1, "Requirements": f"/Expr((true) && {KEPT_TO})/"},
-        {"ClusterId": 2, "ProcId": 0, "Requirements": '/Expr(TARGET.Arch == "X86_64")/'},
-    ]
-    assert without_clause(read_requirements(ads)) == {f'(TARGET.Arch == "X86_64") && {KEPT_TO}': ["1.0", "2.0"]}
 
 
 def test_amounts_that_are_expressions_are_not_taken_for_numbers() -> None:

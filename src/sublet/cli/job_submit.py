@@ -16,6 +16,8 @@ from sublet.core.texts import counted
 from sublet.errors import BadRequest, SubmitFailed
 from sublet.wire.v1.jobs import SubmittingView
 
+UNIVERSE = re.compile(r"""^\s*["']?\s*universe\s*=\s*([a-z]+|\d+)""", re.IGNORECASE | re.MULTILINE)
+ON_NODES = ("vanilla", "container", "docker", "5")
 ITERATOR = re.compile(r"^\s*iterator\s*=\s*\w", re.IGNORECASE | re.MULTILINE)
 
 
@@ -34,11 +36,13 @@ def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
     options. Each job names the annex, and runs nowhere else until it is moved or unmarked. It need not have nodes yet.
     A file with a line `iterator = table …` is a job set, as `htcondor jobset submit` reads it.
     """
+    _refuse_interactive(words)
+    text = sys.stdin.read() if file == "-" else _read(file)
+    _refuse_universes(text, words)
     link = out.link()
-    text = "" if file == "-" else _read(file)
     jobset = parse_jobset(text, _read, file) if ITERATOR.search(text) else None
     found = submitting(out, link, annex)
-    made, said = _set(found, jobset, words) if jobset else _description(found, file, words)
+    made, said = _set(found, jobset, words) if jobset else _description(found, file, text, words)
     count = sum(one.last - one.first + 1 for one in made)
     if not made:
         click.echo(said, nl=False)
@@ -65,8 +69,29 @@ def _read(file: str) -> str:
         raise BadRequest(f"{file} can't be read: {error.strerror}.", hint=f"This is {os.getcwd()}.") from error
 
 
-def _description(found: SubmittingView, file: str, words: tuple[str, ...]) -> tuple[list[Cluster], str]:
-    stdin = sys.stdin.read() if file == "-" else None
+def _refuse_interactive(words: tuple[str, ...]) -> None:
+    """BadRequest for condor_submit's -interactive, of which any beginning will do: nobody can connect to a node."""
+    for word in words:
+        typed = word.lower().removeprefix("-").removeprefix("-")
+        if word.startswith("-") and typed and "interactive".startswith(typed):
+            raise BadRequest(
+                f"{word} can't be used on an annex: its nodes can't be connected to.",
+                hint="`sublet run --interactive shell`, and `sublet attach`, give a shell on a system.",
+            )
+
+
+def _refuse_universes(text: str, words: tuple[str, ...]) -> None:
+    """BadRequest for jobs that would never run on an annex's nodes."""
+    for universe in (found.lower() for one in (text, *words) for found in UNIVERSE.findall(one)):
+        if universe not in ON_NODES:
+            raise BadRequest(
+                f"Jobs of universe {universe} don't run on an annex: vanilla, container and docker do.",
+                hint="Leave the line out: a program that starts Java or MPI itself is a job of universe vanilla.",
+            )
+
+
+def _description(found: SubmittingView, file: str, text: str, words: tuple[str, ...]) -> tuple[list[Cluster], str]:
+    stdin = text if file == "-" else None
     said = tool(found, "condor_submit", "-terse", file, *words, stdin=stdin)
     return clusters(said), said
 
@@ -74,6 +99,8 @@ def _description(found: SubmittingView, file: str, words: tuple[str, ...]) -> tu
 def _set(found: SubmittingView, jobset: JobSet, words: tuple[str, ...]) -> tuple[list[Cluster], str]:
     """Submit each job of a set; if one is refused, those before it are taken back."""
     made: list[Cluster] = []
+    for description in jobset.descriptions():
+        _refuse_universes(description, words)
     for description in jobset.descriptions():
         try:
             made += clusters(tool(found, "condor_submit", "-terse", "-", *words, stdin=description))

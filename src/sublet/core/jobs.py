@@ -11,6 +11,7 @@ from sublet.core.amounts import duration_text, memory_text
 from sublet.core.lease_state import AnnexState, LeaseState
 
 JobWord = Literal["idle", "running", "removed", "completed", "held", "ending", "suspended"]
+SOON = timedelta(minutes=2)  # a job that fits and waits for longer is kept from starting by something else
 SHORTEST = timedelta(minutes=1)  # a job that doesn't say for how long it runs starts on no node that ends before
 
 
@@ -68,6 +69,7 @@ class Looked:
     open_annexes: Sequence[str] = ()  # those that run all jobs
     nodes: Sequence[NodeRoom] | None = None  # None: the access point did not say
     unmet: Sequence[str] = ()  # conditions of its own that no slot meets
+    exclusive: bool = False  # whether the access point's jobs run on HTCondor's own annexes alone
     bringing: bool = False  # whether it waits for what it shares with other jobs
 
 
@@ -141,7 +143,30 @@ def _waiting(job: QueuedJob, state: AnnexState, looked: Looked, now: datetime) -
         return Explained(unmet, "Change its requirements with condor_qedit, or submit it again.")
     if busy := tuple(_busy(job, name, looked.nodes)):
         return Explained(busy, f"`sublet annex add {name}` leases more.")
+    return _fits(job, state, looked, now)
+
+
+def _fits(job: QueuedJob, state: AnnexState, looked: Looked, now: datetime) -> Explained:
+    """Why a job waits that there is room for."""
+    name = state.annex.name
+    if looked.exclusive:
+        return Explained(
+            ("The access point says ANNEX_JOBS_EXCLUSIVELY: its jobs run on annexes that HTCondor itself made alone.",),
+            "Ask its administrator to unset it, or use an access point of your own: `sublet annex setup --help`.",
+        )
+    if waited := _long_wait(job, state, now):
+        return Explained(
+            (f"{name} has room for it, and nothing that it requires is missing; but it has waited for {waited}.",),
+            f"`condor_q -better-analyze {job.id}` says what HTCondor makes of it; the access point may not allow it.",
+        )
     return Explained((f"{name} has room for it: it starts within seconds.",))
+
+
+def _long_wait(job: QueuedJob, state: AnnexState, now: datetime) -> str:
+    """For how long a job has waited beside nodes that were up, if that is unusual."""
+    starts = [lease.session.started for lease in state.leases if lease.session and lease.session.started]
+    since = max([job.since or now, *starts[:1]])
+    return duration_text(_whole(now - since)) if now - since > SOON else ""
 
 
 def _not_up(name: str, lease: LeaseState) -> str:

@@ -33,6 +33,13 @@ def to_queue(
     return tools.command([*words, *limited_to(attributes)], read_ads)
 
 
+def to_factories(tools: Tools, constraint: str, attributes: Iterable[str] = ()) -> Command[list[Ad]]:
+    """The clusters that meet a constraint and have jobs yet to be made."""
+    return tools.command(
+        ("condor_q", "-factory", "-json", "-constraint", constraint, *limited_to(attributes)), read_ads
+    )
+
+
 def to_history(tools: Tools, constraint: str, attributes: Iterable[str] = (), most: int = 10_000) -> Command[list[Ad]]:
     """The jobs that left the queue and meet a constraint, the last first."""
     words = ("condor_history", "-json", "-constraint", constraint, "-limit", str(most), *limited_to(attributes))
@@ -41,8 +48,17 @@ def to_history(tools: Tools, constraint: str, attributes: Iterable[str] = (), mo
 
 def to_edit(tools: Tools, constraint: str, changes: Mapping[str, str]) -> Command[int]:
     """Set attributes of jobs, each to a ClassAd expression; of how many jobs, 0 if none meets the constraint."""
+    return _edit(tools, ("-constraint", constraint), changes)
+
+
+def to_edit_cluster(tools: Tools, cluster: str, changes: Mapping[str, str]) -> Command[int]:
+    """Set attributes of a cluster: of its jobs, and of those that it has yet to make."""
+    return _edit(tools, (cluster,), changes)
+
+
+def _edit(tools: Tools, which: Sequence[str], changes: Mapping[str, str]) -> Command[int]:
     pairs = [word for name, expression in changes.items() for word in (name, expression)]
-    words = tools.words("condor_qedit", "-constraint", constraint, *pairs)
+    words = tools.words("condor_qedit", *which, *pairs)
     return Command(words, lambda said: 0 if _none(said) else reading(read_edited)(said))
 
 

@@ -1,4 +1,4 @@
-"""A person's jobs as the access point knows them, and how they are marked for an annex: commands, and their answers."""
+"""A person's jobs as the access point knows them: commands, and their answers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sublet.core.annex import JOB_GUEST, JOB_SESSION, JOB_SUPPLIER, JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END
-from sublet.core.inputs import JOB_LOOKED, JOB_UNTIL, PATIENCE
+from sublet.core.annex import JOB_GUEST, JOB_SESSION, JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END
 from sublet.core.jobs import JobWord, NodeRoom, QueuedJob
 from sublet.pilots.configuration import quoted_string
-from sublet.pilots.jobs import to_history, to_queue
+from sublet.pilots.jobs import to_factories, to_history, to_queue
 from sublet.pilots.occupancy import VANILLA, reread
 from sublet.pilots.slots import to_slots
-from sublet.pilots.submitting import KEPT_TO
 from sublet.pilots.tools import Ad, Tools, reading
 from sublet.reach.port import Command, Outcome
 
@@ -31,7 +29,6 @@ SLOT = (
 )
 KIB, MIB = 1 << 10, 1 << 20
 _CONDITION = re.compile(r"^\[\d+\]\s+0\s+(.+)$", re.MULTILINE)
-_EXPRESSION = re.compile(r"/Expr\((.*)\)/", re.DOTALL)
 
 
 def to_list(tools: Tools, constraint: str = "true") -> Command[list[QueuedJob]]:
@@ -39,15 +36,14 @@ def to_list(tools: Tools, constraint: str = "true") -> Command[list[QueuedJob]]:
     return reread(to_queue(tools, f"{VANILLA} && ({constraint})", ATTRIBUTES), read_jobs)
 
 
+def to_list_factories(tools: Tools, constraint: str) -> Command[list[QueuedJob]]:
+    """The person's own clusters that have jobs yet to be made, each as if it were one job."""
+    return reread(to_factories(tools, f"{VANILLA} && ({constraint})", ATTRIBUTES), read_jobs)
+
+
 def to_remember(tools: Tools, constraint: str) -> Command[list[QueuedJob]]:
     """Jobs that have left the queue."""
     return reread(to_history(tools, f"{VANILLA} && ({constraint})", ATTRIBUTES, 100), read_jobs)
-
-
-def to_requirements(tools: Tools, constraint: str) -> Command[dict[str, str]]:
-    """What each job requires, by its id."""
-    wanted = ("ClusterId", "ProcId", "Requirements")
-    return reread(to_queue(tools, f"{VANILLA} && ({constraint})", wanted), read_requirements)
 
 
 def to_rooms(tools: Tools, annex: str) -> Command[list[NodeRoom]]:
@@ -69,38 +65,16 @@ def to_vacate(tools: Tools, constraint: str) -> Command[bool]:
     return Command(words, lambda said: said.code == 0 and reading(lambda _: True)(said))
 
 
-def marked(annex: str, supplier: str, now: datetime) -> dict[str, str]:
-    """What is set in a job that is to run on an annex; what it shares with others may be brought there first."""
-    until = str(round(now.timestamp()) + PATIENCE)
-    named = {JOB_TARGET: quoted_string(annex), JOB_SUPPLIER: quoted_string(supplier)}
-    return {**named, JOB_UNTIL: until, JOB_LOOKED: "0"}
-
-
-def unmarked() -> dict[str, str]:
-    """What is set in a job that is to run on none."""
-    return {JOB_TARGET: "undefined", JOB_SUPPLIER: "undefined"}
-
-
-def without_clause(requirements: dict[str, str]) -> dict[str, list[str]]:
-    """Jobs that lack the clause by which they keep to an annex, by what they are to require instead."""
-    found: dict[str, list[str]] = {}
-    for job, expression in requirements.items():
-        if JOB_TARGET not in expression:
-            whole = f"({expression}) && {KEPT_TO}" if expression else KEPT_TO
-            found.setdefault(whole, []).append(job)
-    return found
-
-
 def read_jobs(ads: list[Ad]) -> list[QueuedJob]:
     """Jobs, in the order of their ids."""
-    return [_job(ad) for ad in sorted(ads, key=lambda ad: (ad["ClusterId"], ad["ProcId"]))]
+    return [_job(ad) for ad in sorted(ads, key=lambda ad: (ad["ClusterId"], ad.get("ProcId", -1)))]
 
 
 def _job(ad: Ad) -> QueuedJob:
     seconds = number_of(ad.get(JOB_TIME)) or number_of(ad.get("AllowedExecuteDuration"))
     status = int(ad.get("JobStatus", 0))
     return QueuedJob(
-        id=f"{ad['ClusterId']}.{ad['ProcId']}",
+        id=f"{ad['ClusterId']}.{ad['ProcId']}" if "ProcId" in ad else str(ad["ClusterId"]),
         state=WORDS[status - 1] if 0 < status <= len(WORDS) else "idle",
         name=str(ad.get("JobBatchName") or str(ad.get("Cmd", "")).rpartition("/")[2]),
         annex=text_of(ad.get(JOB_TARGET)),
@@ -135,16 +109,6 @@ def read_room(ad: Ad) -> NodeRoom:
         free_gpus=free["GPUs"],
         ends=moment_of(ad.get(SLOT_END)),
     )
-
-
-def read_requirements(ads: list[Ad]) -> dict[str, str]:
-    """Expressions as ClassAds write them."""
-    found = {}
-    for ad in ads:
-        said = str(ad.get("Requirements", ""))
-        expression = _EXPRESSION.fullmatch(said)
-        found[f"{ad['ClusterId']}.{ad['ProcId']}"] = expression[1] if expression else said
-    return found
 
 
 def read_unmet(outcome: Outcome) -> list[str]:

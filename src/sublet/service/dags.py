@@ -35,10 +35,11 @@ class Dags(Jobs):
         return found[0], await self._names(person)
 
     async def remove_dag(self, id: str, person: Person) -> None:
-        """End a DAG, with its jobs."""
-        await self.dag(id, person)
+        """End a DAG, with its jobs. DAGMan runs its FINAL node then; removed once more, that is ended too."""
+        found, _ = await self.dag(id, person)
         point = await self.access_point()
-        await LocalReach("access point").run(to_remove(point.tools, ids([id])[0], f"{person.name} removed it"))
+        which = f"DAGManJobId == {int(id)}" if found.state == "removed" else ids([id])[0]
+        await LocalReach("access point").run(to_remove(point.tools, which, f"{person.name} removed it"))
 
     async def provisioned(self, job: str, person: Person) -> tuple[QueuedDag, Mapping[str, str]]:
         """Tell a DAG that its provisioner has done its work: the nodes of its annex are up."""

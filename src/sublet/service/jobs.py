@@ -11,10 +11,10 @@ from sublet.core.annex import JOB_TARGET, Annex
 from sublet.core.inputs import JOB_INPUTS, JOB_LOOKED, JOB_READY, JOB_UNTIL
 from sublet.core.jobs import Explained, Looked, QueuedJob, explain
 from sublet.errors import BadRequest, NotFound, NotMarkable, OperatorsOnly, SubletError
-from sublet.pilots import queue
+from sublet.pilots import marking, queue
 from sublet.pilots.access_point import AccessPoint
 from sublet.pilots.configuration import quoted_string
-from sublet.pilots.jobs import ids, to_edit, to_remove
+from sublet.pilots.jobs import ids, to_remove
 from sublet.pilots.slots import to_config
 from sublet.pilots.submitting import ASKED, environment_for
 from sublet.reach.local import LocalReach
@@ -24,6 +24,7 @@ from sublet.service.desk import Person
 from sublet.store.tx import Tx
 
 PROGRAMS = ("condor_submit", "condor_submit_dag", "condor_rm", "condor_q")
+EXCLUSIVELY = "ANNEX_JOBS_EXCLUSIVELY"  # HTCondor's own annexes: an access point may keep its jobs to them
 BROUGHT_FIRST = (JOB_INPUTS, JOB_READY, JOB_LOOKED, JOB_UNTIL)  # by which a job waits for what it shares
 MOST = 10_000  # jobs that are changed by one call
 
@@ -94,24 +95,26 @@ class Jobs(AnnexStatus):
             _refuse((job for job in found if job.annex not in ("", annex.id)), "names an annex", "sublet job move")
         else:
             _refuse((job for job in found if not job.annex), "names no annex", "sublet job mark")
-        await self._keep_to_annexes(point, found)
-        await self._edit(point, found, queue.marked(annex.id, point.contact.owner, self.now()))
-        return await self._changed(point, found, person, annex.id, now=now)
+        usual = await LocalReach("access point").run(to_config(point.tools, marking.LEASE_SETTING))
+        lease = usual.get(marking.LEASE_SETTING, "")
+        marks = marking.mark_for(annex.id, point.contact.owner, self.now(), point.lease, lease)
+        await self._edit(point, jobs, marks)
+        return await self._changed(point, jobs, found, person, annex.id, now=now)
 
     async def unmark(self, jobs: Sequence[str], person: Person, *, now: bool = False) -> Listed:
         """Let jobs run on no annex but those that are open; `now` takes those that run off their nodes."""
         self._at_home(person)
         point = await self.access_point()
         found = await self._jobs_named(point, jobs)
-        await self._edit(point, found, queue.unmarked())
-        return await self._changed(point, found, person, "", now=now)
+        await self._edit(point, jobs, marking.unmark())
+        return await self._changed(point, jobs, found, person, "", now=now)
 
     async def remove_jobs(self, jobs: Sequence[str], person: Person) -> Listed:
         """Take jobs out of the queue, and those that run off their nodes; they are told as they were."""
         self._at_home(person)
         point = await self.access_point()
         found = await self._jobs_named(point, jobs)
-        for clause in ids([job.id for job in found]):
+        for clause in ids(jobs):
             await LocalReach("access point").run(to_remove(point.tools, clause, f"{person.name} removed it"))
         return await self._listed(found, person)
 
@@ -119,38 +122,48 @@ class Jobs(AnnexStatus):
         """The jobs of these ids, in the queue and the person's own."""
         if not 0 < len(wanted) <= MOST:
             raise BadRequest("No job is named." if not wanted else f"More than {MOST} jobs are named at once.")
-        here = LocalReach("access point")
-        parts = [await here.run(queue.to_list(point.tools, clause)) for clause in ids(wanted)]
-        found = list({job.id: job for part in parts for job in part}.values())
+        found = await self._find_jobs(point, wanted)
         if missing := queue.named(found, wanted):
             raise NotFound(noun="job", name=", ".join(missing), hint="`sublet job list` lists those that wait or run.")
         sessions = [job for job in found if job.session]
         _refuse(sessions, "belongs to a session, whose place was agreed", "sublet cancel SESSION, and ask again")
         return found
 
-    async def _keep_to_annexes(self, point: AccessPoint, jobs: Sequence[QueuedJob]) -> None:
-        """Give jobs that were submitted otherwise the clause that keeps them to the annex that they name."""
-        here = LocalReach("access point")
-        for clause in ids([job.id for job in jobs]):
-            required = await here.run(queue.to_requirements(point.tools, clause))
-            for expression, lacking in queue.without_clause(required).items():
-                for one in ids(lacking):
-                    await here.run(to_edit(point.tools, one, {"Requirements": expression}))
+    async def _find_jobs(self, point: AccessPoint, wanted: Sequence[str]) -> list[QueuedJob]:
+        """The jobs of these ids; for a cluster that has made none yet, the cluster."""
+        here, tools = LocalReach("access point"), point.tools
+        made = [job for clause in ids(wanted) for job in await here.run(queue.to_list(tools, clause))]
+        clusters = {word for word in wanted if "." not in word} - {job.id.partition(".")[0] for job in made}
+        none_yet = [
+            job for clause in ids(sorted(clusters)) for job in await here.run(queue.to_list_factories(tools, clause))
+        ]
+        return list({job.id: job for job in [*made, *none_yet]}.values())
 
-    async def _edit(self, point: AccessPoint, jobs: Sequence[QueuedJob], changes: Mapping[str, str]) -> None:
-        for clause in ids([job.id for job in jobs]):
-            await LocalReach("access point").run(to_edit(point.tools, clause, changes))
+    async def _edit(self, point: AccessPoint, wanted: Sequence[str], marks: marking.Marks) -> None:
+        """Mark jobs; clusters as one, with what they have yet to make."""
+        here, tools = LocalReach("access point"), point.tools
+        jobs = [job for clause in ids(wanted) for job in await here.run(marking.to_terms(tools, clause))]
+        factories = [one for clause in ids(wanted) for one in await here.run(marking.to_factory_terms(tools, clause))]
+        for edit in marking.plan_edits(wanted, jobs, factories, marks):
+            for command in marking.to_apply(tools, edit):
+                await here.run(command)
 
     async def _changed(
-        self, point: AccessPoint, jobs: Sequence[QueuedJob], person: Person, annex: str, *, now: bool
+        self,
+        point: AccessPoint,
+        wanted: Sequence[str],
+        jobs: Sequence[QueuedJob],
+        person: Person,
+        annex: str,
+        *,
+        now: bool,
     ) -> Listed:
         """Take jobs that run elsewhere off their nodes, if that is wanted; then tell how they are."""
         here = LocalReach("access point")
         running = [job.id for job in jobs if job.state in ("running", "suspended") and job.annex != annex]
         for clause in ids(running) if now else ():
             await here.run(queue.to_vacate(point.tools, clause))
-        parts = [await here.run(queue.to_list(point.tools, clause)) for clause in ids([job.id for job in jobs])]
-        return await self._listed([job for part in parts for job in part], person)
+        return await self._listed(await self._find_jobs(point, wanted), person)
 
     async def explain_job(self, id: str, person: Person) -> tuple[Listed, Explained]:
         """Why a job runs, waits, is held, or is no more."""
@@ -174,15 +187,17 @@ class Jobs(AnnexStatus):
             return Looked(None, wide)
         here = LocalReach("access point")
         try:
-            nodes, unmet = await asyncio.gather(
+            nodes, unmet, settings = await asyncio.gather(
                 here.run(queue.to_rooms(point.gathering, annex.id)),
                 here.run(queue.to_unmet(point.gathering, job.id, annex.id)),
+                here.run(to_config(point.tools, EXCLUSIVELY)),
             )
         except SubletError:
             return Looked(await self.annex_state(annex.name, person), wide)
         others = [condition for condition in unmet if not any(name in condition for name in BROUGHT_FIRST)]
         state = await self.annex_state(annex.name, person)
-        return Looked(state, wide, nodes, others, bringing=len(others) < len(unmet))
+        exclusive = settings.get(EXCLUSIVELY, "").strip().lower() in ("true", "t", "yes", "1")
+        return Looked(state, wide, nodes, others, exclusive, bringing=len(others) < len(unmet))
 
     async def _listed(self, jobs: Sequence[QueuedJob], person: Person) -> Listed:
         return Listed(jobs, await self._names(person))
