@@ -141,7 +141,7 @@ def test_sessions_are_drawn_as_a_table() -> None:
 ID        NAME  KIND     PHASE      WHERE  CORES  MEMORY  GPUS  TIME                        NOTE
 3f2a91c0  fit   command  RUNNING    here   2      2 GiB   -     for 3 min, 57 min left
 3f2a91c0  fit   command  WAITING    here   2×2    2 GiB   1     starts in 1 h 57 min
-3f2a91c0  -     command  FAILED     here   2      2 GiB   -     took 1 min 30 s, 1 min ago  It exited with code 7.
+3f2a91c0  -     command  FAILED     here   2      2 GiB   -     took 1 min 30 s, 1 min ago  exit code 7
 3f2a91c0  fit   command  COMPLETED  here   2      2 GiB   -     took 1 min 30 s, 1 min ago
 3f2a91c0  fit   command  OFFERED    here   2      2 GiB   -     held, expires in 2 min
 3f2a91c0  fit   command  PREPARING  here   2      2 GiB   -     due 3 min ago               bringing cube (40 %)\

@@ -144,7 +144,7 @@ def listed(views: Sequence[OfferView], now: datetime) -> list[str]:
         )
         for view in views
     ]
-    return table(HEAD, rows, keep=("START", "PRICE"), least=("TERMS", "MEMORY", "TIME", "NODES", "WHY"))
+    return table(HEAD, rows, keep=("START", "PRICE"), least=("TERMS", "MEMORY", "TIME", "NODES"), fold=True)
 
 
 def placed(view: OfferView | SessionView) -> str:

@@ -15,7 +15,7 @@ from sublet.cli.session_filters import MOST, filter_options, filters_of, list_se
 from sublet.cli.texts import away, length, quoted, size, when, with_local_times
 from sublet.client.calls import sessions
 from sublet.core.texts import counted
-from sublet.wire.v1.sessions import SessionPage, SessionView
+from sublet.wire.v1.sessions import EndView, SessionPage, SessionView
 
 if TYPE_CHECKING:
     from sublet.client.link import Link
@@ -92,7 +92,8 @@ def _time(view: SessionView, now: datetime) -> str:
     if view.phase == "OFFERED":
         return f"{'held' if view.terms.kind == 'booked' else 'not held'}, expires {away(view.expires, now)}"
     if view.ended and view.started:
-        return f"took {length(view.ended - view.started)}, {away(view.ended, now, units=1)}"
+        since = away(view.ended, now, units=1)
+        return f"took {length(view.ended - view.started)}, {'just now' if since == 'now' else since}"
     if view.phase in OVER:
         return away(view.ended or view.modified, now, units=1)
     if view.started:
@@ -104,9 +105,21 @@ def _time(view: SessionView, now: datetime) -> str:
 
 
 def _remark(view: SessionView) -> str:
+    """A few words that fit a table; `sublet explain` has the whole sentence."""
     if view.condition:
         return view.condition
-    return with_local_times(view.end.sentence, datetime.now(UTC)) if view.end and view.phase != "COMPLETED" else ""
+    if not view.end or view.phase == "COMPLETED":
+        return ""
+    return describe_end_briefly(view.end) or with_local_times(view.end.sentence, datetime.now(UTC))
+
+
+def describe_end_briefly(end: EndView) -> str:
+    """The ends that most sessions have, in two or three words; nothing for the others."""
+    if end.kind == "exited":
+        return f"exit code {end.code}"
+    if end.kind == "signalled":
+        return f"signal {end.signal}"
+    return {"timeout": "time limit", "out-of-memory": "out of memory", "disk-full": "disk full"}.get(end.kind, "")
 
 
 @command("status", "sublet status 3f2a")
