@@ -362,6 +362,17 @@ class Terminal:
     def ends(self) -> int:
         return self._process.wait(PATIENCE)
 
+    def types_until_it_ends(self, text: str) -> int:
+        """As a person does who sees nothing happen: Python can lose a Ctrl-C in the moment that a question appears."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            self.types(text)
+            try:
+                return self._process.wait(1)
+            except subprocess.TimeoutExpired:
+                continue
+        raise AssertionError(f"it goes on after {PATIENCE} s")
+
 
 def test_an_app_is_tried_here_and_a_wrong_parameter_is_refused_before(person: Person) -> None:
     folder = person.directory / "flood"

@@ -131,8 +131,7 @@ def test_run_gives_back_what_is_declined_at_the_prompt(priced: Path, tmp_path: P
     with Terminal(AtTerminal(priced, tmp_path), "run", *BOTH, "--", "true") as terminal:
         terminal.reads_until("It costs 12 EUR. Go on?")
         assert len(client_of(priced).open_offers()) == 1
-        terminal.types(answer)
-        assert terminal.ends() != 0
+        assert terminal.types_until_it_ends(answer) != 0
     assert client_of(priced).open_offers() == []
 
 

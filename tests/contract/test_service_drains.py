@@ -60,7 +60,7 @@ async def test_what_runs_finishes_and_what_was_offered_is_not_taken(tmp_path: Pa
         running = await accept(service)
         await reach(service, running.id, in_phase(Phase.RUNNING))
         await service.drain(OWNER, "trial", reason="cooling.")
-        with pytest.raises(PlatformDraining, match=r"trial is being drained by its operator: cooling\.$"):
+        with pytest.raises(PlatformDraining, match=r"trial is being drained by its operator: cooling\."):
             await service.accept(offered.id, ME)
         said = await ask(service, OTHER)
         assert (said.result, said.reasons[0].message) == ("NO", "trial is being drained by its operator: cooling.")

@@ -383,6 +383,8 @@ async def test_without_a_login_the_last_survey_answers_and_says_how_old_it_is(
     answer = await lapsed.offers(
         Request(Executable("command"), duration=timedelta(minutes=2)), ["sh"], datetime.now(UTC)
     )
-    assert "login is needed" in answer.offers[0].why
+    assert "as seen on " in answer.offers[0].why
+    assert lapsed.login
+    assert not await lapsed.login.check(), "which the service says of its offers"
     with pytest.raises(LoginNeeded):
         await lapsed.submit(small("true"), key())
