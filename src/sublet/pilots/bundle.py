@@ -171,6 +171,7 @@ def values_of(plan: Plan) -> dict[str, str]:
         "CCB_RECONNECT_TIME": "5",
         "UID_DOMAIN": domain,
         "DEFAULT_DOMAIN_NAME": domain,
+        "FILESYSTEM_DOMAIN": f"{plan.lease}.annex.sublet",  # shared with nobody, so that IF_NEEDED means a transfer
         "TRUST_DOMAIN": trust_domain(plan.lease, plan.number),
         "MASTER_NAME": master_name(plan.lease, plan.number),
         "STARTD_NAME": master_name(plan.lease, plan.number),

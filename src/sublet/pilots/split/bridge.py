@@ -70,7 +70,6 @@ def configuration(directory: Path, plan: Plan, release: Release) -> str:
         **places(str(directory)),
         **release.places,
         "CCB_ADDRESS": "",
-        "FILESYSTEM_DOMAIN": f"{plan.lease}.split.sublet",  # shared with nobody, so that IF_NEEDED means a transfer
         "NETWORK_INTERFACE": values["CONDOR_HOST"] if is_here(values["CONDOR_HOST"]) else "*",
         "DAEMON_SOCKET_DIR": literal(str(short(directory / "sockets"))),
         "STARTER_REMOTE_CMD": literal(str(directory / "near_half")),
