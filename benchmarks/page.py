@@ -83,10 +83,15 @@ def code_digest(name: str) -> str:
 
 
 def _commit() -> str:
-    """The commit that is checked out, with a + where something was changed since."""
-    words = ["git", "-C", str(ROOT), "describe", "--always", "--abbrev=8", "--dirty=+", "--exclude=*"]
-    done = subprocess.run(words, capture_output=True, text=True)
-    return done.stdout.strip() or "unknown"
+    """The commit that is checked out, with a + where code was changed since."""
+    head = _git("rev-parse", "--short=8", "HEAD")
+    changed = _git("status", "--porcelain", "--", "src", "benchmarks", "testbed")
+    return f"{head or 'unknown'}{'+' if changed else ''}"
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
+    return done.stdout.strip()
 
 
 def is_stale(stamp: Stamp, code: str, releases: Sequence[str]) -> bool:
