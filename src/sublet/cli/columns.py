@@ -33,13 +33,13 @@ class Columns:
         """The lines, within so many columns if that can be."""
         widths = self._widths()
         if width is not None:
-            widths = self._narrowed(width)
+            widths = self._narrow(width)
         return [line for row in (self.head, *self.rows) for line in self._lines(row, widths)]
 
     def _widths(self) -> list[int]:
         return [max(map(width_of, column)) for column in zip(self.head, *self.rows, strict=True)]
 
-    def _narrowed(self, width: int) -> list[int]:
+    def _narrow(self, width: int) -> list[int]:
         level = self._level(width)
         for name in self.manner.least:
             if level is None or level >= READABLE:

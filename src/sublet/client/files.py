@@ -42,7 +42,7 @@ class Files:
         path = find_path(given["location"], directory)
         self.folder = read_folder(path, given["location"], given.get("ignore", ()))
         self.size += self.folder.size
-        return {"location": path, "ignore": list(self.folder.ignore), **self._sized(self.folder.size)}
+        return {"location": path, "ignore": list(self.folder.ignore), **self._describe_size(self.folder.size)}
 
     def bring_data(self, item: Any, directory: str) -> Any:
         """One item of the field `data`; an address stays as it is."""
@@ -68,7 +68,7 @@ class Files:
             item: dict[str, Any] = {"location": os.path.abspath(path), "path": lands, "writable": True}
             if os.path.isdir(path):
                 folder = read_folder(path, word)
-                item |= {"ignore": list(folder.ignore), **self._sized(folder.size)}
+                item |= {"ignore": list(folder.ignore), **self._describe_size(folder.size)}
                 self.size += folder.size
             else:
                 self.size += os.path.getsize(path)
@@ -90,7 +90,7 @@ class Files:
             self._sources[lands] = source
         return other is None
 
-    def _sized(self, size: int) -> dict[str, int]:
+    def _describe_size(self, size: int) -> dict[str, int]:
         return {"size": size} if size else {}
 
 

@@ -132,7 +132,7 @@ class Asking(Candidates):
         samples = await self.store.read(lambda tx: recall(tx, platform, now))
         return corrected(answer, samples, now)
 
-    def _limit_held(self, tx: Tx, person: Person, asked: Asked, newer: str, now: datetime) -> None:
+    def _limit_holds(self, tx: Tx, person: Person, asked: Asked, newer: str, now: datetime) -> None:
         """On a gateway nobody keeps others out by offers that they never take; beyond a number the oldest give way."""
         most = self.settings.most_held
         if self.settings.mode != "gateway" or (count := tx.sessions.count_held(person.name, now)) < most:
@@ -163,7 +163,7 @@ class Asking(Candidates):
             return known
         now = self.now()
         id = str(uuid4())
-        self._limit_held(tx, person, asked, id, now)
+        self._limit_holds(tx, person, asked, id, now)
         offers: list[Offer] = []
         no = [*reasons, *(Reason("urn:capped-by-rule", "request", note) for note in asked.notes)]
         held: dict[str, list[Offer]] = {}

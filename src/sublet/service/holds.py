@@ -81,7 +81,7 @@ class Blame:
         own = [hold for hold in self.own if hold.offerset not in free]
         reasons: list[Reason] = []
         aside = [*free]
-        for holds, tell in ((own, self._own), (self.others, self._others)):
+        for holds, tell in ((own, self._describe_own), (self.others, self._describe_others)):
             if not holds:
                 continue
             aside += [hold.offerset for hold in holds]
@@ -92,7 +92,7 @@ class Blame:
                 current = start
         return reasons
 
-    def _own(self, holds: Sequence[Hold], start: datetime) -> Reason:
+    def _describe_own(self, holds: Sequence[Hold], start: datetime) -> Reason:
         holds = self._at(holds, start)
         count = sum(hold.offers for hold in holds)
         what = "Your own unaccepted offer holds" if count == 1 else f"Your own {count} unaccepted offers hold"
@@ -100,7 +100,7 @@ class Blame:
         message = f"{what} {self._room(holds, start)}; {could}."
         return Reason(HELD, "offers", message, nearest=GIVE_BACK, platform=self.platform)
 
-    def _others(self, holds: Sequence[Hold], start: datetime) -> Reason:
+    def _describe_others(self, holds: Sequence[Hold], start: datetime) -> Reason:
         held = self._room(self._at(holds, start), start)
         could = f"it could start at {instant(start)} if nobody accepts them"
         return Reason(HELD, "offers", f"Unaccepted offers to others hold {held}; {could}.", platform=self.platform)

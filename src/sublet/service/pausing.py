@@ -20,13 +20,13 @@ class Pausing(Sessions):
         """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
         session = await self._pausable(name, person, "paused")
         how = await self.platform_of(session).pause(session.job)
-        return await self._told(session, person, paused(how), "session.paused", how), how
+        return await self._tell(session, person, paused(how), "session.paused", how), how
 
     async def resume(self, name: str, person: Person) -> tuple[Session, str]:
         """Let it go on, and say how."""
         session = await self._pausable(name, person, "resumed")
         how = await self.platform_of(session).resume(session.job)
-        return await self._told(session, person, "", "session.resumed", how), how
+        return await self._tell(session, person, "", "session.resumed", how), how
 
     async def _pausable(self, name: str, person: Person, wanted: str) -> Session:
         """The session, if its platform has it in hand."""
@@ -38,7 +38,7 @@ class Pausing(Sessions):
             raise PlatformRefused(platform=session.offer.platform, why=why, hint=INSTEAD)
         return session
 
-    async def _told(self, session: Session, person: Person, condition: str, event: str, how: str) -> Session:
+    async def _tell(self, session: Session, person: Person, condition: str, event: str, how: str) -> Session:
         """Record it; the loop looks again at once, and then says what the platform says."""
         now = self.now()
 

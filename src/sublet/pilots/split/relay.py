@@ -201,7 +201,7 @@ class Relay:
         if attempt and attempt.stage in (Stage.REVOKED, Stage.LOST):
             self.kept.forget(name)
         elif attempt:
-            self._failed(name, "it was stopped there")
+            self._record_failure(name, "it was stopped there")
         self._order({"op": "ack", "attempt": name})
 
     async def _came(self, name: str, coming: Incoming, bad: bool) -> None:
@@ -212,7 +212,7 @@ class Relay:
             why = "; ".join([coming.words("failure") or failure or "it could not be started", *last])
             unsent = coming.words("unsent")
             await asyncio.to_thread(coming.drop)
-            self._failed(name, why, unsent)
+            self._record_failure(name, why, unsent)
         elif attempt := self.ledger.delivered(name):
             await asyncio.to_thread(coming.settle, attempt.sandbox, attempt.scratch)
             await asyncio.to_thread(show_all, attempt)
@@ -221,7 +221,7 @@ class Relay:
         else:
             await asyncio.to_thread(coming.drop)
 
-    def _failed(self, name: str, why: str, unsent: str = "") -> None:
+    def _record_failure(self, name: str, why: str, unsent: str = "") -> None:
         """It is tried elsewhere, unless it failed often; what ran, and could not send its results, is not run again."""
         attempt = self.ledger.failed(name)
         if attempt:
