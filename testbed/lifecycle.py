@@ -81,7 +81,7 @@ def claim(plan: Plan) -> Plan:
         if plan.name in names():
             raise SiteError(f"{plan.name} is up already; `testbed/site down {plan.name}` stops it")
         used = {other.index for other in known()}
-        index = next((i for i in range(1, 251) if i not in used and not link_exists(i)), None)
+        index = next((i for i in range(1, 251) if i not in used and not network.is_used(i)), None)
         if index is None:
             raise SiteError("250 sites are up: stop one")
         plan = dataclasses.replace(plan, index=index, owner=starter)
@@ -101,11 +101,6 @@ def known() -> list[Plan]:
         with suppress(SiteError):
             plans.append(Plan.load(name))
     return plans
-
-
-def link_exists(index: int) -> bool:
-    """Whether something on this machine uses the index already."""
-    return Path(f"/sys/class/net/sublet{index}-out").exists() or (network.NAMESPACES / f"sublet{index}-switch").exists()
 
 
 def mount_tmpfs(path: Path, size: str, mode: str) -> None:

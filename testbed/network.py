@@ -30,7 +30,7 @@ def make_network(plan: Plan) -> None:
     wire(None, out(plan), login, "out0")
     ip(f"addr add {plan.outer}.1/30 dev {out(plan)}")
     ip(f"addr add {plan.outer}.2/30 dev out0", within=login)
-    ip(f"route add unreachable {plan.inner}.0/24")  # else this machine would ask its own gateway for inner addresses
+    ip(f"route replace unreachable {plan.inner}.0/24")  # else this machine asks its own gateway for inner addresses
     forward(plan, "0")  # a new namespace has this machine's setting, which may be 1
     if plan.ap:
         wire_ap(plan)
@@ -46,6 +46,15 @@ def remove_network(plan: Plan) -> None:
     for machine in ["switch", *plan.machines]:
         if (NAMESPACES / plan.network(machine)).exists():
             subprocess.run(["ip", "netns", "del", plan.network(machine)], check=True)
+
+
+def is_used(index: int) -> bool:
+    """Whether a link, a namespace or a route on this machine has a site's index, whoever left it."""
+    places = (Path("/sys/class/net"), NAMESPACES)
+    if any(entry for place in places if place.is_dir() for entry in place.glob(f"sublet{index}-*")):
+        return True
+    routes = subprocess.run(["ip", "route", "show", f"10.201.{index}.0/24"], capture_output=True, text=True)
+    return bool(routes.stdout.strip())
 
 
 def processes(plan: Plan, machine: str) -> list[int]:

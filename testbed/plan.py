@@ -86,8 +86,10 @@ class Plan:
         return f"sublet{self.index}-{machine}"
 
     def save(self) -> None:
-        """Write the plan where the other commands find it."""
-        (self.root / "plan.json").write_text(json.dumps(dataclasses.asdict(self)))
+        """Write the plan where the other commands find it, never half of it."""
+        new = self.root / "plan.new"
+        new.write_text(json.dumps(dataclasses.asdict(self)))
+        new.replace(self.root / "plan.json")
 
     @classmethod
     def load(cls, name: str) -> "Plan":

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from testbed.network import is_used
 
 from tests.sites import CANNOT, COMMAND, Site, control, running, succeed
 
@@ -198,6 +199,16 @@ def test_a_site_whose_owner_was_killed_is_swept(swept: None) -> None:
     assert name not in kept
     assert f"stopped {name}\n" in succeed(control("sweep"))
     assert leftovers(name) == []
+
+
+def test_a_route_that_somebody_left_keeps_no_site_from_starting(swept: None) -> None:
+    route = ["unreachable", "10.201.250.0/24"]
+    subprocess.run(["ip", "route", "add", *route], check=True)
+    try:
+        assert is_used(250)  # so it is no site's to take
+    finally:
+        subprocess.run(["ip", "route", "del", *route], check=True)
+    assert not is_used(250)
 
 
 def test_an_ordinary_user_is_told_why_there_is_no_site() -> None:

@@ -125,7 +125,7 @@ class Candidates(Desk):
         bounds: dict[str, Bounds] = {}
         refused: list[Reason] = []
         now = self.now()
-        drains = await self.store.read(lambda tx: tx.drains.active(now))
+        drains = await self.drains_seen.read(self.store, now)
         for name, platform in open_to.items():
             if request.platform == name or not (request.platform or platform.asleep):
                 found = await self.bounds(person, name, request)

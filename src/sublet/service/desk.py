@@ -32,6 +32,7 @@ from sublet.errors import (
 from sublet.kinds.port import Kind, Way
 from sublet.movers.port import SIMPLE, Mover, kinds_of
 from sublet.platforms.port import Platform, Survey
+from sublet.service.drains_seen import DrainsSeen
 from sublet.service.mail import Mail
 from sublet.service.others import Others
 from sublet.service.person import Person as Person  # also for the nouns
@@ -72,6 +73,7 @@ class Desk(Others):
     fresh: set[str] = field(default_factory=set)  # sessions being prepared that nobody tried to submit yet
     trouble: str = ""  # why the loop can't carry sessions on at present
     turned: float | None = None  # when the loop began its last turn, by the monotonic clock; None: no loop runs here
+    drains_seen: DrainsSeen = field(default_factory=DrainsSeen)
     standings: int = 0  # grows when what someone may do has changed
     happened: asyncio.Condition = field(default_factory=asyncio.Condition)  # something was written to the events
 

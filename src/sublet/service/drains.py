@@ -40,6 +40,7 @@ class Drains(Sessions):
         ends = None if grace is None else now + grace
         made = Drain(platform, person.name, now, check_reason(reason), until, ends)
         await self.store.write(lambda tx: self._begin_drain(tx, made, host))
+        self.drains_seen.forget()
         log.info("platform.drained", platform=platform, person=person.name)
         await self.tell()
         return made
@@ -72,6 +73,7 @@ class Drains(Sessions):
             go_on(tx, platform, now, self.settings.horizon)
 
         await self.store.write(work)
+        self.drains_seen.forget()
         log.info("platform.undrained", platform=platform, person=person.name)
         await self.tell()
 
