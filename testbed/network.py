@@ -50,11 +50,9 @@ def remove_network(plan: Plan) -> None:
 
 def is_used(index: int) -> bool:
     """Whether a link, a namespace or a route on this machine has a site's index, whoever left it."""
-    places = (Path("/sys/class/net"), NAMESPACES)
-    if any(entry for place in places if place.is_dir() for entry in place.glob(f"sublet{index}-*")):
-        return True
-    routes = subprocess.run(["ip", "route", "show", f"10.201.{index}.0/24"], capture_output=True, text=True)
-    return bool(routes.stdout.strip())
+    asked = (["-o", "link"], ["netns", "list"], ["route", "show", "table", "all"])
+    said = "".join(subprocess.run(["ip", *words], capture_output=True, text=True).stdout for words in asked)
+    return f"sublet{index}-" in said or any(f"10.{net}.{index}." in said for net in (201, 202, 203))
 
 
 def processes(plan: Plan, machine: str) -> list[int]:
@@ -146,4 +144,5 @@ def run(argv: list[str], text: str = "") -> None:
     """Run a command that must succeed."""
     done = subprocess.run(argv, input=text, capture_output=True, text=True)
     if done.returncode:
-        raise SiteError(f"{' '.join(argv)}: {done.stderr.strip() or done.returncode}")
+        what = " ".join([*argv, *text.splitlines()])
+        raise SiteError(f"{what}: {done.stderr.strip() or done.returncode}")
