@@ -97,6 +97,29 @@ class NotSignedIn(SubletError):
     exit_code = 4
 
 
+class TooManyConnections(SubletError):
+    """Too many connections are open."""
+
+    hint = "Try again in a few seconds. An operator can raise the limits: [connections] in sublet.toml."
+    status = 503
+    exit_code = 3
+
+
+class RequestTooSlow(SubletError):
+    """The request did not arrive in time."""
+
+    hint = "Send it again. An operator can allow more time: request_timeout under [connections] in sublet.toml."
+    status = 408
+
+
+class ServiceShort(SubletError):
+    """The service's machine is short of something at the moment: {what}."""
+
+    hint = "Try again in a few seconds."
+    status = 503
+    exit_code = 3
+
+
 class TooMany(SubletError):
     """There were too many tries of this kind: wait {seconds} s."""
 

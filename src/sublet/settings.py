@@ -18,7 +18,7 @@ from sublet.core.ranking import Preference
 from sublet.core.rules import Rule
 from sublet.errors import BadSettings
 from sublet.settings_lines import at_line, describe_error, find_line
-from sublet.settings_operation import LogSettings, RetentionSettings, ThrottleSettings
+from sublet.settings_operation import ConnectionSettings, LogSettings, RetentionSettings, ThrottleSettings
 from sublet.settings_tables import (
     AnnexSettings,
     AppSettings,
@@ -55,6 +55,7 @@ _NOT_PLAIN = {
     "prices",
     "proxies",
     "registries",
+    "connections",
     "rules",
     "annex",
     "apps",
@@ -181,6 +182,9 @@ class Settings(BaseModel):
     )
     signing: SigningSettings = Field(
         default_factory=SigningSettings, description="Who can sign in to a gateway, and for how long."
+    )
+    connections: ConnectionSettings = Field(
+        default_factory=ConnectionSettings, description="How many TCP connections are served at a time."
     )
     logs: LogSettings = Field(default_factory=LogSettings, description="The service's log, and its rotation.")
     retention: RetentionSettings = Field(default_factory=RetentionSettings, description="How long records are kept.")

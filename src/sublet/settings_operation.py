@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from sublet.core.amounts import parse_duration, parse_memory
 from sublet.core.rate_limits import RateLimit, parse_rate_limit
 from sublet.errors import SubletError
+from sublet.settings_tables import Duration
 
 
 def _rate_limit(value: object) -> object:
@@ -53,6 +54,31 @@ class LogSettings(BaseModel):
         description="The bytes, as in `10MiB`, after which it becomes `NAME.1`; 0: never, as where logrotate does it.",
     )
     keep: int = Field(default=5, ge=0, le=1000, description="How many of `NAME.1`, `NAME.2`, … are kept.")
+
+
+class ConnectionSettings(BaseModel):
+    """How many TCP connections are served at a time. The owner's Unix socket has no such limit.
+
+    While all are taken, a connection that has sent no whole request is closed for a new one.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    most: int = Field(
+        default=4000,
+        ge=4,
+        description="From everywhere together; fewer where the limit on open files (`ulimit -Hn`) is below that.",
+    )
+    per_host: int = Field(
+        default=500,
+        ge=1,
+        description="From one host; those on the loopback, and the reverse proxies in `proxies`, are not counted so.",
+    )
+    request_timeout: Duration = Field(
+        default=timedelta(seconds=20),
+        ge=timedelta(seconds=1),
+        description="How long the head of a request may take to arrive, and its body besides 500 bytes a second.",
+    )
 
 
 FOREVER = "forever"

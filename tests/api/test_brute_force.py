@@ -8,7 +8,8 @@ from collections import Counter
 import httpx2
 import pytest
 
-from sublet.api.listening import make_server
+from sublet.api.connections import Connections
+from sublet.api.listening import Reception, make_server
 from sublet.api.server import behind
 from sublet.service.service import Service
 from sublet.settings_operation import ThrottleSettings
@@ -86,7 +87,8 @@ async def test_guessing_by_the_form_is_limited_too(callers: Callers) -> None:
 async def test_nobody_says_by_a_header_that_they_are_another_host(callers: Callers, service: Service) -> None:
     async def guesses(proxies: tuple[str, ...], said: list[str]) -> Counter[int]:
         """What comes of guesses that the same neighbour sends on for others."""
-        config = make_server(callers.app, **behind(service.settings.model_copy(update={"proxies": proxies}))).config
+        settings = service.settings.model_copy(update={"proxies": proxies})
+        config = make_server(callers.app, Reception(Connections(9, 9)), **behind(settings)).config
         config.load()
         transport = httpx2.ASGITransport(app=config.loaded_app, client=("192.0.2.9", 4711))
         async with httpx2.AsyncClient(transport=transport, base_url=HOST) as proxy:

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import pytest
 
-from sublet.api.listening import PilotListener
+from sublet.api.connections import Connections
+from sublet.api.listening import PilotListener, Reception
 from sublet.errors import PilotRefused
 from sublet.kinds.pilot import assigned, script
 from sublet.pilots.certificate import certificate
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.anyio
 COREUTILS = ("cat", "cut", "head", "printf", "rm", "sed", "tail", "timeout", "tr", "wc", "sh")
 ASK = '. ./values; . ./ask.sh; ask "$1" said answer; code=$?; printf "%s\\n" "$words"; exit "$code"'
 ANSWER = bytes(range(256)) * 1000  # not text: as a tar
+RECEPTION = Reception(Connections(50, 50))
 
 
 class Answering:
@@ -66,7 +68,7 @@ class Node:
 @asynccontextmanager
 async def listening(home: Path) -> AsyncIterator[tuple[Answering, dict[str, Any]]]:
     service, made = Answering(), certificate(home)
-    listener = PilotListener(cast(Service, service))
+    listener = PilotListener(cast(Service, service), RECEPTION)
     port = await listener.open("127.0.0.1", 0, made.key, made.file)
     try:
         yield service, {"urls": f"https://127.0.0.1:{port}", "pin": made.pin}
@@ -102,7 +104,7 @@ async def test_a_node_asks_with_whatever_it_has(client: str, tmp_path: Path) -> 
 
 async def test_a_renewed_certificate_has_the_same_key_and_is_used_at_once(tmp_path: Path) -> None:
     first = certificate(tmp_path)
-    listener = PilotListener(cast(Service, Answering()))
+    listener = PilotListener(cast(Service, Answering()), RECEPTION)
     port = await listener.open("127.0.0.1", 0, first.key, first.file)
     try:
         old = first.file.read_bytes()

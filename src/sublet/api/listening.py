@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
+from sublet.api.accepting import Acceptor
+from sublet.api.connections import Connections, Seat
+from sublet.api.http_protocol import TimedProtocol
 from sublet.api.pilots import pilots_app
 from sublet.errors import NotListening, SubletError
 from sublet.service.service import Service
@@ -22,19 +25,67 @@ log = structlog.get_logger()
 LAST_WORDS = 3  # seconds that open answers have to end; streams are cut, and can be taken up again
 FIRST, LAST = 9718, 9817  # the ports that are tried when one is chosen
 LOOK = 5.0  # seconds between two looks whether it is still needed
-MOST = 2000  # connections at a time
+TICKS = 10  # of uvicorn's, between two looks at connections that take too long: a second
+
+
+@dataclass(frozen=True)
+class Reception:
+    """Who is let in, and how long they may take."""
+
+    connections: Connections  # of all that comes by TCP
+    patience: float = 20.0  # seconds for a request to arrive
+    is_counted: bool = True  # those that come by the owner's socket are not
 
 
 class Server(uvicorn.Server):
-    """One of several servers in a process: signals are not its business."""
+    """One of several servers in a process: signals are not its business, and it takes its connections itself."""
+
+    def __init__(self, config: uvicorn.Config, reception: Reception) -> None:
+        """Not started yet."""
+        super().__init__(config)
+        self.reception = reception
+        self._looked = 0.0
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         """Nothing is captured."""
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections from these sockets."""
+        acceptors = [self._make_acceptor(listener) for listener in sockets or ()]
+        self.servers: Sequence[Any] = acceptors  # type: ignore[assignment]  # it closes them, and no more
+        self._looked = asyncio.get_running_loop().time()
+        for acceptor in acceptors:
+            acceptor.start()
+        self.started = True
 
-def make_server(app: ASGIApp, **more: Any) -> Server:
+    async def on_tick(self, counter: int) -> bool:
+        """Every tenth time, close connections that take too long."""
+        if counter % TICKS == 0:
+            now = asyncio.get_running_loop().time()
+            timed = [one for one in self.server_state.connections if isinstance(one, TimedProtocol)]
+            closed = sum(protocol.close_if_overdue(now, now - self._looked) for protocol in timed)
+            if closed:
+                log.info("connections.overdue", closed=closed)
+            self.reception.connections.report()
+            self._looked = now
+        return await super().on_tick(counter)
+
+    def _make_acceptor(self, listener: socket.socket) -> Acceptor:
+        reception = self.reception
+        counted = reception.connections if reception.is_counted else None
+
+        def make_protocol(seat: Seat | None) -> TimedProtocol:
+            protocol = TimedProtocol(self.config, self.server_state, {}, connections=counted, seat=seat)
+            protocol.patience = reception.patience
+            return protocol
+
+        close_one = reception.connections.close_oldest
+        return Acceptor(listener, make_protocol, counted, close_one, self.config.ssl, reception.patience)
+
+
+def make_server(app: ASGIApp, reception: Reception, **more: Any) -> Server:
     """A server for an application."""
     config = uvicorn.Config(
         app,
@@ -43,9 +94,10 @@ def make_server(app: ASGIApp, **more: Any) -> Server:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=LAST_WORDS,
+        http=TimedProtocol,
         **more,
     )
-    return Server(config)
+    return Server(config, reception)
 
 
 @dataclass
@@ -62,9 +114,10 @@ class _Open:
 class PilotListener:
     """Listens for pilots. It is opened when a lease is about to be sent, and closed when there is none."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, reception: Reception) -> None:
         """Not yet."""
         self._service = service
+        self._reception = reception
         self._open: _Open | None = None
         self._turn = asyncio.Lock()
 
@@ -77,9 +130,9 @@ class PilotListener:
                 listener = _bound(address, port)
                 server = make_server(
                     pilots_app(self._service),
+                    self._reception,
                     ssl_keyfile=str(key),
                     ssl_certfile=str(certificate),
-                    limit_concurrency=MOST,
                     proxy_headers=False,
                 )
                 server.config.load()

@@ -11,10 +11,12 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from sublet.errors import BadRequest, ServiceFull, SubletError, TooLarge, TooMany
+from sublet.errors import BadRequest, ServiceFull, ServiceShort, SubletError, TooLarge, TooMany
+from sublet.shortage import find_shortage
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 MEDIA_TYPE = "application/problem+json"
@@ -50,6 +52,14 @@ def problem_response(error: SubletError) -> Response:
     return Response(to_json(said), error.status, headers, media_type=MEDIA_TYPE)
 
 
+def raw_response(error: SubletError) -> bytes:
+    """The same as it is sent before there is a request to answer; the connection is closed after it."""
+    answer = problem_response(error)
+    head = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}", "connection: close"]
+    head += [f"{name}: {value}" for name, value in answer.headers.items()]
+    return "\r\n".join([*head, "", ""]).encode() + bytes(answer.body)
+
+
 async def _ours(_: Request, error: Exception) -> Response:
     assert isinstance(error, SubletError)  # noqa: S101 - this is what it is registered for
     return problem_response(error)
@@ -83,9 +93,22 @@ async def _invalid(_: Request, error: Exception) -> Response:
     return problem_response(BadRequest(detail=f"{first['field']}: {first['message']}.", hint=hint, errors=errors))
 
 
-async def _unexpected(request: Request, error: Exception) -> Response:
+async def _gone(_: Request, __: Exception) -> Response:
+    """Whoever asked went away before the request was complete: nobody reads this."""
+    return Response(status_code=400)
+
+
+async def _machine(request: Request, error: Exception) -> Response:
+    """What the machine lacks; anything else is unexpected."""
     if isinstance(error, OSError) and error.errno in FULL:
         return problem_response(ServiceFull())
+    if short := find_shortage(error):
+        log.warning("request.short", method=request.method, path=request.url.path, why=short)
+        return problem_response(ServiceShort(what=short))
+    raise error
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
     log.error("request.failed", method=request.method, path=request.url.path, exc_info=error)
     said = problem(500, "internal", "Something went wrong inside the service.", "Its log says what: logs/service.log.")
     return Response(to_json(said), 500, media_type=MEDIA_TYPE)
@@ -102,4 +125,7 @@ def add_problems(app: FastAPI) -> None:
     app.add_exception_handler(SubletError, _ours)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(OSError, _machine)
+    app.add_exception_handler(MemoryError, _machine)
     app.add_exception_handler(Exception, _unexpected)

@@ -18,11 +18,13 @@ import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sublet.api.app import make_app
-from sublet.api.listening import PilotListener, make_server
+from sublet.api.connections import Connections
+from sublet.api.listening import PilotListener, Reception, make_server
 from sublet.api.people import ON_SOCKET
 from sublet.api.ports import listen_tcp
 from sublet.api.profiles import person_view
 from sublet.api.signals import Reloader, handle_signals, load_settings, log_file
+from sublet.descriptors import raise_limit
 from sublet.errors import NotAGateway, NotHere
 from sublet.hangup import Hangup
 from sublet.home import Home, sublet_home
@@ -44,6 +46,7 @@ def run(options: ServeOptions) -> None:
     """Serve until SIGTERM or SIGINT; what runs goes on. SIGHUP has the settings and the log opened anew."""
     hangup = Hangup()
     heed_signals()
+    raise_limit()
     home = sublet_home()
     home.make()
     settings = load_settings(options, home)
@@ -68,14 +71,18 @@ async def _serve(options: ServeOptions, home: Home, path: str, settings: Setting
             service.base_url = settings.url or _url(settings.host, tcp.getsockname()[1])
             app = make_app(service, _owner())
             app.state.moved_from = listening.moved_from
-            servers = (make_server(app, **behind(settings)), make_server(_ForItsOwner(app), proxy_headers=False))
+            public, private = _receptions(settings)
+            servers = (
+                make_server(app, public, **behind(settings)),
+                make_server(_ForItsOwner(app), private, proxy_headers=False),
+            )
             handle_signals(servers, service, reloader)
             for listener in (tcp, unix):
                 listener.listen(2048)
             if path == home.socket:
                 record_serving(home, service.base_url, path)
             log.info("service.listening", url=service.base_url, socket=path)
-            async with _pilots(service):
+            async with _pilots(service, public):
                 await asyncio.gather(servers[0].serve([tcp]), servers[1].serve([unix]))
             await app.state.connect.close()
     with contextlib.suppress(FileNotFoundError):
@@ -83,10 +90,17 @@ async def _serve(options: ServeOptions, home: Home, path: str, settings: Setting
             os.unlink(home.state)
 
 
+def _receptions(settings: Settings) -> tuple[Reception, Reception]:
+    """For what comes by TCP, and for the owner's socket: both make room by closing what comes by TCP."""
+    connections = Connections.limited(settings.connections, settings.proxies, raise_limit())
+    patience = settings.connections.request_timeout.total_seconds()
+    return Reception(connections, patience), Reception(connections, patience, is_counted=False)
+
+
 @contextlib.asynccontextmanager
-async def _pilots(service: Service) -> AsyncIterator[None]:
+async def _pilots(service: Service, reception: Reception) -> AsyncIterator[None]:
     """Listen for pilots while there are leases."""
-    service.listener = PilotListener(service)
+    service.listener = PilotListener(service, reception)
     task = asyncio.create_task(service.listener.run(), name="pilots' listener")
     try:
         yield

@@ -9,6 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from sublet.descriptors import restore_limit
 from sublet.errors import AccessPointFailed
 from sublet.pilots.release import MASTER, Release
 
@@ -48,6 +49,7 @@ class Master:
                 cwd="/",
                 start_new_session=True,
             )
+            restore_limit(self._started.pid)
 
     def alive(self) -> bool:
         """Whether the master that was started or found here last still runs: cheaper than to look for it."""

@@ -21,6 +21,7 @@ from sublet.platforms.sessiondir import SessionDir, Shim
 from sublet.platforms.shim import START, faults, processes
 from sublet.platforms.shim.cgroups import Group
 from sublet.platforms.shim.processes import boot_id, marked, send, start_time
+from sublet.platforms.shim.shortage import NO_ROOM, is_short
 from sublet.platforms.shim.watch import SIGNALS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -87,7 +88,7 @@ def start(session: SessionDir) -> None:
         faults.point("shim.launched")
         os.close(theirs)
         theirs = -1
-        select.select([ready], [], [], SLOWEST_START)
+        _wait_for(ready)
         first.wait(SLOWEST_START)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PlatformUnreachable(platform=session.platform, why=f"the shim could not be started: {error}") from error
@@ -96,8 +97,18 @@ def start(session: SessionDir) -> None:
         os.close(ready)
         if theirs >= 0:
             os.close(theirs)
+    if not session.ran and (first.returncode == NO_ROOM or first.returncode < 0):
+        why = "this machine is short of processes or memory, so the shim did not start"
+        raise PlatformUnreachable(platform=session.platform, why=why)
     if not session.ran:
         raise PlatformRefused(platform=session.platform, why=f"the shim did not start{_last_words(session)}")
+
+
+def _wait_for(ready: int) -> None:
+    """Wait for a word on a pipe, or its end; `select` knows no descriptor above 1023."""
+    poll = select.poll()
+    poll.register(ready, select.POLLIN)
+    poll.poll(SLOWEST_START * 1000)
 
 
 def _last_words(session: SessionDir) -> str:
@@ -113,13 +124,17 @@ def poke(shim: Shim, number: signal.Signals) -> bool:
     """Send the shim a signal, if it is this very process that is there."""
     try:
         process = os.pidfd_open(shim.pid)
-    except OSError:
+    except OSError as error:
+        if is_short(error):
+            raise
         return False
     try:
         if start_time(shim.pid) != shim.start or boot_id() != shim.boot:
             return False
         signal.pidfd_send_signal(process, number)
-    except OSError:
+    except OSError as error:
+        if is_short(error):
+            raise
         return False
     finally:
         os.close(process)
@@ -130,9 +145,12 @@ def find_shim(session: SessionDir) -> int | None:
     """The pid of a session's shim by its command line, also before it has said who it is; None if there is none."""
     told = f"\0{session.root}\0".encode()
     for pid in processes.pids():
-        with suppress(OSError):
+        try:
             if told in Path(f"/proc/{pid}/cmdline").read_bytes():
                 return pid
+        except OSError as error:
+            if is_short(error):  # then it may well be there
+                raise
     return None
 
 

@@ -28,6 +28,7 @@ from sublet import container_network
 from sublet.core.job import Job, JobState, State
 from sublet.core.offer import Node
 from sublet.core.session import CONTINUED, STOPPED, End, EndKind
+from sublet.descriptors import usual_limit
 from sublet.errors import DiskFull, PlatformRefused, PlatformUnreachable
 from sublet.platforms import cores, launch, machine
 from sublet.platforms.port import Duration, Memory, Platform, ResultFile, Survey
@@ -210,6 +211,7 @@ class Local(Platform):
             "cores": given["cores"],
             "memory": job.shape.memory,
             "processes": self.processes,
+            "files": usual_limit(),
             "cgroups": self.cgroups,
             "until": job.until.timestamp(),
             "warn": job.warn.total_seconds(),
@@ -225,7 +227,8 @@ class Local(Platform):
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
         """The states of many jobs at once, as their files and processes show them."""
-        return await asyncio.to_thread(lambda: {job: self._state(self._session(job)) for job in ids})
+        with self._words():
+            return await asyncio.to_thread(lambda: {job: self._state(self._session(job)) for job in ids})
 
     def _state(self, session: SessionDir) -> JobState:
         """What its files say; where a shim has gone without a record, that is settled first."""
@@ -257,9 +260,11 @@ class Local(Platform):
         self._heard = now
         if now - self._looked > LOOK:
             self._looked = now
-            await asyncio.to_thread(self._look)
-            await asyncio.to_thread(self._forget)
-        names = set(os.listdir(self._home / "news"))
+            with self._words():
+                await asyncio.to_thread(self._look)
+                await asyncio.to_thread(self._forget)
+        with self._words():
+            names = set(os.listdir(self._home / "news"))
         fresh = names - self._seen
         self._seen = names
         return None if missed else sorted({name.rpartition(".")[0] for name in fresh})

@@ -23,6 +23,7 @@ from sublet.platforms.port import ResultFile
 from sublet.platforms.shim import scratch
 from sublet.platforms.shim.processes import is_alive
 from sublet.platforms.shim.watch import END_SIZE
+from sublet.shortage import is_shortage
 
 KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 CHUNK = 1 << 18
@@ -151,7 +152,8 @@ class SessionDir:
         """One of its JSON files; None if it isn't there, or was cut off by a crash."""
         try:
             return json.loads((self.root / name).read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            _raise_shortage(error)
             return None
 
     @property
@@ -204,7 +206,8 @@ class SessionDir:
     def _text(self, name: str) -> str:
         try:
             return (self.root / name).read_text()
-        except OSError:
+        except OSError as error:
+            _raise_shortage(error)
             return ""
 
     def _connector(self) -> Connector | None:
@@ -276,6 +279,7 @@ class SessionDir:
                 at = deeper
             file = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
         except OSError as error:
+            _raise_shortage(error)
             raise NotFound(noun="result", name=path, hint="`sublet result` lists the files that there are.") from error
         finally:
             os.close(at)
@@ -294,6 +298,12 @@ class SessionDir:
         self.running.unlink(missing_ok=True)
         for what in ("open", "ended"):
             (self.news / f"{self.key}.{what}").unlink(missing_ok=True)
+
+
+def _raise_shortage(error: Exception) -> None:
+    """Raise what says nothing about a file, only that none can be opened at the moment."""
+    if is_shortage(error):
+        raise error
 
 
 def remove_tree(path: Path) -> None:

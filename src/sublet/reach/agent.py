@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from sublet.descriptors import restore_limit
 from sublet.errors import AccountRefused
 from sublet.reach.target import private
 
@@ -92,6 +93,7 @@ class Agent:
             self._process = await asyncio.create_subprocess_exec(
                 *words, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=_environment(), start_new_session=True
             )
+            restore_limit(self._process.pid)
         except OSError as error:
             raise AccountRefused(platform=platform, why=f"ssh-agent can't be started: {error.strerror}") from error
         if not await self._answers():

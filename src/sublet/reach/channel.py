@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from sublet.descriptors import restore_limit
 from sublet.reach.batch import Batch
 from sublet.reach.port import Outcome
 
@@ -60,9 +61,10 @@ class Channel(asyncio.SubprocessProtocol):
         directory: Path | None = None,
     ) -> Channel:
         """Start it; not `alone`: it stays with the terminal, so that it can ask the person there."""
-        _, channel = await asyncio.get_running_loop().subprocess_exec(
+        process, channel = await asyncio.get_running_loop().subprocess_exec(
             lambda: cls(alone), *argv, env=environment, start_new_session=alone, cwd=directory
         )
+        restore_limit(process.get_pid())
         return channel
 
     async def exchange(self, batch: Batch, seconds: float, *, told: bool = False, last: bool = False) -> list[Outcome]:

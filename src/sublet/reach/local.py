@@ -12,6 +12,7 @@ from sublet.reach.batch import LISTEN, Batch, encoded
 from sublet.reach.channel import Channel, Cut
 from sublet.reach.port import Command, Outcome
 from sublet.reach.shell import ShellReach
+from sublet.shortage import is_shortage
 
 NOT_RUN, NOT_FOUND = 126, 127  # as a shell says it
 
@@ -54,6 +55,8 @@ class LocalReach(ShellReach):
         try:
             channel = await Channel.open([*map(encoded, command.argv)], environment=told, directory=place)
         except OSError as error:
+            if is_shortage(error):
+                raise PlatformUnreachable(platform=self.name, why=str(error.strerror)) from error
             code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUN
             return Outcome(code, b"", os.fsencode(f"{command.argv[0]}: {error.strerror}\n"))
         try:

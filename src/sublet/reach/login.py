@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
+from sublet.descriptors import restore_limit
 from sublet.errors import PlatformRefused, PlatformUnreachable, SubletError
 from sublet.reach.asking import ask_ssh, master
 from sublet.reach.batch import LISTEN, Batch
@@ -134,6 +135,7 @@ class Login:
                     env={**os.environ, **variables},
                     start_new_session=True,
                 )
+                restore_limit(process.pid)
                 with self._hearing(lambda: _all_of(words.fileno())):
                     code = await _wait(process, seconds)
                 said = _all_of(words.fileno())

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sublet.descriptors import restore_limit
+
 # Limits of every program that git starts: CPU seconds, KiB of memory, and 512-byte blocks of any one file.
 LIMITED = 'ulimit -t "$1" && ulimit -v "$2" && ulimit -f "$3" && ulimit -c 0 && shift 3 && exec "$@"'
 CPU, MEMORY = 300, 1 << 20
@@ -69,6 +71,7 @@ class Git:
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
+        restore_limit(process.pid)
         try:
             async with asyncio.timeout(self.seconds):
                 return await _hear(process, stdin, most)

@@ -38,5 +38,5 @@ class Owner:
 def _began(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):  # anything else says nothing about it
         return ""

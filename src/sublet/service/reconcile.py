@@ -18,6 +18,7 @@ import structlog
 from sublet.core.session import OVER, Phase, Session
 from sublet.errors import BrokenStore, LoginNeeded, PlatformUnreachable, SubletError
 from sublet.service import metrics
+from sublet.service.backoff import Backoff
 from sublet.service.dependencies import settle
 from sublet.service.desk import Desk
 from sublet.service.faults import point
@@ -29,6 +30,7 @@ from sublet.service.step import Step
 from sublet.service.steps import STEPS
 from sublet.service.track import record as record_start
 from sublet.service.turns import end_turn
+from sublet.shortage import find_shortage
 from sublet.store.claims import Claim
 from sublet.store.tx import Tx
 
@@ -53,6 +55,7 @@ class Loop:
         self.dropped: list[tuple[str, str]] = []  # sessions whose task broke, and the claims that it had
         self.renewed = desk.now()
         self.forgetting = Forgetting(desk)
+        self.backoff = Backoff()
 
     async def run(self) -> None:
         """Turn after turn, whatever happens in one."""
@@ -77,7 +80,9 @@ class Loop:
         """Count and tell a turn that failed; the same trouble is told at length only once."""
         metrics.turn_failures.inc()
         trouble = f"a fault that its log tells of ({type(error).__name__})"  # anyone may see this: no names in it
-        if isinstance(error, BrokenStore):
+        if short := find_shortage(error):
+            trouble = f"this machine is short of something ({short})"
+        elif isinstance(error, BrokenStore):
             trouble = f"the database can't be used ({error.values.get('why')})"
         log.error("turn.failed", why=str(error), exc_info=error if trouble != self.desk.trouble else None)
         self.desk.trouble = trouble
@@ -154,14 +159,25 @@ class Loop:
         while session is not None:
             try:
                 step = await STEPS[session.phase](self.desk, session)
-            except (PlatformUnreachable, LoginNeeded) as error:
-                metrics.platform_errors.labels(session.offer.platform, error.code).inc()
-                words = f"{error.message} {error.advice}".strip()
-                step = Step(due=self.desk.now() + AGAIN, changes={"condition": words})
-            except (SubletError, OSError) as error:
-                log.warning("step.failed", session=session.id, phase=session.phase, why=str(error))
-                step = Step(due=self.desk.now() + AGAIN, changes={"condition": str(error)})
+                self.backoff.forget(session.id)
+            except (SubletError, OSError, MemoryError) as error:
+                step = self._try_later(session, error)
             session = await self._apply(session, work.token, step)
+
+    def _try_later(self, session: Session, error: SubletError | OSError | MemoryError) -> Step:
+        """What failed for the moment; what this machine is short of is waited for a little longer each time."""
+        if short := find_shortage(error):
+            wait = self.backoff.lengthen(session.id)
+            words = f"this machine is short of something ({short}); it is tried again"
+            log.warning("step.short", session=session.id, phase=session.phase, why=short, wait=wait.total_seconds())
+            return Step(due=self.desk.now() + wait, changes={"condition": words})
+        words = str(error)
+        if isinstance(error, PlatformUnreachable | LoginNeeded):
+            metrics.platform_errors.labels(session.offer.platform, error.code).inc()
+            words = f"{error.message} {error.advice}".strip()
+        else:
+            log.warning("step.failed", session=session.id, phase=session.phase, why=words)
+        return Step(due=self.desk.now() + AGAIN, changes={"condition": words})
 
     async def _apply(self, old: Session, token: str, step: Step) -> Session | None:
         """Record a step, if the claim still holds; the session again if it can go on at once."""

@@ -22,6 +22,7 @@ from sublet.service.layout import laid_out
 from sublet.service.staging import carry, kept_in, mounts_of, stage
 from sublet.service.step import GRACE, RETRY, Step, deadline_of, failed
 from sublet.service.turns import no_turn
+from sublet.shortage import find_shortage
 
 P = Phase
 
@@ -97,9 +98,13 @@ async def _staged(desk: Desk, request: Request, platform: Platform, place: Path,
         guest = platform.hosts(session.person)
         await stage(desk, request, platform, session.offer.way, place, session.id, guest=guest)
     except (DataNotThere, PlatformRefused) as error:
+        if find_shortage(error):
+            raise  # it is not the session's fault, and is tried again
         kind = EndKind.DISK_FULL if isinstance(error, DiskFull) else EndKind.STAGING_FAILED
         return failed(desk, kind, error.message)
     except OSError as error:
+        if find_shortage(error):
+            raise
         kind = EndKind.DISK_FULL if error.errno == errno.ENOSPC else EndKind.STAGING_FAILED
         return failed(desk, kind, str(error))
     return None
@@ -119,6 +124,8 @@ async def _submitted(desk: Desk, session: Session, platform: Platform, request: 
         point("submit.before")
         id = await platform.submit(job, session.id)
     except PlatformRefused as error:
+        if find_shortage(error):
+            raise
         kind = EndKind.DISK_FULL if isinstance(error, DiskFull) else EndKind.NOT_STARTED
         return failed(desk, kind, error.message)
     point("submit.after")

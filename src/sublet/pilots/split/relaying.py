@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sublet.descriptors import restore_limit
 from sublet.pilots.keeping import make_private
 from sublet.pilots.split.near_half import call
 from sublet.pilots.split.relay_plan import FILE, Plan
@@ -79,13 +80,14 @@ class Relaying:
     def start(self) -> None:
         """Start its process, which outlives this one; of two, one ends at once."""
         with open(os.open(self.directory / "relay.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
-            subprocess.Popen(
+            relay = subprocess.Popen(
                 [sys.executable, "-m", "sublet.pilots.split.relay", str(self.directory)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
+            restore_limit(relay.pid)
 
     def state(self) -> State:
         """What it last said of itself."""

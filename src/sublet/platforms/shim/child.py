@@ -36,9 +36,11 @@ def become(job: dict[str, Any], environment: dict[str, str], outputs: list[int],
         twice = 2 * job["memory"]  # the watch enforces the limit and calls it by its name; this is the wall behind it
         resource.setrlimit(resource.RLIMIT_DATA, (twice, twice))
         most = threads_of(os.getuid()) + job["processes"]  # the kernel counts all that this user has running
-        hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        most = _within(most, resource.getrlimit(resource.RLIMIT_NPROC)[1])
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+    if "files" in job:  # the service has more descriptors than programs are used to
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_within(job["files"], hard), hard))
     if os.getppid() != parent:
         os._exit(1)  # the shim died meanwhile
     if job["cores"]:
@@ -54,6 +56,11 @@ def become(job: dict[str, Any], environment: dict[str, str], outputs: list[int],
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     os.umask(0o022)
     os.execvpe(job["argv"][0], job["argv"], environment)  # noqa: S606 (this is what it is for)
+
+
+def _within(wanted: int, hard: int) -> int:
+    """A limit that this process can set."""
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
 def attach(job: dict[str, Any], volumes: str) -> None:

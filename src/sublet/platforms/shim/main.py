@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from .faults import point
 from .processes import boot_id, start_time
+from .shortage import NO_ROOM, is_short, patiently
 
 
 def main(directory: str, ready: int) -> None:
@@ -21,14 +22,19 @@ def main(directory: str, ready: int) -> None:
         os.mkdir("ran")
     except FileExistsError:
         return
-    if os.fork():
+    try:
+        is_first = os.fork()
+    except OSError as error:
+        os.rmdir("ran")  # as if it had never come: it may be tried again
+        os._exit(NO_ROOM if is_short(error) else 1)
+    if is_first:
         os._exit(0)  # the service waits for this one only; the shim itself is nobody's child
     os.setsid()
     point("shim.claimed")
     me, began = os.getpid(), time.time()
-    with open("ran/new", "w", encoding="ascii") as file:
-        known = f'"pid":{me},"start":{start_time(me)},"boot":"{boot_id()}","began":{began!r},"marks_begin":true'
-        file.write(f"{{{known}}}")
+    start, boot = patiently(lambda: start_time(me)), patiently(boot_id)
+    with patiently(lambda: open("ran/new", "w", encoding="ascii")) as file:
+        file.write(f'{{"pid":{me},"start":{start},"boot":"{boot}","began":{began!r},"marks_begin":true}}')
     os.rename("ran/new", "ran/shim.json")
     point("shim.named")
     with suppress(OSError):

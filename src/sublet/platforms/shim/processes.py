@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from .shortage import is_short
+
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -14,11 +16,16 @@ def boot_id() -> str:
 
 
 def stat_fields(pid: int) -> list[bytes]:
-    """The fields of /proc/PID/stat from the third (the state) on; none if there is no such process."""
+    """The fields of /proc/PID/stat from the third (the state) on; none if there is no such process.
+
+    OSError if nothing can be opened at the moment: whether it is there isn't known then.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read()
-    except OSError:
+    except OSError as error:
+        if is_short(error):
+            raise
         return []
     return text[text.rindex(b")") + 2 :].split()  # the name may hold blanks and brackets
 
@@ -82,7 +89,9 @@ def marked(word: bytes) -> list[int]:
             with open(f"/proc/{pid}/environ", "rb") as file:
                 if word in file.read().split(b"\0"):
                     found.append(pid)
-        except OSError:
+        except OSError as error:
+            if is_short(error):
+                raise
             continue  # gone, or somebody else's
     return found
 

@@ -14,6 +14,7 @@ from .child import PR_SET_CHILD_SUBREAPER, WITHIN_GROUP, WITHOUT_GROUP, VolumesF
 from .faults import point
 from .outputs import FULL, NO_MEMORY, Outputs
 from .processes import descendants, proportional, resident, send, still
+from .shortage import patiently
 
 TICK, CLOSE_TICK, STOP_TICK = (
     0.5,
@@ -31,9 +32,13 @@ SIGNALS = {signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM, signa
 
 def read(name: str) -> str:
     """A small file of the session directory; empty if it isn't there."""
-    try:
+
+    def read_it() -> str:
         with open(name, encoding="utf-8") as file:
             return file.read()
+
+    try:
+        return patiently(read_it)
     except OSError:
         return ""
 
@@ -139,9 +144,9 @@ class Watch:
         environment = dict(self.job["environment"])
         if self.port:
             environment["SUBLET_PORT"] = str(self.port)
-        go_read, go_write = os.pipe()
-        said_read, said_write = os.pipe()  # both close on exec: end of file means that it runs
-        pid = os.fork()
+        go_read, go_write = patiently(os.pipe, self.until)
+        said_read, said_write = patiently(os.pipe, self.until)  # both close on exec: end of file means that it runs
+        pid = patiently(os.fork, self.until)
         if not pid:
             os.close(go_write)
             try:
@@ -156,7 +161,8 @@ class Watch:
         os.close(go_read)
         os.close(said_write)
         point("shim.starting")
-        os.close(os.open("ran/begun", os.O_CREAT | os.O_WRONLY, 0o600))  # without it, the program never ran
+        begun = patiently(lambda: os.open("ran/begun", os.O_CREAT | os.O_WRONLY, 0o600))
+        os.close(begun)  # without it, the program never ran
         os.write(go_write, WITHIN_GROUP if self.join(pid) else WITHOUT_GROUP)
         os.close(go_write)
         with os.fdopen(said_read, "rb") as file:
@@ -223,7 +229,7 @@ class Watch:
 
     def rest(self) -> list[int]:
         """What is alive of it."""
-        return descendants(os.getpid())
+        return patiently(lambda: descendants(os.getpid()))
 
     def orders(self) -> None:
         """Obey the files `cancel`, `until` and `pause`."""
@@ -252,7 +258,7 @@ class Watch:
     def freeze(self) -> None:
         """SIGSTOP, again while anything moves: it may have started something meanwhile."""
         for _ in range(STILL_TRIES):
-            moving = [pid for pid in self.rest() if not still(pid)]
+            moving = patiently(lambda: [pid for pid in self.rest() if not still(pid)])
             if not moving:
                 return
             send(moving, signal.SIGSTOP)
@@ -363,7 +369,7 @@ class Watch:
         if self.group:
             self.group.remove()
         scratch.remove_link(*self.scratch)
-        with open("end.json.room", "r+", encoding="utf-8") as file:
+        with patiently(lambda: open("end.json.room", "r+", encoding="utf-8")) as file:
             file.write(json.dumps(end).ljust(END_SIZE))
             file.flush()
             os.fsync(file.fileno())
