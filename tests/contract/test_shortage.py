@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import PrivateAttr
 
-from sublet.core.job import State
-from sublet.errors import PlatformUnreachable
+from sublet.core.job import Job, State
+from sublet.core.session import Phase
+from sublet.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.conformance import Trial
 from sublet.platforms.local import Local
+from sublet.platforms.memory import MemoryPlatform
 from sublet.reach.local import LocalReach
 from sublet.reach.port import Command
 from sublet.service.owner import Owner
 from sublet.shortage import find_shortage
+from tests.contract.services import ME, ask, over, reach, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -67,3 +72,30 @@ def test_another_process_is_not_taken_for_dead_by_one_without_descriptors() -> N
     with nothing_can_be_opened(), pytest.raises(OSError, match="Too many open files"):
         owner.lives()
     assert owner.lives()
+
+
+class Scarce(MemoryPlatform):
+    """Refuses in its own words, as plug-ins may, what it has no descriptors for at first."""
+
+    _failures: list[int] = PrivateAttr(default_factory=lambda: [errno.ENOMEM, errno.EMFILE])
+
+    async def submit(self, job: Job, key: str) -> str:
+        if self._failures:
+            number = self._failures.pop()
+            try:
+                raise OSError(number, os.strerror(number))
+            except OSError as error:
+                raise PlatformRefused(platform=self.name, why=f"no: {error}") from error
+        return await super().submit(job, key)
+
+
+async def test_a_session_waits_for_what_the_machine_is_short_of_and_does_not_fail(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        platform = Scarce(name="trial")
+        await platform.open(tmp_path / "platforms" / "trial")
+        service.platforms_by_name["trial"] = platform
+        [offer, *_] = (await ask(service, time="1h")).offers
+        await service.accept(offer.id, ME)
+        waiting = await reach(service, offer.id, lambda session: "Too many open files" in session.condition)
+        assert waiting.phase is Phase.PREPARING
+        assert (await over(service, offer.id)).phase is Phase.COMPLETED
