@@ -1,0 +1,20 @@
+"""Every error is told by its own class, and `sublet.errors` has all of them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+
+from sublet import errors
+
+
+def test_every_error_can_be_imported_from_the_package() -> None:
+    """Whatever file an error is in, callers know one place."""
+    defined = {
+        name
+        for module in pkgutil.iter_modules(errors.__path__, "sublet.errors.")
+        for name, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
+        if kind.__module__ == module.name
+    }
+    assert defined == set(errors.__all__)
