@@ -86,7 +86,7 @@ async def test_platforms_are_shown_to_who_may_use_them_and_their_names_to_who_ca
     assert (whole[0]["name"], len(whole[0]["nodes"])) == ("memory", 10), "operators see what they operate"
     [named] = (await zoe.get("/v1/platforms")).json()["items"]
     told = {"name": "memory", "working": False, "problem": "You may not use it."}
-    told |= {"ask": "sublet access ask memory --why REASON", "kind": "", "terms": "", "as_of": None}
+    told |= {"ask": "sublet access ask memory --reason TEXT", "kind": "", "terms": "", "as_of": None}
     assert named == {key: told.get(key, type(value)()) for key, value in whole[0].items()}
     inside = ("/v1/platforms/memory", "/v1/calendar?platform=memory", "/v1/systems/memory/record")
     for address in inside:
@@ -94,7 +94,7 @@ async def test_platforms_are_shown_to_who_may_use_them_and_their_names_to_who_ca
         assert (refused.status_code, refused.json()["code"], refused.json()["hint"]) == (
             403,
             "not-allowed",
-            "sublet access ask memory --why REASON",
+            "sublet access ask memory --reason TEXT",
         )
     assert (await zoe.get("/v1/calendar")).status_code == 404
     made = [RULE | {"who": "zoe@closed.org"}, RULE | {"who": "eve@closed.org", "effect": "deny", "note": "left"}]

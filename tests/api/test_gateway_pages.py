@@ -145,7 +145,8 @@ async def test_a_block_ends_the_visit_and_a_part_that_is_taken_away_is_gone(
     await service.set_role(ROOT, name, "person")
     assert '<p class="over">person</p>' in (await fred.get("/web/account")).text
     await service.block(ROOT, name, "left")
-    assert (await fred.get("/web/account")).status_code == 303
+    kept_out = await fred.get("/web/account")
+    assert (kept_out.status_code, "An operator has blocked fred@example.org" in kept_out.text) == (403, True)
 
 
 async def test_a_cookie_that_names_no_visit_is_worth_nothing_here(callers: Callers, service: Service) -> None:
@@ -219,7 +220,11 @@ async def test_operators_see_and_change_people_on_a_page_and_nobody_else_does(
     assert (await act("role", name=gus, role="reviewer")).status_code == 303
     assert gus in (await op.get(here, params={"only": "reviewer"})).text
     assert (await act("block", name=gus, why="<b>left</b>")).status_code == 303
-    assert (await other.get("/web/")).status_code == 303
+    kept_out = await other.get("/web/")
+    assert kept_out.status_code == 403
+    assert f"An operator has blocked {gus} here" in kept_out.text
+    assert f"Ask an operator to unblock you: {boss}." in kept_out.text
+    assert "left" not in kept_out.text, "the note is for operators"
     blocked = (await op.get(here, params={"only": "blocked"})).text
     assert ("&lt;b&gt;left" in blocked, boss in blocked.partition("<tbody>")[2]) == (True, False)
     assert (await act("unblock", name=gus)).status_code == 303

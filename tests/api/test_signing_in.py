@@ -115,7 +115,10 @@ async def test_an_operator_sees_and_changes_people(
     assert (await boss.delete(f"{path}/identities", params=own)).status_code == 400
     assert (await boss.post("/v1/people", json={"address": "Ben@Example.edu"})).status_code == 409
     assert (await boss.post(f"{path}/block", json={"why": "on leave"})).json()["why"] == "on leave"
-    assert (await ben.get("/v1/whoami")).status_code == 401
+    kept_out = await ben.get("/v1/whoami")
+    assert (kept_out.status_code, kept_out.json()["code"]) == (403, "blocked")
+    assert BOSS in kept_out.json()["hint"]
+    assert "on leave" not in kept_out.text
     blocked = (await boss.get("/v1/people", params={"blocked": True})).json()["items"]
     assert "ben@example.edu" in {one["name"] for one in blocked}
     assert (await boss.post(f"{path}/unblock")).json()["blocked"] is False

@@ -58,10 +58,10 @@ ID  deny    *                 system trial  32 cores                        -
     assert tidy(gateway("rule", "test", "anna@illinois.edu")) == snapshot("""\
 NOUN    NAME   MAY  LIMITS                          LEFT          WHY
 system  trial  yes  32 cores, 9 core-hours a month  9 core-hours  rule ID allows *@illinois.edu
-pledge  night  no   -                               -             no rule allows it; sublet access ask --pledge night --why REASON
+pledge  night  no   -                               -             no rule allows it; sublet access ask --pledge night --reason TEXT
 """)  # noqa: E501
     assert "rule ID denies it (=left in May)" in tidy(gateway("rule", "test", "eve@illinois.edu"))
-    assert "no rule allows it; sublet access ask trial --why REASON" in gateway("access").out
+    assert "no rule allows it; sublet access ask trial --reason TEXT" in gateway("access").out
     assert "who     *\nsystem  trial\nlimits  32 cores\n" in gateway("rule", "show", capped[:8]).out
     wrong = gateway("rule", "add", "allow", "anna@illinois.edu")
     assert (wrong.code, "one of --system, --account, --pledge and --app" in wrong.err) == (2, True)
@@ -80,10 +80,11 @@ size          4 cores
 taken now     0 cores
 free now      4 cores
 you may       no: no rule allows it
-to be let in  sublet access ask --pledge night --why REASON
+to be let in  sublet access ask --pledge night --reason TEXT
 rule          ID allow *@night.org: 2 cores
 """)
     assert "There are: night, open." in gateway("pledge", "show", "day").err
+    assert "--why" not in gateway("access", "ask", "--help").out, "it still works, and nobody need know"
     assert "You asked for the pledge night" in gateway("access", "ask", "--pledge", "night", "--why", "it is late").out
     gateway("access", "refuse", gateway("access", "list", "--quiet").out.strip())
 

@@ -65,7 +65,7 @@ def test_an_app_is_proposed_read_compared_and_decided_on(gateway: Type, server: 
     assert "it has moved on" in gateway("app", "check-upstream", "flood").out
     assert gateway("app", "propose", repository.url, "--quiet").out == "flood@2\n"
     assert "+echo 2" in gateway("app", "diff", "flood").out
-    assert gateway("app", "refuse", "flood", "--why", "No.").out == "flood@2 is refused.\n"
+    assert gateway("app", "refuse", "flood", "--reason", "No.").out == "flood@2 is refused.\n"
     assert gateway("app", "revoke", "flood", "--why", "Old.").out == "flood@1 is revoked; 0 sessions were told.\n"
     shown = gateway("app", "show", "flood").out
     assert all(words in shown for words in ("nothing is approved", "flood@2", "refused", "revoked", "Old."))

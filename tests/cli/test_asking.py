@@ -12,6 +12,7 @@ import pytest
 from sublet.wire.v1.offers import ReasonView
 from sublet.wire.v1.quotes import QuoteView
 from sublet.wire.v1.results import ResultList
+from sublet.wire.v1.sessions import ConnectorView
 from tests.canned import ID, Said, a_no, a_session, a_yes, an_end, an_offer
 from tests.cli.conftest import Serve, Type
 
@@ -194,3 +195,38 @@ def test_run_does_not_spend_money_unasked(type_in: Type, canned: Serve) -> None:
     assert "3 EUR" in typed.err
     assert [heard.method for heard in service.heard] == ["POST", "DELETE"], "what it held is given back"
     assert type_in("run", "--yes", "--detach", "-q", "--", "true").out == "3f2a91c0\n"
+
+
+def test_what_names_a_file_that_is_not_here_is_refused_before_anything_is_asked(type_in: Type, canned: Serve) -> None:
+    service = canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
+    Path("nofiles.py").touch()
+    for words, missing in (
+        (("--image", "nothere.sif", "--", "true"), "there is no image file nothere.sif here"),
+        (("--", "python3", "nofile.py"), "there is no file nofile.py here"),
+    ):
+        for verb in ("ask", "run"):
+            typed = type_in(verb, *words)
+            assert (typed.code, missing in typed.err) == (2, True), typed.err
+    assert "hint: Did you mean nofiles.py?" in typed.err
+    assert service.heard == []
+    assert "note: nofile.py is not here" in type_in("ask", "--image", "python:3", "--", "python3", "nofile.py").err
+    assert len(service.heard) == 1
+
+
+def test_whoever_stays_with_an_interactive_session_reads_what_ctrl_c_does(type_in: Type, canned: Serve) -> None:
+    way = ConnectorView(kind="uri:jupyter-lab", status="AVAILABLE", protocol="HTTP", location="http://here/lab")
+    ready = a_session(phase="AVAILABLE", kind="interactive", connectors=(way,))
+    over = a_session(phase="COMPLETED", kind="interactive", end=an_end())
+    canned(
+        {
+            "POST /v1/offersets": Said(a_yes(an_offer())),
+            f"POST /v1/sessions/{ID}/accept": Said(a_session(phase="PREPARING", kind="interactive")),
+            f"GET /v1/sessions/{ID}": [Said(ready), Said(over)],
+        }
+    )
+    lines = type_in("run", "--interactive", "lab").err.splitlines()
+    assert lines[-3:] == [
+        "Ctrl-C here lets it go on.",
+        "JupyterLab is ready. Open this in a browser:",
+        "http://here/lab",
+    ]

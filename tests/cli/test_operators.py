@@ -152,7 +152,7 @@ def test_a_platform_is_drained_and_everyone_is_told_why(gateway: Gateway) -> Non
     assert gateway.types("platform", "drain", "roger", "--grace", "5m")[0] == 2
     assert gateway.types("platform", "undrain", "roger")[1] == "roger can be used again.\n"
     assert gateway.types("platform", "undrain", "roger")[2].startswith("error: roger is not being drained.")
-    actions = [line.split()[3] for line in gateway.types("audit", "--noun", "platform")[1].splitlines()[1:]]
+    actions = [line.split()[4] for line in gateway.types("audit", "--noun", "platform")[1].splitlines()[1:]]
     assert actions == ["platform.drain", "platform.undrain"]
 
 
@@ -162,7 +162,7 @@ def test_a_block_names_what_goes_on_or_ends_it(gateway: Gateway) -> None:
     assert "sessions     1 running, 0 waiting" in shown
     assert "allow *@example.edu on system *" in shown
     assert his[:8] in shown
-    code, out, _ = gateway.types("person", "block", BEN, "--why", "left")
+    code, out, _ = gateway.types("person", "block", BEN, "--reason", "left")
     assert code == 0
     assert out.startswith(f"{BEN} is blocked.\n1 session of theirs goes on:\n")
     assert his[:8] in out

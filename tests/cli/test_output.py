@@ -12,8 +12,11 @@ import pytest
 from inline_snapshot import snapshot
 
 from sublet.cli import asking, sessions
-from sublet.cli.output import pairs, table
+from sublet.cli.instants import read_coming, read_past
+from sublet.cli.output import Output, pairs, table
+from sublet.cli.problems import Problem
 from sublet.cli.texts import away, length, moment, quoted, size, with_local_start, with_local_times
+from sublet.errors import PlatformDraining
 from sublet.wire.v1.events import EventPage, EventView
 from sublet.wire.v1.moves import Explanation, PauseView
 from sublet.wire.v1.offers import ReasonView
@@ -311,10 +314,38 @@ def in_kolkata(in_utc: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("Running since 2026-11-16 16:32:21 UTC (6s ago).", "Running since today 22:02 (6s ago)."),
         ("it was booked until 2026-11-16T20:28:09Z.", "it was booked until tomorrow 01:58."),
         ("closed at 2026-13-45 99:00 UTC", "closed at 2026-13-45 99:00 UTC"),
+        ("from 2026-11-16 20:00 to 2026-11-16 22:00 UTC", "from tomorrow 01:30 to tomorrow 03:30"),
+        (
+            "2026-11-16T20:28:09Z.csv in run-2026-11-16T20:28:09Z",
+            "2026-11-16T20:28:09Z.csv in run-2026-11-16T20:28:09Z",
+        ),
     ],
 )
 def test_sentences_name_times_by_the_clock_of_the_person(told: str, shown: str) -> None:
     assert with_local_times(told, datetime(2026, 11, 16, 16, 32, tzinfo=UTC)) == shown
+
+
+@pytest.mark.usefixtures("in_kolkata")
+def test_every_table_note_and_error_names_times_by_the_clock_of_the_person(capsys: pytest.CaptureFixture[str]) -> None:
+    told = "here is being drained by its operator until 2020-01-02 03:04 UTC"
+    out = Output()
+    out.note(told)
+    out.show(
+        None, lambda: [told, *table(("STATE", "FILE"), [(told, "2020-01-02T03:04Z")]), *pairs([("why", told)])], list
+    )
+    Problem.from_error(PlatformDraining(why=told)).show(as_json=False)
+    shown = "".join(capsys.readouterr())
+    assert shown.count("until Thu 2 Jan 2020 08:34") == 5
+    assert "2020-01-02T03:04Z" in shown, "names are left alone"
+    Output(json=True).show({"why": told}, list, list)
+    assert told in capsys.readouterr().out, "JSON has what the service said"
+
+
+@pytest.mark.usefixtures("in_kolkata")
+def test_days_and_times_that_are_typed_are_meant_by_the_clock_of_the_person() -> None:
+    assert read_past("2026-11-01") == "2026-10-31T18:30:00Z"
+    assert read_coming("2026-12-01T18:00") == "2026-12-01T12:30:00Z"
+    assert read_coming("2026-12-01T18:00Z") == "2026-12-01T18:00:00Z"
 
 
 @pytest.mark.usefixtures("in_kolkata")

@@ -49,7 +49,7 @@ async def test_a_person_outside_the_pattern_gets_nowhere_and_learns_how_to_ask(t
             refused = await wish(service, person)
             [reason] = refused.reasons
             assert (refused.result, reason.kind, reason.platform) == ("NO", "urn:not-allowed", "trial")
-            assert reason.nearest == "sublet access ask trial --why REASON"
+            assert reason.nearest == "sublet access ask trial --reason TEXT"
         await allow(service, "*@illinois.edu")
         assert (await wish(service, ANNA)).result == "YES"
         data = "http://192.0.2.1/never-asked"
@@ -294,7 +294,7 @@ async def test_an_app_has_rules_of_its_own_beside_those_of_where_it_runs(tmp_pat
         assert await service.refused(ANNA, "system", "trial") is None
         refused = await service.refused(ANNA, "app", "summa")
         assert refused
-        assert refused.nearest == "sublet access ask --app summa --why REASON"
+        assert refused.nearest == "sublet access ask --app summa --reason TEXT"
         await allow(service, noun="app", name="summa", cores=2)
         assert await service.refused(ANNA, "app", "summa") is None
         request = Request(Executable("app", fields={"app": "summa"}), Compute(cores=Range(4, 4)))

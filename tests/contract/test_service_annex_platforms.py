@@ -104,8 +104,8 @@ async def test_who_has_a_system_and_no_annex_is_told_when_one_would_start(tmp_pa
     sure = Predicted(start - timedelta(minutes=15), start, start + timedelta(minutes=25), samples=20)
     hour = timedelta(hours=1)
     offer = Offer("expanse", "sh", start, start, hour, (), Shape(1, 1), terms=sure, queue="compute", count=2)
-    assert to_make_one(offer, now) == (
-        "An annex of 2 nodes on expanse would start about 14:05 UTC ± 20 min:"
+    assert to_make_one(offer) == (
+        "An annex of 2 nodes on expanse would start about 2026-11-16 14:05 UTC ± 20 min:"
         " sublet annex create NAME --system expanse --queue compute --nodes 2 --lifetime 1h"
     )
 

@@ -82,7 +82,7 @@ async def test_only_its_owner_pauses_it_and_only_what_its_platform_has_in_hand(t
     async with serving(tmp_path, platforms=memory(takes="1h")) as service:
         mine = await ask(service, time="1h")
         id = mine.offers[0].id
-        with pytest.raises(NotAllowedNow, match="OFFERED can't be made paused"):
+        with pytest.raises(NotAllowedNow, match="This offer has not been accepted yet, so it can't be paused"):
             await service.pause(id, ME)
         await service.accept(id, ME)
         await reach(service, id, in_phase(Phase.RUNNING))

@@ -78,7 +78,7 @@ async def test_whoever_draws_on_a_pledge_needs_a_rule_about_it_and_a_deny_wins(t
         assert drawn(await wish(service, LOCAL, 2, 8, **NOW)) == [("open",)]
         [small, not_theirs] = (await wish(service, LOCAL, 3, 8, **NOW)).reasons
         assert (small.limit, not_theirs.kind) == ("16", "urn:not-allowed")
-        assert not_theirs.nearest == "sublet access ask --pledge srcnet --why REASON"
+        assert not_theirs.nearest == "sublet access ask --pledge srcnet --reason TEXT"
         [chosen] = (await wish(service, LOCAL, 1, 8, pledge="srcnet")).reasons
         assert chosen.nearest == not_theirs.nearest
         [nothing] = (await wish(service, LOCAL, 1, 8, pledge="night")).reasons

@@ -42,3 +42,36 @@ def test_the_shortest_beginning_that_tells_sessions_apart_names_one(store: Store
         find("355", OPERATOR)
     with pytest.raises(IdTooShort):
         find("35")
+
+
+def test_a_session_is_named_by_its_name_too_if_no_other_has_it(store: Store) -> None:
+    def put(tx: Tx) -> None:
+        mine, other = tx.offersets.add(a_set()), tx.offersets.add(a_set("bob"))
+        named_so = {
+            "1000-1": "cubes",
+            "2000-1": "cafe",
+            "cafe-1": "x",
+            "3000-1": "fit",
+            "4000-1": "fit",
+            "5000-1": "ab",
+        }
+        tx.sessions.add([replace(a_session(mine), id=id, name=name) for id, name in named_so.items()])
+        tx.sessions.add([replace(a_session(other), id="6000-2", name="cubes")])
+        for id in (*named_so, "6000-2"):
+            tx.sessions.move(id, Phase.ACCEPTED, now=NOON)
+        tx.sessions.add([replace(a_session(mine), id="7000-1", name="cubes")])  # an offer that nobody took yet
+
+    store.write_sync(put)
+
+    def find(name: str, person: Person = ALICE) -> str | None:
+        session = store.read_sync(lambda tx: named(tx, name, person))
+        return session.id if session else None
+
+    assert (find("cubes"), find("ab")) == ("1000-1", "5000-1")
+    assert find("cafe") == "cafe-1", "an id goes before a name"
+    assert find("Cubes") is None
+    assert find("cubes", Person("bob")) == "6000-2"
+    assert find("cubes", OPERATOR) is None, "others' sessions are named by their ids"
+    with pytest.raises(Ambiguous, match="fit could mean several sessions") as caught:
+        find("fit")
+    assert caught.value.advice == "Name one by its id; the newest is the first."

@@ -132,7 +132,7 @@ async def test_it_is_warned_before_the_end_of_its_time(here: Here) -> None:
     assert state.end
     assert state.end.code == 0
     said = await here.platform.output(here.keys[-1], "stderr", 0, 1000)
-    assert said == f"sublet: this session ends at {job.until:%Y-%m-%dT%H:%M:%SZ}\n".encode()
+    assert said == f"sublet: this session ends at {job.until.astimezone():%H:%M:%S %Z on %Y-%m-%d}\n".encode()
     assert await here.platform.output(here.keys[-1], "stdout", 0, 1000) == f"{job.until:%Y-%m-%dT%H:%M:%SZ}".encode()
 
 

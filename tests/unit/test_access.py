@@ -83,7 +83,7 @@ def test_without_a_rule_nobody_gets_anywhere() -> None:
     assert not asked().allowed
     reason = refusal(asked())
     assert reason
-    assert (reason.kind, reason.nearest) == ("urn:not-allowed", "sublet access ask keeling --why REASON")
+    assert (reason.kind, reason.nearest) == ("urn:not-allowed", "sublet access ask keeling --reason TEXT")
     assert reason.message == "You may not use the account keeling: no rule allows it."
 
 

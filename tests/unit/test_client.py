@@ -57,15 +57,15 @@ def test_an_offer_is_accepted_by_its_id(serve: Serve) -> None:
     client, canned = serve(
         {"POST /v1/offersets": Said(a_yes(an_offer())), f"POST /v1/sessions/{ID}/accept": Said(a_session())}
     )
-    offers = client.ask(cores=2, time="10m", run=["python3", "sim.py"])
+    offers = client.ask(cores=2, time="10m", run=["python3", "-m", "sim"])
     assert (offers.result, len(offers), offers[0].why) == ("YES", 1, "earliest")
     session = offers[0].accept()
     assert (session.id, session.phase, session.over) == (ID, "RUNNING", False)
     assert json.loads(canned.heard[0].body) == {
         "cores": 2,
         "time": "10m",
-        "run": ["python3", "sim.py"],
-        "name": "python3 sim.py",
+        "run": ["python3", "-m", "sim"],
+        "name": "python3 -m sim",
     }
 
 

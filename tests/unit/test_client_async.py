@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sublet.client import AsyncClient
-from sublet.errors import NoOffers, NotFound, NotOverYet, ServiceUnreachable
+from sublet.errors import ClientClosed, NoOffers, NotFound, NotOverYet, ServiceUnreachable
 from sublet.wire.v1.moves import PauseView
 from sublet.wire.v1.offers import ReasonView
 from sublet.wire.v1.sessions import SessionPage
@@ -62,6 +62,18 @@ async def test_lists_go_page_after_page(tmp_path: Path) -> None:
     with Canned({"GET /v1/sessions": pages}).serving(tmp_path) as url:
         async with AsyncClient(url) as client:
             assert [session.phase async for session in client.sessions()] == ["RUNNING", "COMPLETED"]
+
+
+async def test_a_closed_client_says_that_it_is_closed(tmp_path: Path) -> None:
+    with Canned({f"GET /v1/sessions/{ID}": Said(a_session())}).serving(tmp_path) as url:
+        async with AsyncClient(url) as client:
+            session = await client.session(ID)
+        for use in (client.health, session.refresh, session.wait, lambda: client.ask(run="true")):
+            with pytest.raises(ClientClosed, match="This client was closed"):
+                await use()
+        with pytest.raises(ClientClosed):
+            await anext(session.logs(follow=True))
+        await client.close()
 
 
 async def test_errors_are_those_of_the_other_client(tmp_path: Path) -> None:

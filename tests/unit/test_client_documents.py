@@ -1,6 +1,8 @@
 """A file that is named relative to here is found where the document is; what is named otherwise stays as it is."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,6 @@ def test_files_that_are_there_are_named_by_their_whole_path(tmp_path: Path) -> N
     assert found["notebook"] == str(tmp_path / "book.ipynb")
     assert found["data"] == [{"location": str(tmp_path / "cube.fits"), "path": "cube.fits", "writable": True}]
     assert found["image"] == f"file://{tmp_path}/my%20tool.sif"
-    assert document_of({"image": "my tool.sif"}, {}, local=False)["image"] == "my tool.sif"
 
 
 def test_an_image_by_a_whole_path_is_where_it_runs_and_a_reference_is_a_reference(tmp_path: Path) -> None:
@@ -69,3 +70,62 @@ def test_a_synonym_is_not_offered_where_the_field_does_not_exist() -> None:
     with pytest.raises(BadRequest) as refused:
         known_only({"command": 1}, ["name"], "")
     assert refused.value.advice == "There are: name."
+
+
+@pytest.mark.parametrize("place", ["nothere.sif", "./nothere.sif", "../x/tool.tar.gz", "~/nothere-at-all.img"])
+def test_an_image_file_that_is_not_here_is_refused_and_never_taken_for_one_of_a_registry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for image in (place, {"locations": [place]}):
+        with pytest.raises(BadRequest, match=f"there is no image file {re.escape(place)} here"):
+            document_of({"image": image}, {}, local=True)
+        with pytest.raises(BadRequest, match="takes no files from this one"):
+            document_of({"image": image}, {}, local=False)
+
+
+def test_a_misspelt_image_file_is_answered_with_the_one_that_is_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tool.sif").touch()
+    with pytest.raises(BadRequest) as caught:
+        document_of({"image": "tol.sif"}, {}, local=True)
+    assert caught.value.advice == "Did you mean tool.sif?"
+
+
+NOT_HERE = [
+    ["python3", "nofile.py"],
+    ["python3.12", "-u", "-W", "ignore", "src/nofile.py", "out.csv"],
+    ["./nofile.sh", "1"],
+    "bash -x nofile.sh",
+]
+NOT_MEANT = [
+    ["python3", "-c", "print(1)"],
+    ["python3", "-m", "http.server"],
+    ["sh", "-c", "echo nofile.sh"],
+    ["/usr/bin/python3", "-"],
+    ["python3", "/opt/there.py"],
+    ["cat", "out.csv"],
+    ["node"],
+    "echo 'unbalanced",
+]
+
+
+@pytest.mark.parametrize("line", NOT_HERE)
+def test_a_program_that_is_not_here_is_refused_where_it_can_be_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for document in ({"run": line}, {"bag": {"template": line, "grid": {"n": [1]}}}, {"bag": {"tasks": [line]}}):
+        with pytest.raises(BadRequest, match=r"there is no file \S*nofile\.\w+ here"):
+            prepare(document, {}, local=True)
+    assert prepare({"run": line, "stay": True}, {}, local=True).missing == ""
+    assert "nofile" in prepare({"run": line, "image": "python:3"}, {}, local=True).missing
+    assert "nofile" in prepare({"run": line, "workdir": "."}, {}, local=True).missing
+
+
+@pytest.mark.parametrize("line", NOT_MEANT)
+def test_what_need_not_be_a_file_here_is_not_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert prepare({"run": line}, {}, local=True).missing == ""

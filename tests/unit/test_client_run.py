@@ -60,11 +60,11 @@ def test_run_takes_the_earliest_offer_and_waits(serve: Serve) -> None:
     later = an_offer(id="77b1", start=NOW + timedelta(hours=1))
     url, canned = serve(later, an_offer())
     with Client(url) as client:
-        session = client.run(run=["python", "sim.py"], cores=2, time=timedelta(minutes=10))
+        session = client.run(run=["python", "-m", "sim"], cores=2, time=timedelta(minutes=10))
     assert (session.phase, session.exit_code) == ("COMPLETED", 0)
     assert f"POST /v1/sessions/{ID}/accept" in calls(canned)
     asked = json.loads(canned.heard[0].body)
-    assert (asked["run"], asked["cores"], asked["time"]) == (["python", "sim.py"], 2, "600.000000s")
+    assert (asked["run"], asked["cores"], asked["time"]) == (["python", "-m", "sim"], 2, "600.000000s")
 
 
 def test_run_takes_what_is_chosen_and_need_not_wait(serve: Serve) -> None:

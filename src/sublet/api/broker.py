@@ -18,8 +18,9 @@ from sublet.api.bodies import document_response, preferred, read_body
 from sublet.api.people import base_of, person_of, service_of
 from sublet.api.precedence import read_broker_precedence
 from sublet.core.offer import Reason
+from sublet.core.refused_moves import refuse_move
 from sublet.core.session import Phase, Session
-from sublet.errors import NoOffers, NotAllowedNow, NotFound
+from sublet.errors import NoOffers, NotFound
 from sublet.service.candidates import Asked
 from sublet.service.desk import Person
 from sublet.service.service import Service
@@ -98,7 +99,7 @@ async def update(request: Request) -> Response:
     elif move := MOVES.get(wanted.phase):
         changed = await move(service, name, person)
     else:
-        raise NotAllowedNow(phase=found.phase, wanted=wanted.phase, session=name[:8])
+        raise refuse_move(found.phase, wanted.phase, name)
     return await _answer(request, changed, kind)
 
 

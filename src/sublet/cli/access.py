@@ -10,6 +10,7 @@ import click
 
 from sublet.cli.command import Example, Group, command
 from sublet.cli.limits import limits, said, shown
+from sublet.cli.options import reason_option
 from sublet.cli.output import Output, table
 from sublet.cli.texts import moment
 from sublet.client.calls import access as calls
@@ -52,14 +53,14 @@ def _why(view: AccessView) -> str:
     return f"{view.why}; asked for" if view.asked else f"{view.why}; {view.how}"
 
 
-@command("ask", "sublet access ask keeling --why 'for the flood model of our course'")
+@command("ask", "sublet access ask keeling --reason 'for the flood model of our course'")
 @click.argument("name")
-@click.option("--why", required=True, metavar="TEXT", help="Why you need it; an operator reads it.")
+@reason_option("Why you need it; an operator reads it.", required=True)
 @click.option("--app", is_flag=True, help="The name is an app's, not an account's or a system's.")
 @click.option("--pledge", is_flag=True, help="The name is a pledge's.")
-def ask(out: Output, name: str, why: str, app: bool, pledge: bool) -> None:
+def ask(out: Output, name: str, reason: str, app: bool, pledge: bool) -> None:
     """Ask an operator to let you use something, or more of it. You get a mail when they have decided."""
-    view = out.link().do(calls.ask(name, why, "app" if app else "pledge" if pledge else ""))
+    view = out.link().do(calls.ask(name, reason, "app" if app else "pledge" if pledge else ""))
     _told(out, view, f"You asked for the {view.request.noun} {view.request.name}: {view.request.id[:8]}.")
 
 

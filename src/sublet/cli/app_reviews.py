@@ -6,6 +6,7 @@ import click
 
 from sublet.cli.app_texts import numbered, version_lines
 from sublet.cli.command import command
+from sublet.cli.options import reason_option
 from sublet.cli.output import Output, table
 from sublet.client.calls import apps
 from sublet.core.texts import counted
@@ -28,7 +29,7 @@ def review(out: Output, version: str, path: str | None) -> None:
     out.show(view, lambda: _whole(view), lambda: [view.version.tree])
     if out.for_people and view.version.state == "proposed":
         out.note(f"\nsublet app approve {view.version.name} --tree {view.version.tree}")
-        out.note(f"sublet app refuse {view.version.name} --why '…'")
+        out.note(f"sublet app refuse {view.version.name} --reason '…'")
 
 
 @command("diff", "sublet app diff flood@2", "sublet app diff flood@3 --against 1")
@@ -50,34 +51,34 @@ def diff(out: Output, version: str, against: int | None) -> None:
     metavar="HASH",
     help="The tree that you have seen, or its first 16 digits or more: `sublet app review` shows it.",
 )
-@click.option("--why", metavar="TEXT", default="", help="What its proposer is told.")
-def approve(out: Output, version: str, tree: str, why: str) -> None:
+@reason_option("What its proposer is told.")
+def approve(out: Output, version: str, tree: str, reason: str) -> None:
     """Let exactly what you have seen be run."""
     if "@" not in version:  # a newer one may have the same files and another image
         raise click.UsageError(f"Which version of {version}? `sublet app review {version}` shows its number.")
     link = out.link()
-    done = link.do(apps.approve(*numbered(link, version), tree, why))
+    done = link.do(apps.approve(*numbered(link, version), tree, reason))
     out.show(done, lambda: [f"{done.name} is approved: {done.commit}, {done.digest}."], lambda: [done.name])
 
 
-@command("refuse", "sublet app refuse flood@2 --why 'It reads files of others.'")
+@command("refuse", "sublet app refuse flood@2 --reason 'It reads files of others.'")
 @click.argument("version")
-@click.option("--why", required=True, metavar="TEXT", help="What its proposer is told.")
-def refuse(out: Output, version: str, why: str) -> None:
+@reason_option("What its proposer is told.", required=True)
+def refuse(out: Output, version: str, reason: str) -> None:
     """Let a version never be run."""
     link = out.link()
-    done = link.do(apps.refuse(*numbered(link, version), why))
+    done = link.do(apps.refuse(*numbered(link, version), reason))
     out.show(done, lambda: [f"{done.name} is refused."], lambda: [done.name])
 
 
-@command("revoke", "sublet app revoke flood@2 --why 'Its image has a hole.' --cancel")
+@command("revoke", "sublet app revoke flood@2 --reason 'Its image has a hole.' --cancel")
 @click.argument("version")
-@click.option("--why", required=True, metavar="TEXT", help="What its proposer and those who run it are told.")
+@reason_option("What its proposer and those who run it are told.", required=True)
 @click.option("--cancel", is_flag=True, help="Also end the sessions that run it.")
-def revoke(out: Output, version: str, why: str, cancel: bool) -> None:
+def revoke(out: Output, version: str, reason: str, cancel: bool) -> None:
     """Take an approval back: no new session runs it, and those that do are told."""
     link = out.link()
-    done = link.do(apps.revoke(*numbered(link, version, "approved"), why, cancel=cancel))
+    done = link.do(apps.revoke(*numbered(link, version, "approved"), reason, cancel=cancel))
     told = f"{counted(len(done.sessions), 'session')} {'are ended' if cancel else 'were told'}"
     out.show(done, lambda: [f"{done.version.name} is revoked; {told}."], lambda: done.sessions)
 

@@ -14,7 +14,7 @@ from sublet.cli.command import AFTER, command
 from sublet.cli.connecting import command_for
 from sublet.cli.examples import FIRST
 from sublet.cli.output import Output, table
-from sublet.cli.texts import away, length, moment, quoted, size, when, with_local_start, with_local_times
+from sublet.cli.texts import away, length, moment, quoted, size, when, with_local_start
 from sublet.cli.waiting import ask_service
 from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
@@ -187,11 +187,7 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
 
 def causes(view: OfferSetView) -> list[str]:
     """Whose unaccepted offers keep it from starting earlier."""
-    return [f"note: {_message(reason)}{_remedy(reason)}" for reason in view.reasons if reason.kind == HELD]
-
-
-def _message(reason: ReasonView) -> str:
-    return with_local_times(reason.message, datetime.now(UTC)) if reason.kind == HELD else reason.message
+    return [f"note: {reason.message}{_remedy(reason)}" for reason in view.reasons if reason.kind == HELD]
 
 
 def _remedy(reason: ReasonView) -> str:
@@ -203,7 +199,7 @@ def sentence(reason: ReasonView, now: datetime) -> str:
     starts = reason.message.startswith(f"{reason.platform} ")  # as most do: then once is enough
     where = f"{reason.platform}: " if reason.platform and not starts else ""
     if reason.as_of is None:
-        return f"{where}{_message(reason)}"
+        return f"{where}{reason.message}"
     seen = f"as seen {away(reason.as_of, now)}; refresh with: sublet system probe {reason.platform}"
     return f"{where}{reason.message} ({seen})"
 

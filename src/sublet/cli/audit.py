@@ -21,8 +21,8 @@ MOST = 1000  # of one page
 @click.option("--action", metavar="WORD", help="What was done, or the beginning of it: rule., sign-in.refused.")
 @click.option("--noun", metavar="NOUN", help="What kind of thing it was done to: rule, account, app.")
 @click.option("--name", metavar="NAME", help="Which thing.")
-@click.option("--since", metavar="WHEN", help="From a day or an instant on (UTC), or so long ago: 7d.")
-@click.option("--until", metavar="WHEN", help="Before a day or an instant (UTC).")
+@click.option("--since", metavar="WHEN", help="From a day or an instant on, or so long ago: 7d.")
+@click.option("--until", metavar="WHEN", help="Before a day or an instant.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print all of it as CSV; --json prints a line of JSON for each.")
 def audit(
     out: Output,
@@ -64,7 +64,7 @@ def audit(
 def _row(view: AuditView) -> tuple[str, ...]:
     detail = ", ".join(f"{key}: {_short(value)}" for key, value in view.detail.items() if value != "")
     what = f"{view.noun} {view.name}".strip()
-    return f"{view.time:%Y-%m-%d %H:%M:%S}", view.person, view.action, what, view.host, detail
+    return f"{view.time.astimezone():%Y-%m-%d %H:%M:%S %Z}", view.person, view.action, what, view.host, detail
 
 
 def _short(value: object) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sublet.cli.command import command
+from sublet.cli.options import reason_option
 from sublet.cli.output import Output
 from sublet.cli.prompts import agreed
 from sublet.cli.session_filters import PAGE, filter_options, filters_of, list_sessions
@@ -31,7 +32,7 @@ CANCELLABLE = ("OFFERED", "ACCEPTED", "WAITING", "PREPARING", "AVAILABLE", "RUNN
 )
 @click.argument("session", nargs=-1)
 @filter_options
-@click.option("--reason", metavar="TEXT", default="", help="Why; the owner of a session sees it.")
+@reason_option("Why; the owner of a session sees it.")
 @click.option("--dry-run", is_flag=True, help="Only say which sessions would be cancelled.")
 @click.option("--yes", "-y", is_flag=True, help="Don't ask before several are cancelled.")
 def cancel(out: Output, session: tuple[str, ...], reason: str, dry_run: bool, yes: bool, **chosen: Any) -> int:

@@ -11,6 +11,7 @@ import click
 
 from sublet.cli.command import command
 from sublet.cli.output import Output
+from sublet.cli.texts import with_local_times
 from sublet.client.calls.events import event_stream
 from sublet.client.calls.events import events as so_far
 from sublet.client.following import Patience
@@ -64,4 +65,4 @@ def _line(out: Output, event: EventView) -> str:
         return f"{event.id} {event.kind} {event.session}"
     at = event.time.astimezone()
     clock = f"{at:%H:%M:%S}" if at.date() == datetime.now(UTC).astimezone().date() else f"{at:%Y-%m-%d %H:%M:%S}"
-    return f"{clock}  {event.session[:8]}  {event.kind}{'  ' if event.detail else ''}{event.detail}"
+    return f"{clock}  {event.session[:8]}  {event.kind}{'  ' if event.detail else ''}{with_local_times(event.detail)}"

@@ -13,12 +13,12 @@ FURTHEST = timedelta(days=36_500)
 
 
 def read_past(text: str | None) -> str | None:
-    """A day or an instant (UTC, unless it has a zone), or so long ago: `7d`."""
+    """A day or an instant (by the clock here, unless it has a zone), or so long ago: `7d`."""
     return _read(text, -1)
 
 
 def read_coming(text: str | None) -> str | None:
-    """A day or an instant (UTC, unless it has a zone), so long from now (`2h`), or `tomorrow 9am` in local time."""
+    """A day or an instant (by the clock here, unless it has a zone), so long from now (`2h`), or `tomorrow 9am`."""
     spoken = parse_spoken(text.split(), datetime.now().astimezone()) if text else None
     return instant_text(spoken.start) if spoken else _read(text, 1)
 
@@ -33,4 +33,4 @@ def _read(text: str | None, direction: int) -> str | None:
             found = datetime.now(UTC) + direction * parse_duration(text, FURTHEST)
         except BadAmount:
             raise BadAmount(text=text, what="a day or a time", example="2026-11-01, 2026-11-01T12:00Z or 7d") from None
-    return instant_text(found if found.tzinfo else found.replace(tzinfo=UTC))
+    return instant_text(found.astimezone(UTC))  # what has no zone is meant by the clock of this machine

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sublet.cli.screen import columns_of, has_colours, paint_phase, wrap
+from sublet.cli.texts import with_local_times
 
 if TYPE_CHECKING:
     from sublet.client.link import Link
+
+VERBATIM = frozenset({"FILE", "ID", "NAME", "PAGE", "PATH", "SESSION", "TIME"})  # columns without sentences
 
 
 class Output:
@@ -32,6 +35,7 @@ class Output:
             return
         width = columns_of(sys.stdout)
         for line in human():
+            line = line if is_aligned(line) else with_local_times(line)
             for part in [line] if is_aligned(line) else wrap(line, width, _indent(line)):
                 click.echo(part, color=has_colours(sys.stdout))
 
@@ -85,7 +89,7 @@ def _indent(line: str) -> str:
 def say(text: str) -> None:
     """Write lines to stderr, broken between words where they are read on a terminal."""
     width = columns_of(sys.stderr)
-    for line in text.split("\n"):
+    for line in with_local_times(text).split("\n"):
         for part in [line] if is_aligned(line) else wrap(line, width, _indent(line)):
             click.echo(part, err=True, color=has_colours(sys.stderr))
 
@@ -102,16 +106,23 @@ def table(
     """Rows under their headings, in aligned columns; a column that is empty throughout is left out.
 
     On a terminal it fits the width: long cells are cut, or folded with `fold`, but not in the first column nor in those
-    to `keep`; the `least` important columns are left out first. Elsewhere it is as wide as it is.
+    to `keep`; the `least` important columns are left out first. Elsewhere it is as wide as it is. Sentences in cells
+    name times by the clock of this machine.
     """
     from sublet.cli.columns import Columns, Manner  # help has no tables
 
-    body = [[tame(str(cell)) for cell in row] for row in rows]
+    told = [head_of_it not in VERBATIM for head_of_it in head]
+    body = [[_cell(cell, has_words) for cell, has_words in zip(row, told, strict=True)] for row in rows]
     kept = [column for column in range(len(head)) if any(row[column] for row in body)]
     last = kept[-1] if kept else 0  # an empty cell at the end of a line needs no sign
     cells = [[row[column] or ("" if column == last else "-") for column in kept] for row in body]
     drawn = Columns([head[column] for column in kept], cells, Manner(keep, least, fold))
     return [f"{margin}{line}" for line in drawn.fit(_room(margin))]
+
+
+def _cell(cell: str, has_words: bool) -> str:
+    text = tame(str(cell))
+    return with_local_times(text) if has_words else text
 
 
 def _room(margin: str) -> int | None:
@@ -127,7 +138,7 @@ def tame(text: str) -> str:
 
 def pairs(items: Iterable[tuple[str, str]], *, margin: str = "") -> list[str]:
     """Names and values, one below the other; what is empty is left out, and what is long goes on in the next line."""
-    kept = [(name, tame(value)) for name, value in items if value]
+    kept = [(name, _cell(value, name.upper() not in VERBATIM)) for name, value in items if value]
     width = max((len(name) for name, _ in kept), default=0)
     screen = _room(margin)
     room = None if screen is None else max(screen - width - 2, 20)

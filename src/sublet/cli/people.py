@@ -9,6 +9,7 @@ import click
 
 from sublet.cli.command import Example, Group, command
 from sublet.cli.factors import totp
+from sublet.cli.options import reason_option
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import moment, when
 from sublet.client.address import find_address
@@ -121,16 +122,16 @@ def set_role(out: Output, address: str, role: str) -> None:
     out.show(view, lambda: [f"{view.name} is {_part(view)} now."], lambda: [view.name])
 
 
-@command("block", "sublet person block eve@example.org --why 'left the project' --cancel")
+@command("block", "sublet person block eve@example.org --reason 'left the project' --cancel")
 @click.argument("address")
-@click.option("--why", metavar="TEXT", default="", help="Why, for other operators; with --cancel they are told too.")
+@reason_option("Why, for other operators; with --cancel they are told too.")
 @click.option("--cancel", is_flag=True, help="Also cancel all that they have under way.")
-def block(out: Output, address: str, why: str, cancel: bool) -> None:
+def block(out: Output, address: str, reason: str, cancel: bool) -> None:
     """Let someone in no more: their tokens and browsers stop working at once.
 
     What they run goes on, and what waits still starts, unless --cancel ends it.
     """
-    view, now = out.link().do(profiles.block(address, why, cancel=cancel)), datetime.now(UTC)
+    view, now = out.link().do(profiles.block(address, reason, cancel=cancel)), datetime.now(UTC)
     out.show(view, lambda: _blocked_now(view, now), lambda: [view.name])
 
 

@@ -8,8 +8,9 @@ import click
 
 from sublet.cli.command import Example, Group, command
 from sublet.cli.instants import read_coming
+from sublet.cli.options import reason_option
 from sublet.cli.output import Output, pairs, table
-from sublet.cli.texts import size, when
+from sublet.cli.texts import moment, size, when
 from sublet.client.calls import platforms
 from sublet.core.texts import counted
 from sublet.wire.v1.platforms import DrainView, PlatformView
@@ -60,7 +61,7 @@ def _state(view: PlatformView) -> str:
 
 
 def _draining(drain: DrainView) -> str:
-    until = f" until {drain.until:%Y-%m-%d %H:%M} UTC" if drain.until else ""
+    until = f" until {moment(drain.until, datetime.now(UTC))}" if drain.until else ""
     return f"draining{until}{f' ({drain.reason})' if drain.reason else ''}"
 
 
@@ -135,8 +136,8 @@ def sweep(out: Output, name: str, all_: bool) -> None:
     "sublet platform drain keeling --now --grace 30m",
 )
 @click.argument("name")
-@click.option("--until", metavar="WHEN", help="It ends by itself then: an instant (UTC), 8h from now, 'tomorrow 9am'.")
-@click.option("--reason", metavar="TEXT", default="", help="Why; everyone who wants to use it is told.")
+@click.option("--until", metavar="WHEN", help="It ends by itself then: an instant, 8h from now, 'tomorrow 9am'.")
+@reason_option("Why; everyone who wants to use it is told.")
 @click.option("--now", "at_once", is_flag=True, help="Cancel what still runs after the grace.")
 @click.option("--grace", metavar="TIME", default="", help="How long it may still run, with --now.  [default: 10m]")
 def drain(out: Output, name: str, until: str | None, reason: str, at_once: bool, grace: str) -> None:

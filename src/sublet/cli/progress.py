@@ -8,6 +8,7 @@ import threading
 import time
 
 from sublet.cli.screen import columns_of, fit, is_terminal
+from sublet.cli.texts import with_local_times
 
 CLEAR = "\r\033[K"
 FIRST_LINE, LONGEST_SILENCE = 30.0, 600.0  # seconds before a plain line, and between two of them at most
@@ -36,6 +37,7 @@ class Progress:
         with self._lock:
             if not self._wanted or self._over:
                 return
+            text = with_local_times(text)
             if not self._redraws:
                 self._say_now_and_then(text)
                 return

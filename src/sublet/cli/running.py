@@ -19,7 +19,7 @@ from sublet.cli.output import Output
 from sublet.cli.progress import Progress
 from sublet.cli.prompts import agreed
 from sublet.cli.screen import paint_phase
-from sublet.cli.texts import away, length, when, with_local_times
+from sublet.cli.texts import away, length, when
 from sublet.cli.waiting import ask_service
 from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
@@ -212,6 +212,8 @@ def _tell(out: Output, session: SessionView) -> None:
     if session.condition and not (session.phase in NOT_YET and soon):
         out.note(f"{session.short}: {session.condition}")
     elif session.phase == "AVAILABLE":
+        choice = "asks whether to cancel it or to let it go on" if out.can_ask else "lets it go on"
+        out.note(f"Ctrl-C here {choice}.")
         for line in ready_lines(session):
             out.note(line)
     else:
@@ -221,7 +223,7 @@ def _tell(out: Output, session: SessionView) -> None:
 def _tell_end(out: Output, session: SessionView) -> None:
     if out.json:
         out.data(session)
-    sentence = with_local_times(session.end.sentence, datetime.now(UTC)) if session.end else ""
+    sentence = session.end.sentence if session.end else ""
     took = f" after {length(session.ended - session.started)}" if session.ended and session.started else ""
     if session.phase != "COMPLETED":
         out.note(f"{session.short} {paint_phase(session.phase, sys.stderr)}{took}: {sentence}")

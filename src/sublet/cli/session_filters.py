@@ -26,8 +26,8 @@ OPTIONS = (
     click.option("--platform", metavar="NAME", help="Only those on this platform."),
     click.option("--app", metavar="NAME[@N]", help="Only of this app, or of one version of it."),
     click.option("--annex", metavar="NAME", help="Only those on this annex, and its leases."),
-    click.option("--since", metavar="WHEN", help="Asked for since a day or an instant (UTC), or so long ago: 7d."),
-    click.option("--until", metavar="WHEN", help="Asked for before a day or an instant (UTC)."),
+    click.option("--since", metavar="WHEN", help="Asked for since a day or an instant, or so long ago: 7d."),
+    click.option("--until", metavar="WHEN", help="Asked for before a day or an instant."),
 )
 
 

@@ -12,7 +12,7 @@ from sublet.cli.command import command
 from sublet.cli.connecting import ready_lines
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.session_filters import MOST, filter_options, filters_of, list_sessions
-from sublet.cli.texts import away, length, quoted, size, when, with_local_times
+from sublet.cli.texts import away, length, quoted, size, when
 from sublet.client.calls import sessions
 from sublet.core.texts import counted
 from sublet.wire.v1.sessions import EndView, SessionPage, SessionView
@@ -110,7 +110,7 @@ def _remark(view: SessionView) -> str:
         return view.condition
     if not view.end or view.phase == "COMPLETED":
         return ""
-    return describe_end_briefly(view.end) or with_local_times(view.end.sentence, datetime.now(UTC))
+    return describe_end_briefly(view.end) or view.end.sentence
 
 
 def describe_end_briefly(end: EndView) -> str:
@@ -140,7 +140,7 @@ def described(view: SessionView, now: datetime) -> list[str]:
             ("name", view.name if view.name != view.kind else ""),
             ("phase", view.phase),
             ("condition", view.condition),
-            ("end", with_local_times(view.end.sentence, datetime.now(UTC)) if view.end else ""),
+            ("end", view.end.sentence if view.end else ""),
             (
                 "used",
                 f"{usage.wall:.1f} s, {usage.cpu:.1f} s of CPU, {size(usage.peak_memory)} at most" if usage else "",
@@ -184,8 +184,7 @@ def explain(out: Output, session: str) -> None:
     from sublet.client.calls.moves import explain as to_explain  # `ps` doesn't need it
 
     said = out.link().do(to_explain(session))
-    sentences = [with_local_times(sentence, datetime.now(UTC)) for sentence in said.sentences]
-    out.show(said, lambda: [f"{said.session[:8]} is {said.phase}.", *sentences], lambda: sentences)
+    out.show(said, lambda: [f"{said.session[:8]} is {said.phase}.", *said.sentences], lambda: said.sentences)
 
 
 @command("extend", "sublet extend 3f2a 30m")

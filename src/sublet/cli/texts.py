@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
-INSTANT = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:Z\b| UTC\b)")  # as the service writes them
+DAY, TIME = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d(?::\d\d)?"
+INSTANT = re.compile(  # as the service writes them, but not inside the name of a file or an interval
+    rf"(?<![\w./-])({DAY})[T ]({TIME})(?:Z(?![\w/-]|\.\w)| UTC\b| to (?={DAY} {TIME} UTC\b))"
+)
 NAMED_DAY = re.compile(r"\b\d\d:\d\d on [A-Z][a-z]+day \d{1,2} [A-Z][a-z]+, UTC\b")  # why an offer was made
 
 
@@ -106,14 +109,15 @@ def round_number(amount: float) -> str:
     return f"{amount:.0f}" if amount >= 100 or amount == round(amount) else f"{amount:.2g}"
 
 
-def with_local_times(text: str, now: datetime) -> str:
+def with_local_times(text: str, now: datetime | None = None) -> str:
     """A sentence of the service, with its instants as times of day here."""
-    return INSTANT.sub(lambda found: _local_instant(found, now), text)
+    return INSTANT.sub(lambda found: _local_instant(found, now or datetime.now(UTC)), text)
 
 
 def _local_instant(found: re.Match[str], now: datetime) -> str:
+    to = " to " if found[0].endswith(" to ") else ""
     try:
-        return moment(datetime.fromisoformat(f"{found[1]}T{found[2]}Z"), now)
+        return moment(datetime.fromisoformat(f"{found[1]}T{found[2]}Z"), now) + to
     except ValueError:
         return found[0]  # it only looks like a time
 

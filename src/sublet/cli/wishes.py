@@ -105,6 +105,8 @@ def tell_brought(out: Output, prepared: Prepared) -> None:
     if files.folder and files.folder.secrets:
         left = ", ".join(files.folder.secrets)
         out.note(f"leaves {left} behind, which may be secret; a line !NAME in .subletignore brings it")
+    if prepared.missing:
+        out.note(f"note: {prepared.missing} is not here, and is not brought: it has to be there where this runs.")
     if prepared.stays:
         names = ", ".join(prepared.stays)
         out.note(f"note: {names} stays here: the service is on another machine; give --data with a URL.")

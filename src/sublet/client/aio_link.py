@@ -13,7 +13,7 @@ from sublet.client.call import PATIENCE, Answer, Call
 from sublet.client.link import ELSEWHERE, silent
 from sublet.client.personal import start
 from sublet.client.problems import raise_for
-from sublet.errors import ServiceUnreachable
+from sublet.errors import ClientClosed, ServiceUnreachable
 
 T = TypeVar("T")
 
@@ -56,6 +56,8 @@ class AsyncLink:
         await self._http.aclose()
 
     async def _send(self, call: Call[Any], *, patience: float | None) -> httpx2.Response:
+        if self._http.is_closed:
+            raise ClientClosed
         request = self._http.build_request(
             call.method,
             call.target,

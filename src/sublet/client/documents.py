@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sublet.client.files import COMMANDS, Files, named_here
+from sublet.client.missing import check_programs, looks_like_image_file, refuse_missing_image
 from sublet.client.names import name_of
 from sublet.client.values import plain_document
 from sublet.client.wishes import refuse_misspelt
@@ -21,6 +22,7 @@ NAMING = ("run", "script", "notebook", "bag", "interactive", "image")  # what a 
 STAY = "stay"  # a word for the client alone: bring nothing that the command names
 NOT_HERE = "the service is on another machine, and takes no files from this one"
 BY_NAME = 'A command is given by its keyword: run="echo hello" or run=["echo", "hello"].'
+IMAGE_BY_ADDRESS = "Give the image as one of a registry (ghcr.io/owner/name:tag), or by an https: address."
 BY_ADDRESS = "Put them where the service can fetch them, and give data with an https: address."
 
 
@@ -31,6 +33,7 @@ class Prepared:
     document: Mapping[str, Any]
     files: Files
     stays: tuple[str, ...] = ()  # what its command names, and what stays here
+    missing: str = ""  # the program file that its command names, and that may only be there where it runs
 
 
 def document_of(document: Document | None, wishes: Mapping[str, Any], *, local: bool) -> Mapping[str, Any]:
@@ -72,6 +75,7 @@ def prepare(document: Document | None, wishes: Mapping[str, Any], *, local: bool
 def bring(document: dict[str, Any], directories: Mapping[str, str], *, stays: bool) -> Prepared:
     """Name what is here by its whole path, and bring what the command names."""
     files, found = Files(), locate(document, directories)
+    missing = "" if stays else check_programs(document, directories)
     if "workdir" in found:
         found["workdir"] = files.bring_folder(found["workdir"], directories["workdir"])
     data = _items(found.get("data", []))
@@ -83,13 +87,16 @@ def bring(document: dict[str, Any], directories: Mapping[str, str], *, stays: bo
                 data += files.bring_named(named, directories[name])
         if data or "data" in found:
             found["data"] = data
-    return Prepared(found, files)
+    return Prepared(found, files, missing=missing)
 
 
 def _remain(document: dict[str, Any], directories: Mapping[str, str]) -> Prepared:
     """For a service elsewhere: what is asked to be brought from here is refused, what is merely named stays."""
     if "workdir" in document:
         raise BadRequest(detail=f"workdir: {NOT_HERE}", hint=BY_ADDRESS)
+    for place in _places(document.get("image")):
+        if looks_like_image_file(place):
+            raise BadRequest(detail=f"image: {NOT_HERE}: {place}", hint=IMAGE_BY_ADDRESS)
     for item in data if isinstance(data := _items(document.get("data", [])), list) else ():
         location = item.get("location") if isinstance(item, Mapping) else item
         if not isinstance(location, str) or os.path.isabs(location):
@@ -98,6 +105,12 @@ def _remain(document: dict[str, Any], directories: Mapping[str, str]) -> Prepare
             raise BadRequest(detail=f"data: {NOT_HERE}: {location}", hint=BY_ADDRESS)
     named = [named_here({name: document[name]}, directories[name]) for name in COMMANDS if name in document]
     return Prepared(document, Files(), tuple(word for words in named for word in words))
+
+
+def _places(image: Any) -> list[str]:
+    """Where an image may be had."""
+    places = image.get("locations") if isinstance(image, Mapping) else [image]
+    return [place for place in places if isinstance(place, str)] if isinstance(places, list) else []
 
 
 def _items(data: Any) -> Any:
@@ -167,7 +180,11 @@ def _image(place: Any, directory: str) -> Any:
     if not isinstance(place, str) or os.path.isabs(place) or "://" in place:
         return place
     path = os.path.normpath(os.path.join(directory, os.path.expanduser(place)))
-    return f"file://{quote(path)}" if os.path.isfile(path) else place
+    if os.path.isfile(path):
+        return f"file://{quote(path)}"
+    if looks_like_image_file(place):
+        raise refuse_missing_image(place, directory)
+    return place
 
 
 def _absolute(place: str, directory: str) -> str:

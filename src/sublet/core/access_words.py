@@ -86,7 +86,7 @@ def how(decision: Decision) -> str:
     """How to get access, where asking can help."""
     if decision.rules:
         return "what `sublet access` lists; an operator made this rule"
-    return f"{_more(decision)} --why REASON"
+    return f"{_more(decision)} --reason TEXT"
 
 
 def refusal(decision: Decision) -> Reason | None:

@@ -21,9 +21,15 @@ def require_length(name: str, noun: str) -> None:
 
 def pick_one(name: str, noun: str, found: Sequence[T], describe: Callable[[T], str]) -> T | None:
     """The only one of those whose ids begin like this; Ambiguous, which lists them, if there are several."""
+    if len(found) > 1:
+        require_length(name, noun)
+    return pick_named(name, noun, found, describe)
+
+
+def pick_named(name: str, noun: str, found: Sequence[T], describe: Callable[[T], str], hint: str = "") -> T | None:
+    """The only one of this name; Ambiguous, which lists them, if there are several."""
     if len(found) <= 1:
         return found[0] if found else None
-    require_length(name, noun)
     more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
     matches = "; ".join(describe(one) for one in found[:MOST_SHOWN]) + more
-    raise Ambiguous(name=name, nouns=f"{noun}s", matches=matches)
+    raise Ambiguous(name=name, nouns=f"{noun}s", matches=matches, hint=hint)

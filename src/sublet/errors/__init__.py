@@ -113,6 +113,7 @@ from sublet.errors.service import (
     BadSecretKey,
     BadSettings,
     BrokenStore,
+    ClientClosed,
     LostDatabase,
     NoMasterKey,
     NotBackedUp,
@@ -141,6 +142,7 @@ from sublet.errors.sessions import (
 )
 from sublet.errors.signing_in import (
     BadScope,
+    Blocked,
     FactorNeeded,
     Forged,
     MailNotSent,
@@ -189,8 +191,10 @@ __all__ = [
     "BadSystem",
     "BadToken",
     "BadTree",
+    "Blocked",
     "BrokenStore",
     "Changed",
+    "ClientClosed",
     "ContentsPrivate",
     "CostsMoney",
     "DataNotThere",

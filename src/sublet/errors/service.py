@@ -5,6 +5,13 @@ from __future__ import annotations
 from sublet.errors.error import SubletError
 
 
+class ClientClosed(SubletError, RuntimeError):
+    """This client was closed, and can't be used any more."""
+
+    hint = "Use it inside its `async with`, before `close()`, or make another one."
+    exit_code = 2
+
+
 class ServiceFull(SubletError):
     """The service has no room left on its disk."""
 

@@ -6,7 +6,7 @@ from sublet.errors.error import SubletError
 
 
 class NotAllowedNow(SubletError):
-    """A session that is {phase} can't be made {wanted}."""
+    """This session is {phase} and can't be {wanted} now."""
 
     hint = "`sublet status {session}` shows what it is doing."
     status = 409

@@ -14,6 +14,13 @@ class NotSignedIn(SubletError):
     exit_code = 4
 
 
+class Blocked(SubletError):
+    """An operator has blocked {person} here: signing in again does not change that."""
+
+    hint = "{ask}"
+    status = 403
+
+
 class TooMany(SubletError):
     """There were too many tries of this kind: wait {seconds} s."""
 

@@ -145,6 +145,8 @@ def check_location(field: str, location: Any, sif: bool = False) -> list[Reason]
         return [f.missing(field, "the location of the image is needed.")]
     if images.read_location(location, 0, sif=sif)["how"] == "unknown":
         told = f"{location!r} is not a location of an image that can be read here."
+        if location.lower().endswith((*images.SQUASHED, *images.TARS)):
+            told = f"{location!r} is an image file, but not by its whole path, nor by an address."
         nearest = "https://host/tool.sif" if sif else "ghcr.io/owner/name:tag or docker-archive:/path.tar"
         return [f.invalid(field, told, wanted=location, nearest=nearest)]
     return []

@@ -13,6 +13,7 @@ from sublet.kinds.port import Setting
 
 BROUGHT = "sublet.image"
 ARCHIVES = ("docker-archive", "oci-archive")
+TARS = (".tar", ".tar.gz", ".tgz")
 SQUASHED = (".sif", ".simg", ".sqfs", ".squashfs", ".img")
 
 
@@ -31,7 +32,9 @@ def read_location(location: str, number: int, sif: bool = False) -> dict[str, st
     prefix, colon, path = location.partition(":")
     if colon and prefix in (*ARCHIVES, "dir") and path.startswith("/"):
         return _at_path(path, location, sif) if prefix == "dir" else {"how": "archive", "path": path, "said": location}
-    return _reference(location, location, number) if not sif and not separator else {"how": "unknown", "said": location}
+    if sif or separator or location.lower().endswith((*SQUASHED, *TARS)):  # else a file, and not by its whole path
+        return {"how": "unknown", "said": location}
+    return _reference(location, location, number)
 
 
 def _reference(text: str, said: str, number: int) -> dict[str, str]:
@@ -41,7 +44,7 @@ def _reference(text: str, said: str, number: int) -> dict[str, str]:
 
 
 def _at_path(path: str, said: str, sif: bool) -> dict[str, str]:
-    if path.endswith((".tar", ".tar.gz", ".tgz")):
+    if path.endswith(TARS):
         return {"how": "archive", "path": path, "said": said}
     squashed = path.endswith(SQUASHED) or (sif and "." in path.rpartition("/")[2])
     return {"how": "sif" if squashed else "directory", "path": path.rstrip("/") or "/", "said": said}

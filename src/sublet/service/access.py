@@ -48,7 +48,8 @@ class Access(AccessRules):
             raise NotAGateway
         said = reason.strip()
         if not said or len(said) > LONGEST_WHY:
-            raise BadRequest(detail=f"say why, in up to {LONGEST_WHY} characters", hint="--why 'for the flood model'")
+            detail = f"say why, in up to {LONGEST_WHY} characters"
+            raise BadRequest(detail=detail, hint="--reason 'for the flood model'")
         if host:
             self.throttle.spend("access_requests_per_host", neighbours(host))
         self.throttle.spend("access_requests_per_person", person.name)

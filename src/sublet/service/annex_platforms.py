@@ -59,7 +59,7 @@ class AnnexPlatforms(Annexes, AccessPoints, Sessions):
         waiting = [offer for offer in offers if self._has_queues(offer.platform) and not offer.interactive]
         if self.settings.mode != "personal" or not waiting or any(offer.platform in self._annexes for offer in offers):
             return ()
-        return (to_make_one(min(waiting, key=lambda offer: offer.start), self.now()),)
+        return (to_make_one(min(waiting, key=lambda offer: offer.start)),)
 
     def _has_queues(self, platform: str) -> bool:
         known = self.platforms_by_name.get(platform)
@@ -103,19 +103,18 @@ class AnnexPlatforms(Annexes, AccessPoints, Sessions):
         return found
 
 
-def to_make_one(offer: Offer, now: datetime) -> str:
+def to_make_one(offer: Offer) -> str:
     """When an annex of as many nodes would start: as the session itself would, on that system."""
     nodes = "1 node" if offer.count == 1 else f"{offer.count} nodes"
     words = f"--system {offer.platform}" + (f" --queue {offer.queue}" if offer.queue else "")
     size = f" --nodes {offer.count}" if offer.count > 1 else ""
     command = f"sublet annex create NAME {words}{size} --lifetime {duration_text(offer.duration)}"
-    return f"An annex of {nodes} on {offer.platform} would start {_about(offer.terms, offer.start, now)}: {command}"
+    return f"An annex of {nodes} on {offer.platform} would start {_about(offer.terms, offer.start)}: {command}"
 
 
-def _about(terms: Terms, start: datetime, now: datetime) -> str:
+def _about(terms: Terms, start: datetime) -> str:
     """A predicted start, and how sure it is."""
-    day = "" if start.date() == now.date() else f"{start:%Y-%m-%d} "
-    about = f"about {day}{start:%H:%M} UTC"
+    about = f"about {start:%Y-%m-%d %H:%M} UTC"
     if not isinstance(terms, Predicted) or terms.samples < ENOUGH:
         return f"{about} (no track record yet)"
     half = max(1, round((terms.p90 - terms.p10) / timedelta(minutes=2)))
@@ -137,7 +136,7 @@ def _coming(annex: Annex, waiting: Sequence[tuple[Lease, Session]], now: datetim
     told = []
     for lease, session in waiting:
         due = session.offer.start > now
-        about = f", expected {_about(session.offer.terms, session.offer.start, now)}" if due else ""
+        about = f", expected {_about(session.offer.terms, session.offer.start)}" if due else ""
         told.append(f"{annex.name}#{lease.number} is in the queue of {session.offer.platform}{about}")
     return "; ".join(told)
 

@@ -20,7 +20,7 @@ from sublet.core.ranking import Preference, sort_offers
 from sublet.core.request import Request
 from sublet.core.rules import apply_rules
 from sublet.core.session import OfferSet, Phase, Session
-from sublet.core.short_ids import pick_one, require_length
+from sublet.core.short_ids import SHORTEST, pick_named, pick_one, require_length
 from sublet.errors import KeyReused, NotFound, NotYours, TooMany
 from sublet.service import metrics
 from sublet.service.candidates import Asked, Candidate, Candidates
@@ -298,15 +298,23 @@ class Asking(Candidates):
 
 
 def named(tx: Tx, name: str, person: Person) -> Session | None:
-    """By its whole id, else by the beginning of one of the person's own."""
+    """By its whole id, else by the beginning of one of the person's own, else by the name that they gave it."""
     if whole := tx.sessions.get(name):
         return whole
     if person.session:
         return tx.sessions.get(person.session) if name and person.session.startswith(name) else None
+    by_name = partial(_find_by_name, tx, name, person)
+    if len(name) < SHORTEST and (session := by_name()):
+        return session
     require_length(name, "session")
     found = tx.sessions.find(name, None if person.operator else person.name)
     there = [session for session in found if session.phase not in GONE]
-    return pick_one(name, "session", there or found, _brief)
+    return pick_one(name, "session", there or found, _brief) or by_name()
+
+
+def _find_by_name(tx: Tx, name: str, person: Person) -> Session | None:
+    found = tx.sessions.find_by_name(name, person.name)
+    return pick_named(name, "session", found, _brief, hint="Name one by its id; the newest is the first.")
 
 
 def _brief(session: Session) -> str:

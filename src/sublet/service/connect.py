@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from sublet.core.refused_moves import refuse_move
 from sublet.core.session import Phase
-from sublet.errors import NotAllowedNow, NotFound, NotYours, PlatformUnreachable
+from sublet.errors import NotFound, NotYours, PlatformUnreachable
 from sublet.service.desk import Desk, Person
 
 
@@ -16,9 +17,9 @@ class Connect(Desk):
         if session is None:
             raise NotFound(noun="session", name=id)
         if await self.as_now(Person(session.person)) is None:
-            raise NotYours("Whose session this is may not come in any more.", hint="An operator has blocked them.")
+            raise NotYours("The owner of this session is blocked.", hint="Ask an operator of this service.")
         if session.phase not in (Phase.AVAILABLE, Phase.RUNNING):
-            raise NotAllowedNow(phase=session.phase, wanted="connected to", session=id[:8])
+            raise refuse_move(session.phase, "opened", id)
         states = await self.platform_of(session).ask([session.job])
         state = states.get(session.job)
         if state is None or state.connector is None:

@@ -13,12 +13,12 @@ from sublet.core.draft import Draft, new_id
 from sublet.core.giving_way import Precedence
 from sublet.core.hooks import MAILTO
 from sublet.core.parameters import as_typed
+from sublet.core.refused_moves import refuse_move
 from sublet.core.session import OVER, Event, Session
 from sublet.errors import (
     AlreadySubmitted,
     BadRequest,
     NoOwnLogins,
-    NotAllowedNow,
     NotFound,
     NotYours,
     SubletError,
@@ -80,7 +80,7 @@ class Drafts(Hooks, AppRuns, Output):
         def work(tx: Tx) -> None:
             session = _session(tx, draft)
             if session and session.phase not in OVER:
-                raise NotAllowedNow(phase=session.phase, wanted="deleted", session=session.id[:8])
+                raise refuse_move(session.phase, "deleted", session.id)
             if not tx.drafts.delete(draft):
                 raise AlreadySubmitted(job=id)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from sublet.core.refused_moves import refuse_move
 from sublet.core.session import Phase, Session, paused
-from sublet.errors import NotAllowedNow, PlatformRefused
+from sublet.errors import PlatformRefused
 from sublet.platforms.port import INSTEAD
 from sublet.service.desk import Person, log
 from sublet.service.sessions import Sessions, write_down
@@ -32,7 +33,7 @@ class Pausing(Sessions):
         """The session, if its platform has it in hand."""
         session = await self.session_to_change(name, person)
         if session.phase not in PAUSABLE or not session.job or session.cancel_by:
-            raise NotAllowedNow(phase=session.phase, wanted=wanted, session=session.id[:8])
+            raise refuse_move(session.phase, wanted, session.id, is_being_cancelled=bool(session.cancel_by))
         if session.offer.way in BY_DAEMONS:
             why = f"the processes are {session.offer.way}'s own, and can't be stopped from here"
             raise PlatformRefused(platform=session.offer.platform, why=why, hint=INSTEAD)

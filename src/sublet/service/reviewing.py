@@ -132,7 +132,7 @@ class Reviewing(AppCatalogue, Sessions):
         if not decides(person):
             raise ReviewersOnly
         if (needed and not why.strip()) or len(why) > LONGEST_WHY:
-            raise BadRequest(detail=f"say why, in up to {LONGEST_WHY} characters", hint="--why 'it reads /etc'")
+            raise BadRequest(detail=f"say why, in up to {LONGEST_WHY} characters", hint="--reason 'it reads /etc'")
         if state and "@" not in ref:
             current = (await self.app(ref, person)).current
             if current is None:

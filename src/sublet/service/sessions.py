@@ -11,13 +11,13 @@ from typing import Any, TypedDict, Unpack
 from sublet.core.amounts import parse_duration
 from sublet.core.holds import hold_of, takes_of
 from sublet.core.offer import Offer
+from sublet.core.refused_moves import refuse_move
 from sublet.core.scopes import Scope, allows
 from sublet.core.session import ACTIVE, OVER, End, EndKind, OfferSet, Phase, Session
 from sublet.core.texts import counted
 from sublet.errors import (
     BadRequest,
     NoOffers,
-    NotAllowedNow,
     NotFound,
     NotInvited,
     OfferExpired,
@@ -174,7 +174,7 @@ class Sessions(Offers):
         if session.end and session.end.kind is EndKind.GAVE_WAY:
             raise OfferGaveWay(offerset=session.end.detail[:8])
         if session.phase is not Phase.OFFERED:
-            raise NotAllowedNow(phase=session.phase, wanted=Phase.ACCEPTED, session=id[:8])
+            raise refuse_move(session.phase, Phase.ACCEPTED, id)
         if drain := tx.drains.get(session.offer.platform, now):
             raise PlatformDraining(why=drain.sentence)
         self.admit(tx, session, now)
@@ -208,7 +208,7 @@ class Sessions(Offers):
         if session.phase is to:
             return session
         if session.phase is not Phase.OFFERED:
-            raise NotAllowedNow(phase=session.phase, wanted=to, session=id[:8])
+            raise refuse_move(session.phase, to, id)
         siblings = tx.sessions.of_set(session.offerset)
         left = [other.offer for other in siblings if other.phase is Phase.OFFERED and other.id != id]
         for platform in sorted(held_on(siblings)):
@@ -266,7 +266,7 @@ class Sessions(Offers):
         if session.phase in OVER:
             if session.phase is Phase.CANCELLED:
                 return session
-            raise NotAllowedNow(phase=session.phase, wanted=Phase.CANCELLED, session=id[:8])
+            raise refuse_move(session.phase, Phase.CANCELLED, id)
         if session.phase is Phase.OFFERED:
             return self._decline(tx, id, Phase.CANCELLED, person, reason)
         if session.phase is Phase.RELEASING or session.cancel_by:
@@ -297,7 +297,7 @@ class Sessions(Offers):
         """Move the end of a session's time, while there is room after it."""
         session = await self.session_to_change(name, person)
         if session.until is None or session.phase not in ACTIVE - {Phase.RELEASING}:
-            raise NotAllowedNow(phase=session.phase, wanted="longer", session=session.id[:8])
+            raise refuse_move(session.phase, "extended", session.id)
         if session.offer.terms.kind != "booked":
             raise PlatformRefused(platform=session.offer.platform, why="only time that is booked can be extended")
         if by is not None:
@@ -313,7 +313,7 @@ class Sessions(Offers):
         now = self.now()
         session = _there(tx, id)
         if session.start is None or session.phase in OVER:
-            raise NotAllowedNow(phase=session.phase, wanted="longer", session=id[:8])
+            raise refuse_move(session.phase, "extended", id)
         offer = replace(session.offer, duration=until - session.start)
         self.admit_longer(tx, session, offer, now)
         tx.books.extend(offer.platform, id, until)
@@ -325,7 +325,7 @@ class Sessions(Offers):
         """Forget a session that is over, with its files."""
         session = await self.session_to_change(name, person)
         if session.phase not in OVER:
-            raise NotAllowedNow(phase=session.phase, wanted="deleted", session=session.id[:8])
+            raise refuse_move(session.phase, "deleted", session.id)
         platform = self.platforms_by_name.get(session.offer.platform)
         if platform:
             await platform.clean(session.id)

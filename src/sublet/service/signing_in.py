@@ -97,7 +97,7 @@ class SigningIn(Tokens):
         return token
 
     async def visit(self, id: str) -> Person | None:
-        """Who visits by this token, if it still counts; that they did is remembered to the minute."""
+        """Who visits by this token, if it still counts (Blocked, if they are); the visit is noted to the minute."""
         now = self.now()
         token = await self.store.read(lambda tx: tx.tokens.get(id))
         if token is None or (token.expires and token.expires <= now):

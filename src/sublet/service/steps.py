@@ -230,7 +230,8 @@ async def running(desk: Desk, session: Session) -> Step:
     if session.until and session.offer.terms.kind == "booked":
         await platform.extend(session.job, session.until)  # after `extend`; else it changes nothing
     warned = bool(session.until and now >= session.until - _warning(desk, session))
-    words = f"ends soon, at {session.until:%H:%M:%S} UTC" if warned else state.condition or await desk.word_on(session)
+    soon = f"ends soon, at {session.until:%Y-%m-%d %H:%M:%S} UTC"
+    words = soon if warned else state.condition or await desk.word_on(session)
     if warned and state.condition.startswith(PAUSED):
         words = f"{paused(STOPPED)}; {words}"
     event = "session.warned" if warned and session.condition != words else ""

@@ -12,6 +12,7 @@ from sublet.core.amounts import duration_text
 from sublet.core.scopes import read_scope, within
 from sublet.core.session import OVER, Session
 from sublet.errors import BadRequest, NotFound, NotYours, OutOfScope
+from sublet.service.blocking import explain_block
 from sublet.service.desk import Person
 from sublet.service.sessions import Sessions
 from sublet.store.audit import Entry
@@ -127,12 +128,12 @@ class Tokens(Sessions):
         return session.phase not in OVER or now < (session.ended or session.modified) + self.settings.keep
 
     async def bearer(self, secret: str) -> Person | None:
-        """Whose token this is, if it is good, and what it is for."""
+        """Whose token this is, if it is good, and what it is for; Blocked if they are."""
         token = await self.token_of(secret)
         return await self.holder(token) if token else None
 
     async def holder(self, token: Token) -> Person | None:
-        """Whose token it is, with the part that they have now, and what it is for; None: they may not come in."""
+        """Whose token it is, with the part that they have now, and what it is for; Blocked if they are."""
         person = await self.as_now(
             Person(
                 token.person,
@@ -143,7 +144,9 @@ class Tokens(Sessions):
                 until=token.expires,
             )
         )
-        return replace(person, operator=False, reviewer=False) if person and token.session else person
+        if person is None:
+            raise await self.store.read(lambda tx: explain_block(tx, token.person))
+        return replace(person, operator=False, reviewer=False) if token.session else person
 
 
 MORE = "Sign in, or use a token without a scope: `sublet token make` by whoever holds that."

@@ -44,6 +44,12 @@ GET = SESSION.where(S.id == given("session_id"))
 OF_SET = SESSION.where(S.offerset == given("of_set")).order_by(S.created, S.id)
 BY_PREFIX = SESSION.where(S.id >= given("low"), S.id < given("high")).order_by(S.id).limit(given("most"))
 BY_PREFIX_OF = BY_PREFIX.where(S.person == given("of"))
+UNTAKEN = (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED)
+BY_NAME = (
+    SESSION.where(S.person == given("of"), S.name == given("called"), S.phase.not_in([one.value for one in UNTAKEN]))
+    .order_by(S.created.desc(), S.id.desc())
+    .limit(given("most"))
+)
 OFFERED_SIBLINGS = SESSION.where(
     S.offerset == given("of_set"), S.id != given("session_id"), S.phase == Phase.OFFERED.value
 )
@@ -104,6 +110,11 @@ class Sessions(Claims):
             return []
         values = {"low": low, "high": low + "g", "most": limit}
         rows = self._sql.rows(*((BY_PREFIX, values) if person is None else (BY_PREFIX_OF, values | {"of": person})))
+        return [read_session(row) for row in rows]
+
+    def find_by_name(self, name: str, person: str, limit: int = 100) -> list[Session]:
+        """A person's accepted sessions of exactly this name, newest first."""
+        rows = self._sql.rows(BY_NAME, {"of": person, "called": plain(name), "most": limit})
         return [read_session(row) for row in rows]
 
     def list(

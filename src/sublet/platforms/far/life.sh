@@ -10,6 +10,8 @@ said() { # the first line of a file, else nothing
 
 clock() { date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ; }
 
+local_clock() { date -d "@$1" +'%H:%M:%S %Z on %Y-%m-%d'; } # for those who read what the program prints
+
 marked() {
     grep -lsF "$mark" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do printf '%s ' "$pid"; done
 }

@@ -102,7 +102,7 @@ watch() { # keep its time and its memory: warn, and stop it at the end
             moved
             warned=$over
             clock "$over" >warning
-            printf 'sublet: this session ends at %s\n' "$(clock "$over")" >&3
+            printf 'sublet: this session ends at %s\n' "$(local_clock "$over")" >&3
         fi
         sleep "$((left < 2 ? left : 2))" 3>&-
     done

@@ -269,12 +269,16 @@ class Watch:
         now = time.time()
         end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.until))
         if now >= self.term_at and not self.ending:
-            self.outputs.say(f"the booked time ends at {end}: stopping")
+            self.outputs.say(f"the booked time ends at {self.local_end()}: stopping")
             self.stop({"kind": "timeout", "detail": f"it was booked until {end}"}, self.until - now)
         elif now >= self.warn_at and not self.warned:
             self.warned = True
-            self.outputs.say(f"this session ends at {end}")
+            self.outputs.say(f"this session ends at {self.local_end()}")
             place("warning", end)
+
+    def local_end(self) -> str:
+        """When its time ends, by the clock of this machine, for those who read its output."""
+        return time.strftime("%H:%M:%S %Z on %Y-%m-%d", time.localtime(self.until))
 
     def look(self) -> None:
         """Its memory, its output, its connector, its temporary files."""

@@ -165,7 +165,7 @@ watch() { # keep its time: warn, stop it at the end; and see to it that a stop b
         elif [ "$warn" -gt 0 ] && [ "$warned" != "$over" ]; then
             warned=$over
             clock "$over" >warning.part && mv warning.part warning
-            printf 'sublet: this session ends at %s\n' "$(clock "$over")" >>stderr
+            printf 'sublet: this session ends at %s\n' "$(local_clock "$over")" >>stderr
         fi
         nap "$left"
     done

@@ -1,0 +1,122 @@
+"""What a request names as a file of this machine and is not here: said before anything is booked."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sublet.client.files import COMMANDS
+from sublet.errors import BadRequest
+
+IMAGE_FILES = (".sif", ".simg", ".sqfs", ".squashfs", ".img", ".tar", ".tar.gz", ".tgz")
+INTERPRETERS = re.compile(
+    r"(python|pypy|perl|ruby|node|julia|Rscript|php|lua|octave|tclsh|bash|sh|dash|zsh|ksh|fish)[0-9.]*\Z"
+)
+CODE = ("-c", "-m", "-e", "-E", "-s", "-", "--eval", "--expression")  # after these, no file is named
+WITH_VALUE = ("-W", "-X", "-o", "-O", "-I", "-L", "-J")  # options whose value is the next word
+PATH = re.compile(r"[\w.+@%,/ -]+\Z")
+SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}\Z")
+ITS_OWN = (
+    "A session starts in a directory of its own, with the files that its command names; "
+    "--stay (in Python stay=True) sends the command as it is."
+)
+
+
+def looks_like_image_file(place: str) -> bool:
+    """Whether an image is named as a file, relative to here, and not as one of a registry."""
+    if ":" in place or os.path.isabs(place):
+        return False
+    return place.startswith(("./", "../", "~")) or place.lower().endswith(IMAGE_FILES)
+
+
+def refuse_missing_image(place: str, directory: str) -> BadRequest:
+    """The error for an image file that is not here."""
+    detail = f"there is no image file {place} {describe_place(directory)}"
+    near = suggest(place, directory)
+    return BadRequest(detail=detail, hint=near or "Name a file that is here, a URL, or an image of a registry.")
+
+
+def describe_place(directory: str) -> str:
+    """Where was looked, for a sentence."""
+    return "here" if directory == os.getcwd() else f"in {directory}"
+
+
+def suggest(name: str, directory: str) -> str:
+    """The file that was probably meant; empty if none is like it."""
+    folder, base = os.path.split(os.path.join(directory, os.path.expanduser(name)))
+    try:
+        near = difflib.get_close_matches(base, os.listdir(folder), 1, 0.75)
+    except OSError:
+        return ""
+    return f"Did you mean {os.path.join(os.path.dirname(name), near[0])}?" if near else ""
+
+
+def find_missing_program(line: Any, directory: str) -> str:
+    """The program file that a command names by a relative path, and that is not here; empty if there is none."""
+    name = _program_file(_split(line))
+    if not name or os.path.isabs(name) or not PATH.match(name):
+        return ""
+    return "" if os.path.exists(os.path.join(directory, name)) else name
+
+
+def check_programs(document: Mapping[str, Any], directories: Mapping[str, str]) -> str:
+    """Refuse commands whose program file can be nowhere; return one that may be in the image, or in other data."""
+    for field in COMMANDS:
+        for line in _lines(document.get(field)):
+            if line and (name := _check_program(line, document, directories[field])):
+                return name
+    return ""
+
+
+def _check_program(line: Any, document: Mapping[str, Any], directory: str) -> str:
+    name = find_missing_program(line, directory)
+    if name and not any(document.get(field) for field in ("image", "data", "workdir")):
+        near = suggest(name, directory)
+        detail = f"there is no file {name} {describe_place(directory)}"
+        raise BadRequest(detail=detail, hint=f"{near} {ITS_OWN}".strip())
+    return name
+
+
+def _lines(value: Any) -> list[Any]:
+    """The commands of `run` or `bag`."""
+    if not isinstance(value, Mapping):
+        return [value]
+    tasks = value.get("tasks")
+    argvs = (
+        [task.get("argv") if isinstance(task, Mapping) else task for task in tasks] if isinstance(tasks, list) else []
+    )
+    return [value.get("template"), *argvs]
+
+
+def _split(line: Any) -> Sequence[str]:
+    try:
+        words = shlex.split(line) if isinstance(line, str) else line
+    except ValueError:
+        return ()
+    is_words = isinstance(words, (list, tuple)) and all(isinstance(word, str) for word in words)
+    return words if is_words else ()
+
+
+def _program_file(words: Sequence[str]) -> str:
+    """The word that names what is to be run: a program by its path, or what an interpreter is to read."""
+    if not words:
+        return ""
+    if "/" in words[0]:
+        return words[0] if not INTERPRETERS.match(os.path.basename(words[0])) else _read_by_interpreter(words[1:])
+    return _read_by_interpreter(words[1:]) if INTERPRETERS.match(words[0]) else ""
+
+
+def _read_by_interpreter(words: Sequence[str]) -> str:
+    rest = iter(words)
+    for word in rest:
+        if word in CODE or (word[:2] in ("-c", "-e", "-m") and len(word) > 2):
+            return ""
+        if word in WITH_VALUE:
+            next(rest, "")
+        elif not word.startswith("-"):
+            return word if SUFFIX.search(word) or "/" in word else ""
+    return ""
