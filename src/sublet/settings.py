@@ -114,6 +114,11 @@ class Settings(BaseModel):
         description="How long a request waits for each platform; all are asked at once. One that it names "
         "has four times as long, because nobody else's offers wait for it.",
     )
+    lost_after: Duration = Field(
+        default=timedelta(minutes=10),
+        gt=timedelta(0),
+        description="How long a queue may have no record of a session that waited in it, until it ends as not started.",
+    )
     prefer: Preference = Field(
         default="soonest",
         description="Which offer is the best, and so comes first: `soonest` (what is booked before what is only "

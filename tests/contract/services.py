@@ -49,9 +49,11 @@ async def allow(service: Service, who: str = "*", *, noun: str = "system", name:
     return await service.add_rule(OPERATOR, **rule)
 
 
-async def reach(service: Service, id: str, wanted: Callable[[Session], bool], person: Person = ME) -> Session:
+async def reach(
+    service: Service, id: str, wanted: Callable[[Session], bool], person: Person = ME, seconds: float = 20
+) -> Session:
     """Wait until a session is so; AssertionError if that doesn't come."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(seconds):
         while True:
             session = await service.session(id, person)
             if wanted(session):

@@ -14,6 +14,7 @@ from sublet.core.session import OfferSet, Phase
 from sublet.errors import (
     AlreadySubmitted,
     BadRequest,
+    KeyReused,
     NoOffers,
     NoOwnLogins,
     NotAllowedNow,
@@ -117,7 +118,11 @@ async def test_the_roadmaps_form_runs_an_approved_repository_and_nothing_else(
     service: Service, repository: Repository, git: GitServer
 ) -> None:
     seed = {"maintainer": "python", "hpc": "trial", "file": f"{repository.url}/", "app": {"years": 0}}
-    session, token = await service.start_app(BOB, read_seed(seed))
+    session, token = await service.start_app(BOB, read_seed(seed), key="once")
+    again, other_token = await service.start_app(BOB, read_seed(seed), key="once")
+    assert (again.id, other_token != token) == (session.id, True)
+    with pytest.raises(KeyReused):
+        await service.start_app(BOB, read_seed({**seed, "app": {"years": 1}}), key="once")
     assert (session.person, session.kind, session.app != "") == (BOB.name, "app", True)
     holder = await service.bearer(token)
     assert holder is not None

@@ -14,7 +14,7 @@ from sublet.core.annex import Annex, Details, Lease, Pilot
 from sublet.core.lease_state import Slots
 from sublet.core.offer import Offer, Shape
 from sublet.core.session import Phase, Session
-from sublet.errors import AnnexInUse, BadRequest, LeaseRefused, NoLease, NotFound, NotPending, PersonalOnly
+from sublet.errors import AnnexInUse, BadRequest, KeyReused, LeaseRefused, NoLease, NotFound, NotPending, PersonalOnly
 from sublet.service.annex_status import Heard, timed
 from sublet.service.lease_plans import Wanted
 from sublet.service.lease_watch import LeaseWatch, all_gone
@@ -37,6 +37,23 @@ async def test_a_lease_is_a_session_of_kind_pilot(tmp_path: Path) -> None:
         stored = await service.store.read(lambda tx: tx.leases.get(lease.id))
         assert stored is not None
         assert (stored.session, stored.ended, stored.annex) == (running.id, None, annex.id)
+
+
+async def test_a_lease_under_a_key_is_made_once(tmp_path: Path) -> None:
+    async with leasing(tmp_path) as service:
+        asked = [service.lease("example", Wanted(TWO), ME, more=True, key="k") for _ in range(2)]
+        with pytest.raises(NotFound):  # there is no annex to add to, and nothing was sent
+            await asked[0]
+        asked[1].close()
+        made = [service.lease("example", Wanted(TWO), ME, more=False, key="one") for _ in range(3)]
+        [(number, session)] = {(lease.number, session.id) for _, lease, session in await asyncio.gather(*made)}
+        more = [await service.lease("example", Wanted(TWO), ME, more=True, key="k") for _ in range(2)]
+        assert [lease.number for _, lease, _ in more] == [number + 1] * 2
+        with pytest.raises(KeyReused):
+            await service.lease("other", Wanted(TWO), ME, more=False, key="one")
+        await service.cancel(session, ME)
+        _, same, _ = await service.lease("example", Wanted(TWO), ME, more=False, key="one")
+        assert (same.number, same.session) == (number, session)
 
 
 async def test_what_is_not_said_comes_from_the_template_else_from_the_last_time(tmp_path: Path) -> None:

@@ -157,11 +157,14 @@ def endpoints_page() -> str:
 
     document = openapi_document()
     lines = [NOTE, "# Endpoints\n", "The service describes itself at `/openapi.json`.\n"]
+    lines += [document["info"]["description"].rpartition("\n\n")[2].replace("\n", " ") + "\n"]
     lines += ["| method and path | what | answers |", "| --- | --- | --- |"]
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             answers = ", ".join(operation.get("responses", {}))
             what = " ".join(operation.get("description", "").partition("\n\n")[0].split())
+            names = {one["name"] for one in operation.get("parameters", ())}
+            what += " Takes an `Idempotency-Key`." if "Idempotency-Key" in names else ""
             lines.append(f"| `{method.upper()} {path}` | {what} | {answers} |")
     return "\n".join(lines) + "\n"
 

@@ -16,7 +16,22 @@ from sublet.core.request import Compute, Executable, Range, Request
 from sublet.core.session import EndKind
 from sublet.errors import DiskFull, LoginNeeded, PlatformUnreachable
 from sublet.platforms.slurm import Slurm
-from tests.real.clusters import MEMORY, Cluster, a_bag, ended, logged_in, running, sign_in, small, until
+from sublet.service.service import Service
+from sublet.settings import Settings
+from tests.contract.services import ME, ask, over, reach
+from tests.real.clusters import (
+    MEMORY,
+    SOON,
+    Cluster,
+    a_bag,
+    ended,
+    logged_in,
+    running,
+    sign_in,
+    small,
+    ssh_options,
+    until,
+)
 from tests.sites import Site
 from tests.sites import running as site_running
 
@@ -273,3 +288,24 @@ async def test_a_number_that_slurm_gave_again_to_another_job_is_left_alone(clust
     assert shown(other, "TimeLimit", "NodeList", "JobState") == before
     site.on("researcher@login", "scancel", other)
     await slurm.clean(job)
+
+
+async def test_a_job_that_a_controller_forgot_while_it_waited_ends_as_never_started(cluster: Cluster) -> None:
+    """It lost its state; accounting still says that the job waits, and always will. Last: its numbers begin anew."""
+    site = cluster.site
+    quick = {"poll": 0.3, "look": 0.1, "patience": 1, "calls": 100}
+    far = {"kind": "slurm", "host": site.host, "user": "researcher", "ssh": ssh_options(site), **quick}
+    settings = Settings.load(cluster.home, platforms={"far": far}, poll="PT0.3S", lost_after="2s")
+    async with Service.open(settings) as service:
+        made = await ask(service, run=["true"], platform="far", queue="debug", time="1m", memory="64MiB")
+        site.on("ctl", "scontrol", "update", "PartitionName=debug", "State=DOWN")  # jobs come in, and none begins
+        id = (await service.accept(made.offers[0].id, ME)).id
+        await reach(service, id, lambda session: "Slurm job" in session.condition, seconds=SOON)
+        site.on("ctl", "sh", "-c", "kill -STOP $(cat /run/slurmctld.pid) && rm -rf /var/spool/slurmctld/*")
+        site.crash("ctl")
+        site.boot("ctl")
+        session = await over(service, id, seconds=SOON)
+    assert session.end
+    assert (session.end.kind, session.started) == (EndKind.NOT_STARTED, None)
+    assert session.end.detail.startswith("It never ran: far lost it while it waited in the queue")
+    assert (await (await cluster.open()).ask([id]))[id].state is State.ENDED  # it can't begin any more

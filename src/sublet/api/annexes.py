@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response
+from sublet.api.idempotency import Key
 from sublet.api.people import person_of, service_of
 from sublet.core.annex import Annex
 from sublet.service.desk import Person
@@ -42,10 +43,10 @@ async def annexes(request: Request) -> Response:
     return json_response(AnnexList(items=tuple(map(annex_view, states))))
 
 
-@router.post("", status_code=201, response_model=LeaseView, responses=CHANGE)
-async def create(request: Request, ask: LeaseAsk) -> Response:
+@router.post("", status_code=201, response_model=LeaseView, **described.keyed(CHANGE))
+async def create(request: Request, ask: LeaseAsk, key: Key) -> Response:
     """Make an annex: its name must be new, or have no lease that goes on."""
-    return await _lease(request, ask.name, ask, more=False)
+    return await _lease(request, ask.name, ask, key, more=False)
 
 
 @router.post("/{name}/plan", response_model=PlanView, responses=CHANGE)
@@ -62,10 +63,10 @@ async def annex(request: Request, name: Name) -> Response:
     return json_response(annex_view(await service_of(request).annex_state(name, await person_of(request))))
 
 
-@router.post("/{name}/leases", status_code=201, response_model=LeaseView, responses=CHANGE)
-async def add(request: Request, name: Name, ask: LeaseAsk) -> Response:
+@router.post("/{name}/leases", status_code=201, response_model=LeaseView, **described.keyed(CHANGE))
+async def add(request: Request, name: Name, ask: LeaseAsk, key: Key) -> Response:
     """Put more nodes under the same name."""
-    return await _lease(request, name, ask, more=True)
+    return await _lease(request, name, ask, key, more=True)
 
 
 @router.post("/{name}/cancel", response_model=AnnexView, responses=CHANGE)
@@ -134,9 +135,9 @@ def _wanted(ask: LeaseAsk) -> Wanted:
     return Wanted(details_of(ask.details), ask.template, ask.like)
 
 
-async def _lease(request: Request, name: str, ask: LeaseAsk, *, more: bool) -> Response:
+async def _lease(request: Request, name: str, ask: LeaseAsk, key: str | None, *, more: bool) -> Response:
     person, service = await person_of(request), service_of(request)
-    annex, lease, _ = await service.lease(name, _wanted(ask), person, more=more)
+    annex, lease, _ = await service.lease(name, _wanted(ask), person, more=more, key=key)
     state = await service.state_of_leases(annex, [lease])
     return json_response(lease_view(annex, state.leases[0]), 201)
 

@@ -62,7 +62,11 @@ DESCRIPTION = """*When, and where, can I run this?* Offers you can accept, and t
 
 The IVOA Execution Broker 1.0.7 is at the root, in JSON and YAML: `Accept` decides; where it says `*/*` or nothing, the
 answer has the type of the body that was sent, else it is JSON. Sublet's own resources are under `/v1`, in JSON.
-Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise none of these addresses."""
+Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise none of these addresses.
+
+Every address that starts something takes an `Idempotency-Key`, a text of your own such as a UUID: the same request
+under the same key, sent again, starts nothing anew and gets the same offers, session or lease; another request under
+it is a 422."""
 
 NOUNS = (
     *(offersets, sessions, logs, results, events, platforms, pledges, systems, calendar),

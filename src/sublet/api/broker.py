@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sublet.api.bodies import document_response, preferred, read_body
+from sublet.api.idempotency import read_key
 from sublet.api.people import base_of, person_of, service_of
 from sublet.api.precedence import read_broker_precedence
 from sublet.core.offer import Reason
@@ -31,7 +32,6 @@ from sublet.wire.updates import LongerUpdate, read_update
 
 Move = Callable[[Service, str, Person], Awaitable[Session]]
 MOVES: dict[Phase, Move] = {
-    Phase.ACCEPTED: Service.accept,
     Phase.REJECTED: Service.reject,
     Phase.CANCELLED: Service.cancel,
 }
@@ -43,7 +43,7 @@ async def ask(request: Request) -> Response:
     kind = preferred(request)
     service, base = service_of(request), base_of(request)
     asked = await _read(request, service, person)
-    found = await service.ask(person, asked, key=request.headers.get("idempotency-key"))
+    found = await service.ask(person, asked, key=read_key(request))
     return document_response(offerset_document(found, base, asked.notes), kind, 303, f"{base}/offersets/{found.id}")
 
 
@@ -60,7 +60,7 @@ async def direct(request: Request) -> Response:
     service, base = service_of(request), base_of(request)
     asked = await _read(request, service, person)
     try:
-        session = await service.direct(person, asked)
+        session = await service.direct(person, asked, key=read_key(request))
     except NoOffers as error:
         return document_response(failed_document(_reasons(error), service.now()), kind, 400)
     document = session_document(session, asked.request, base)
@@ -96,6 +96,8 @@ async def update(request: Request) -> Response:
     wanted = read_update(parse_document(await read_body(request), request.headers.get("content-type", "")))
     if isinstance(wanted, LongerUpdate):
         changed = await service.extend(name, person, by=wanted.by)
+    elif wanted.phase is Phase.ACCEPTED:
+        changed = await service.accept(name, person, key=read_key(request))
     elif move := MOVES.get(wanted.phase):
         changed = await move(service, name, person)
     else:

@@ -36,9 +36,17 @@ WHEN = {
 IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "A text of your own: the same request under the same key, sent again, gets the same offers.",
+    "description": "A text of your own, as a UUID: the same request under the same key, sent again, does nothing "
+    "anew and gets the same answer; another request under it is a 422. A key counts for at least a week.",
     "schema": {"type": "string"},
 }
+
+
+def keyed(responses: Responses) -> Route:
+    """How an address that takes an idempotency key is described."""
+    return {"responses": {**responses, **problems(422)}, "openapi_extra": {"parameters": [IDEMPOTENCY_KEY]}}
+
+
 LOCATION = {"Location": {"required": True, "schema": {"type": "string", "format": "uri"}}}
 BYTES: Schema = {"type": "string"}
 
@@ -97,11 +105,11 @@ BROKER: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/offersets"): {"operationId": "ExecutionRequestOlder", "deprecated": True, **_ASK},
     ("POST", "/direct"): {
         "operationId": "DirectExecution",
-        "parameters": BROKER_PARAMETERS,
+        "parameters": [*BROKER_PARAMETERS, IDEMPOTENCY_KEY],
         "responses": {
             303: _document("ExecutionSession", "It is accepted.") | {"headers": LOCATION},
             400: _FAILED | {"content": _FAILED["content"] | {MEDIA_TYPE: {"schema": ref("Problem")}}},
-            **problems(401, 406, 409, 413, 415),
+            **problems(401, 406, 409, 413, 415, 422),
         },
         **_body("ExecutionRequest", REQUESTS),
     },
@@ -117,10 +125,10 @@ BROKER: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("POST", "/sessions/{uuid}"): {
         "operationId": "SessionUpdate",
-        "parameters": [_UUID],
+        "parameters": [_UUID, IDEMPOTENCY_KEY],
         "responses": {
             200: _document("ExecutionSession", "The session, changed."),
-            **problems(400, 401, 403, 404, 406, 409, 413, 415, 503),
+            **problems(400, 401, 403, 404, 406, 409, 413, 415, 422, 503),
         },
         **_body("Update", UPDATES),
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -11,6 +12,7 @@ from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
 from sublet.errors import SubletError
+from sublet.service.clock_watch import describe_step
 from sublet.service.desk import Person
 from sublet.service.health import find_trouble
 from sublet.service.service import Service
@@ -19,6 +21,7 @@ from sublet.wire.v1.health import HealthView
 router = APIRouter(tags=["Operation"])
 
 
+LATELY = timedelta(days=1)  # so long after a step of the clock it is told
 WHY = "It is there, and can't carry sessions on: `problem` says why."
 FAILING: Any = {503: {"model": HealthView, "description": WHY}}
 
@@ -38,6 +41,7 @@ async def health(request: Request) -> Response:
         platforms=await _platforms(request, service),
         database=await _database(request, service),
         problem=trouble,
+        clock=await _clock(request, service),
     )
     return json_response(view, 503 if trouble else 200)
 
@@ -64,6 +68,15 @@ async def _database(request: Request, service: Service) -> str:
     """Its kind and address, for those who run the service."""
     person = await _asker(request)
     return service.store.where if person is not None and person.operator else ""
+
+
+async def _clock(request: Request, service: Service) -> str:
+    """The last step of the machine's clock, for those who run the service."""
+    person = await _asker(request)
+    step = service.clock_step
+    if step is None or person is None or not person.operator or service.now() - step.at > LATELY:
+        return ""
+    return f"{describe_step(step.by)}, noticed at {step.at:%Y-%m-%dT%H:%M:%SZ}"
 
 
 async def _asker(request: Request) -> Person | None:

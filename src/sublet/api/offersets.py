@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response, read_body
+from sublet.api.idempotency import Key
 from sublet.api.people import base_of, person_of, service_of
 from sublet.api.precedence import Said
 from sublet.core.session import OfferSet
@@ -21,7 +22,7 @@ router = APIRouter(prefix="/v1/offersets", tags=["Offers"])
 
 
 @router.post("", status_code=201, response_model=OfferSetView, **described.ASK_SHORT)
-async def ask(request: Request, said: Said) -> Response:
+async def ask(request: Request, said: Said, key: Key) -> Response:
     """Ask: *when, and where, can I run this?* A NO is an answer too, with its reasons.
 
     Earlier offers of yours that you have not accepted give way where they leave no room for these. With an
@@ -31,7 +32,7 @@ async def ask(request: Request, said: Said) -> Response:
     service = service_of(request)
     asked = await service.read(await read_body(request), request.headers.get("content-type", ""), person)
     asked = replace(asked, precedence=said)
-    found = await service.ask(person, asked, key=request.headers.get("idempotency-key"))
+    found = await service.ask(person, asked, key=key)
     await _give_back_unheard(request, service, person, found)
     notes = (*asked.notes, *service.could_lease(found))
     response = json_response(offerset_view(found, base_of(request), notes, service.settings.prefer), 201)

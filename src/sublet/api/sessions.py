@@ -12,6 +12,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.calendar import Instant, in_utc
+from sublet.api.idempotency import Key
 from sublet.api.people import base_of, host_of, person_of, service_of
 from sublet.api.precedence import Said
 from sublet.core.session import Phase, Session
@@ -79,14 +80,14 @@ async def session(request: Request, id: Id) -> Response:
     return _view(request, await service_of(request).session(id, await person_of(request)))
 
 
-@router.post("/{id}/accept", response_model=SessionView, responses=CHANGE)
-async def accept(request: Request, id: Id) -> Response:
-    """Take an offer: its siblings are rejected. Accepting twice is accepting once.
+@router.post("/{id}/accept", response_model=SessionView, **described.keyed(CHANGE))
+async def accept(request: Request, id: Id, key: Key) -> Response:
+    """Take an offer: its siblings are rejected. Accepting twice is accepting once, also after the session's end.
 
     A gateway's answer has a `token` that is for this session only.
     """
     service, person = service_of(request), await person_of(request)
-    session = await service.accept(id, person)
+    session = await service.accept(id, person, key=key)
     view = session_view(session, base_of(request))
     if service.mode == "gateway" and session.person == person.name:
         _, secret = await service.make_session_token(person, session.id, host=host_of(request))
@@ -144,12 +145,14 @@ async def explain(request: Request, id: Id) -> Response:
     return json_response(Explanation(session=session.id, phase=session.phase.value, sentences=tuple(sentences)))
 
 
-@router.post("/{id}/again", status_code=201, response_model=OfferSetView, responses=CHANGE)
-async def again(request: Request, id: Id, ask: Annotated[AgainAsk, BeforeValidator(_amounts)], said: Said) -> Response:
+@router.post("/{id}/again", status_code=201, response_model=OfferSetView, **described.keyed(CHANGE))
+async def again(
+    request: Request, id: Id, ask: Annotated[AgainAsk, BeforeValidator(_amounts)], said: Said, key: Key
+) -> Response:
     """Ask for the same once more, with changes: new offers, whose notes say what was changed."""
     changes = {name: value for name, value in vars(ask).items() if name not in ("set", "words")}
     service = service_of(request)
-    found, told = await service.again(id, await person_of(request), changes, ask.set, ask.words, said)
+    found, told = await service.again(id, await person_of(request), changes, ask.set, ask.words, said, key)
     base = base_of(request)
     response = json_response(offerset_view(found, base, told, service.settings.prefer), 201)
     response.headers["location"] = f"{base}/v1/offersets/{found.id}"

@@ -37,6 +37,9 @@ def service(home: Home) -> Iterator[Finding]:
     yield _version(found, address)
     if found.problem:
         yield Finding("bad", "service", found.problem, "It tries again by itself, once that is put right.")
+    if found.clock:
+        kept = "Nothing need be done: sessions here last as long as before, and times that were asked for stay."
+        yield Finding("warn", "clock", f"this machine's clock was {found.clock}", kept)
     if found.database not in ("", f"sqlite:///{home.database}"):
         yield Finding("ok", "its database", found.database)
     try:

@@ -155,6 +155,7 @@ class Session:
     connectors: tuple[Connector, ...] = ()
     app: str = ""  # the version of an app that it runs, if it runs one
     cancel_reason: str = ""  # why, in the words of whoever asked to cancel it
+    lost: datetime | None = None  # since when its platform has had no record of it
 
     @property
     def paused(self) -> bool:

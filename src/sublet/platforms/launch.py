@@ -18,7 +18,7 @@ from sublet.core.job import Job
 from sublet.core.session import End, EndKind
 from sublet.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.sessiondir import SessionDir, Shim
-from sublet.platforms.shim import START, faults, processes
+from sublet.platforms.shim import START, clocks, faults, processes
 from sublet.platforms.shim.cgroups import Group
 from sublet.platforms.shim.processes import boot_id, marked, send, start_time
 from sublet.platforms.shim.shortage import NO_ROOM, is_short
@@ -77,7 +77,7 @@ def start(session: SessionDir) -> None:
         with open(session.root / "shim.log", "ab", opener=_private) as log:
             first = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", START, HERE, str(session.root), str(theirs)],
-                env={"PATH": PLAIN_PATH, "LANG": "C.UTF-8", **faults.order()},
+                env={"PATH": PLAIN_PATH, "LANG": "C.UTF-8", **faults.order(), **clocks.order()},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -186,7 +186,7 @@ def sweep(session: SessionDir, seconds: float = 5.0) -> list[int]:
 
 def settle(session: SessionDir, shim: Shim | None) -> None:
     """Write the end of a job whose shim is gone without a record: as little as is known, and nothing more."""
-    now = time.time()
+    now = clocks.wall()
     if shim and shim.boot != boot_id():
         end = End(EndKind.NODE_LOST, detail="the machine was restarted while it ran")
     elif session.never_ran:
@@ -196,5 +196,5 @@ def settle(session: SessionDir, shim: Shim | None) -> None:
         swept = f"these processes could not be stopped: {left}" if left else "what it had running was stopped"
         why = f"the shim that stayed with it was killed, so how it ended isn't known; {swept}{_last_words(session)}"
         end = End(EndKind.UNKNOWN, detail=why)
-    session.settle(end, shim.began if shim else now, now)
+    session.settle(end, shim.began_now if shim else now, now)
     session.remove_scratch()

@@ -33,7 +33,7 @@ from sublet.errors import DiskFull, PlatformRefused, PlatformUnreachable
 from sublet.platforms import cores, launch, machine
 from sublet.platforms.port import Duration, Memory, Platform, ResultFile, Survey
 from sublet.platforms.sessiondir import SessionDir, age, remove_tree
-from sublet.platforms.shim import scratch
+from sublet.platforms.shim import clocks, scratch
 
 GIB = 1 << 30
 FRESH = 60.0  # seconds that a survey is good for
@@ -137,7 +137,7 @@ class Local(Platform):
             gpus=machine.gpus() if self.gpus is None else self.gpus,
         )
         return Survey(
-            as_of=datetime.now(UTC),
+            as_of=datetime.fromtimestamp(clocks.wall(), UTC),
             nodes=(node,),
             pools={"scratch": self._scratch},
             tools=tools,
@@ -214,6 +214,7 @@ class Local(Platform):
             "files": usual_limit(),
             "cgroups": self.cgroups,
             "until": job.until.timestamp(),
+            "clock": clocks.offset(),
             "warn": job.warn.total_seconds(),
             "grace": self.grace.total_seconds(),
             "output_limit": self.output_limit,
@@ -297,7 +298,7 @@ class Local(Platform):
             if shim:
                 launch.poke(shim, order)
         else:  # no shim has begun, and now none will
-            now = time.time()
+            now = clocks.wall()
             session.settle(End(EndKind.CANCELLED, by=by, detail="it had not started"), now, now)
 
     async def extend(self, id: str, until: datetime) -> None:

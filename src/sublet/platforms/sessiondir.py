@@ -20,8 +20,8 @@ from sublet.core.job import JobState, Mount, State
 from sublet.core.session import STOPPED, Connector, End, EndKind, Usage, paused
 from sublet.errors import NotFound, PlatformRefused
 from sublet.platforms.port import ResultFile
-from sublet.platforms.shim import scratch
-from sublet.platforms.shim.processes import is_alive
+from sublet.platforms.shim import clocks, scratch
+from sublet.platforms.shim.processes import boot_id, is_alive
 from sublet.platforms.shim.watch import END_SIZE
 from sublet.shortage import is_shortage
 
@@ -38,11 +38,19 @@ class Shim:
     boot: str
     began: float
     marks_begin: bool = False  # whether it leaves ran/begun; older ones did not
+    steady: float | None = None  # when it began, by the steady clock; older ones don't say
 
     @property
     def alive(self) -> bool:
         """Whether it is still there."""
         return is_alive(self.pid, self.start, self.boot)
+
+    @property
+    def began_now(self) -> float:
+        """When it began, by the machine's clock as it is set now; an earlier start of the machine had another one."""
+        if self.steady is None or self.boot != boot_id():
+            return min(self.began, clocks.wall())
+        return self.steady + clocks.offset()
 
 
 OWN = ".sublet"  # in the working directory: what a kind put there to run the executable
@@ -54,9 +62,12 @@ def moment(seconds: float) -> datetime:
 
 
 def age(path: Path) -> float:
-    """The seconds since something was last made, moved or changed; 0 if it isn't there."""
+    """The seconds since something was last made, moved or changed; 0 if it isn't there.
+
+    A time to come is as long ago: the clock was set back.
+    """
     try:
-        return time.time() - path.stat().st_ctime
+        return abs(time.time() - path.stat().st_ctime)
     except OSError:
         return 0.0
 
@@ -188,13 +199,13 @@ class SessionDir:
             return read_end(end)
         shim = self.shim
         if shim is None or not shim.alive:
-            return JobState(State.UNKNOWN, started=moment(shim.began) if shim else None)
+            return JobState(State.UNKNOWN, started=moment(shim.began_now) if shim else None)
         warning = self._text("warning")
         words = [paused(STOPPED)] if self._text("paused") else []
         words += [f"ends soon, at {warning}"] if warning else []
         return JobState(
             State.RUNNING,
-            started=moment(shim.began),
+            started=moment(shim.began_now),
             connector=self._connector(),
             condition="; ".join(words),
         )

@@ -136,8 +136,12 @@ def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[dict[st
     ]
     past = ("sacct", "--allocations", "--noheader", "--parsable2", "--starttime=now-30days")
     words = (*past, f"--format={rows.PAST_FORMAT}", f"--name={','.join(keys)}")
-    accounting = Command(words, lambda said: rows.read_past(said.text), seconds=30)
-    return [*jobs, accounting]
+    return [*jobs, Command(words, _read_ends, seconds=30)]
+
+
+def _read_ends(said: Outcome) -> dict[str, Row]:
+    """What accounting tells of jobs that are over; those that a controller lost wait or run there for ever."""
+    return {name: row for name, row in rows.read_past(said.text).items() if not row.active}
 
 
 def to_cancel(platform: str, root: str, keys: Sequence[str], by: str) -> Iterator[Command[str]]:

@@ -67,7 +67,7 @@ class Surveyor:
         if self._lock.locked() and self._said:
             return
         async with self._lock:
-            if datetime.now(UTC) - self._as_of <= self._fresh and not self._expired:
+            if abs(datetime.now(UTC) - self._as_of) <= self._fresh and not self._expired:
                 return
             try:
                 answers = dict(zip(commands, await reach.run_all(list(commands.values())), strict=True))

@@ -67,7 +67,7 @@ class AccessPoints(Desk):
             if self.point is None or (system and self.point.contact.collector.startswith(f"{LOOPBACK}:")):
                 self.point = await find_access_point(self.settings.home, self._wanted(), self._host(system))
                 self._well = None
-            if self._well is None or now - self._well >= TENDED:
+            if self._well is None or abs(now - self._well) >= TENDED:
                 await self.point.start(now)
                 self._well = now
                 self._unwanted.unlink(missing_ok=True)
@@ -76,7 +76,7 @@ class AccessPoints(Desk):
     async def look_after(self, now: datetime) -> None:
         """Once in a while, and at once when the service has started: start again what has ended of it."""
         await super().look_after(now)
-        if self.settings.mode != "personal" or (self._tended and now - self._tended < TENDED):
+        if self.settings.mode != "personal" or (self._tended and abs(now - self._tended) < TENDED):
             return
         self._tended = now
         wanted = self.point or (known_access_point(self.settings.home) and not self._unwanted.exists())

@@ -40,7 +40,7 @@ class AccountPlatforms(Desk):
 
     async def account_platforms(self, now: datetime) -> tuple[dict[str, dict[str, Any]], dict[str, str]] | None:
         """The settings of each, and what is wrong with others; None if they are as before, or were just looked at."""
-        if self._accounts_seen and now - self._accounts_seen < EVERY:
+        if self._accounts_seen and abs(now - self._accounts_seen) < EVERY:
             return None
         self._accounts_seen = now
         stamp = await self.store.read(lambda tx: tx.accounts.stamp())

@@ -26,6 +26,7 @@ class Again(Contents):
         set: Mapping[str, Any] | None = None,
         words: Mapping[str, str] | None = None,
         precedence: Precedence = USUAL,
+        key: str | None = None,
     ) -> tuple[OfferSet, tuple[str, ...]]:
         """Offers for a session's request with changes put over it, and each change in words."""
         session = await self.session_to_read(name, person, "request")
@@ -33,4 +34,4 @@ class Again(Contents):
         document = parse_document(old.document.encode(), old.content_type)
         new, told = with_changes(document, changes, set or {}, words or {})
         asked = await self.read(json.dumps(new).encode(), "application/json", person)
-        return await self.ask(person, replace(asked, precedence=precedence)), told
+        return await self.ask(person, replace(asked, precedence=precedence), key=key), told

@@ -43,7 +43,7 @@ class AnnexPlatforms(Annexes, AccessPoints, Sessions):
 
     async def annex_platforms(self, now: datetime) -> Settings | None:
         """The settings of each; None if they are as before, or were looked at just now."""
-        if self.settings.mode != "personal" or (self._annexes_seen and now - self._annexes_seen < EVERY):
+        if self.settings.mode != "personal" or (self._annexes_seen and abs(now - self._annexes_seen) < EVERY):
             return None
         self._annexes_seen = now
         live = await self.store.read(_leased)

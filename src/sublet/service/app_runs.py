@@ -48,7 +48,9 @@ class AppRuns(Maintainers, Tokens):
                 names.append(name)
         return Places(tuple(names), tuple(reasons))
 
-    async def ask_app(self, person: Person, wish: AppWish, precedence: Precedence = USUAL) -> OfferSet:
+    async def ask_app(
+        self, person: Person, wish: AppWish, precedence: Precedence = USUAL, *, key: str | None = None
+    ) -> OfferSet:
         """Offers for an app, with these values, data and resources."""
         version = await self.runnable(person, wish)
         manifest = version.as_manifest()
@@ -56,11 +58,13 @@ class AppRuns(Maintainers, Tokens):
         parameters = {**typed, **wish.set}
         document = document_of(wish, version.app, version.number, parameters)
         asked = await self.read(json.dumps(document).encode(), "application/json", person)
-        return await self.ask(person, replace(asked, precedence=precedence))
+        return await self.ask(person, replace(asked, precedence=precedence), key=key)
 
-    async def start_app(self, person: Person, wish: AppWish, host: str = "") -> tuple[Session, str]:
+    async def start_app(
+        self, person: Person, wish: AppWish, host: str = "", *, key: str | None = None
+    ) -> tuple[Session, str]:
         """Ask for it, take the best offer, and make a token that is for this session only."""
-        found = await self.ask_app(person, wish, Precedence(firm=True))
+        found = await self.ask_app(person, wish, Precedence(firm=True), key=key and f"direct {key}")
         if not found.offers:
             raise no_offers(found.reasons)
         session = await self.accept_best(found, person)

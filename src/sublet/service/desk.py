@@ -32,6 +32,7 @@ from sublet.errors import (
 from sublet.kinds.port import Kind, Way
 from sublet.movers.port import SIMPLE, Mover, kinds_of
 from sublet.platforms.port import Platform, Survey
+from sublet.platforms.shim import clocks
 from sublet.service.drains_seen import DrainsSeen
 from sublet.service.mail import Mail
 from sublet.service.others import Others
@@ -41,6 +42,7 @@ from sublet.service.survey_tasks import LONGEST, SurveyTasks
 from sublet.service.throttle import Throttle
 from sublet.service.vault import Vault
 from sublet.settings import Settings
+from sublet.store.clocks import ClockStep
 from sublet.store.store import Store
 
 log = structlog.get_logger()
@@ -48,7 +50,7 @@ log = structlog.get_logger()
 
 def utc_now() -> datetime:
     """The time, aware, in UTC."""
-    return datetime.now(UTC)
+    return datetime.fromtimestamp(clocks.wall(), UTC)
 
 
 @dataclass
@@ -73,6 +75,7 @@ class Desk(Others):
     fresh: set[str] = field(default_factory=set)  # sessions being prepared that nobody tried to submit yet
     trouble: str = ""  # why the loop can't carry sessions on at present
     turned: float | None = None  # when the loop began its last turn, by the monotonic clock; None: no loop runs here
+    clock_step: ClockStep | None = None  # the last one of this machine's clock since it was started
     drains_seen: DrainsSeen = field(default_factory=DrainsSeen)
     standings: int = 0  # grows when what someone may do has changed
     happened: asyncio.Condition = field(default_factory=asyncio.Condition)  # something was written to the events
@@ -117,7 +120,7 @@ class Desk(Others):
     async def survey(self, name: str) -> Survey:
         """What a platform has, while its last survey is good; a change of its nodes reaches its calendar."""
         old = self.surveys.get(name)
-        if old and self.now() - old.as_of < old.good_for:
+        if old and abs(self.now() - old.as_of) < old.good_for:
             return old
         platform = self.there(name)
         return await self.survey_tasks.join(platform, partial(self._survey_anew, platform))

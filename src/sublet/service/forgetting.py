@@ -12,6 +12,7 @@ KEPT = timedelta(hours=1)  # how long an answer that led to nothing can be looke
 SUBMITTED = timedelta(days=365)  # how long an old client's job is listed after it was submitted
 EVERY = timedelta(minutes=1)  # how often it is looked whether there is something to remove
 DAY = timedelta(days=1)
+KEYS_KEPT = 7 * DAY  # for so long an idempotency key is bound to its request
 LEAST, MOST = 200, 3200  # offer sets that are looked at in one transaction: more while there is a backlog
 
 
@@ -27,9 +28,9 @@ class Forgetting:
 
     async def forget(self, now: datetime) -> bool:
         """Remove a batch, if it is time; whether there was so much that more should be removed at once."""
-        if now < self._due:
+        if self._due - EVERY <= now < self._due:
             return False
-        if now - self._began >= DAY:
+        if abs(now - self._began) >= DAY:
             self._began, self._seen = now, None
         settings, seen, batch = self._desk.settings, self._seen, self._batch
         before = now - KEPT - settings.hold
@@ -39,7 +40,11 @@ class Forgetting:
             self._batch = min(2 * batch, MOST)
             return found.removed > batch // 2
         await self._desk.store.write(
-            lambda tx: (tx.starts.forget(now - RECENT), tx.drafts.forget(now - SUBMITTED, now - settings.keep_drafts))
+            lambda tx: (
+                tx.starts.forget(now - RECENT),
+                tx.drafts.forget(now - SUBMITTED, now - settings.keep_drafts),
+                tx.keys.forget(now - KEYS_KEPT),
+            )
         )
         self._batch, self._due = LEAST, now + EVERY
         if found.removed:

@@ -44,7 +44,7 @@ class Hearing:
                 await self._wake(name, news, now)
                 heard = True
             last = self.swept.get(name)
-            due = last is None or now - last >= (self.desk.settings.poll if news is None else SWEEP)
+            due = last is None or abs(now - last) >= (self.desk.settings.poll if news is None else SWEEP)
             if due and name not in self.sweeps:
                 self.swept[name] = now
                 self.sweeps[name] = asyncio.create_task(self._sweep(name, now), name=f"sweep {name}")

@@ -65,7 +65,7 @@ class Inputs(Leases):
     async def look_after(self, now: datetime) -> None:
         """Look at what waits, once in a while, beside everything else."""
         await super().look_after(now)
-        if self.point is None or (self._inputs_looked and now - self._inputs_looked < self._inputs_every):
+        if self.point is None or (self._inputs_looked and abs(now - self._inputs_looked) < self._inputs_every):
             return
         if self._looking is None or self._looking.done():
             self._inputs_looked = now
@@ -178,7 +178,7 @@ class Inputs(Leases):
         return None if waits else found
 
     def _lately(self, brought: Brought) -> bool:
-        return brought.failed is not None and self.now() - brought.failed < AGAIN
+        return brought.failed is not None and abs(self.now() - brought.failed) < AGAIN
 
     async def _bring_input(self, there: There, file: Path, digest: str, brought: Brought) -> None:
         """Have a system keep a file, for as long as the lease is there."""

@@ -30,7 +30,7 @@ class LeaseWatch(AnnexStatus):
     async def look_after(self, now: datetime) -> None:
         """Look at all leases, if it is time for that."""
         await super().look_after(now)
-        if self._looked and now - self._looked < EVERY:
+        if self._looked and abs(now - self._looked) < EVERY:
             return
         first, self._looked = self._looked is None, now
         self._began = self._began or now

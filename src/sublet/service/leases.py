@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
+from uuid import NAMESPACE_URL, uuid4, uuid5
+from weakref import WeakValueDictionary
 
 from sublet.core.amounts import duration_iso
 from sublet.core.annex import Annex, Details, Lease
@@ -23,6 +24,7 @@ from sublet.errors import (
     LoginNeeded,
     NoLease,
     NotAllowedNow,
+    NotFound,
     NotPending,
     SubletError,
 )
@@ -49,14 +51,40 @@ class Leases(LeasePlans, Splits, Sessions):
 
     making: set[str] = field(default_factory=set)  # leases that this process is about to send
     ending: dict[str, str] = field(default_factory=dict)  # leases that are being shut down → by whom
+    key_locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
-    async def lease(self, name: str, wanted: Wanted, person: Person, *, more: bool) -> tuple[Annex, Lease, Session]:
-        """Record a resource request, then send it. With `more` the annex may have leases already, else it may not."""
+    async def lease(
+        self, name: str, wanted: Wanted, person: Person, *, more: bool, key: str | None = None
+    ) -> tuple[Annex, Lease, Session]:
+        """Record a resource request, then send it. With `more` the annex may have leases already, else it may not.
+
+        Under a key that was used before, it is the lease that was made then, unless that could not be sent.
+        """
+        if key is None:
+            return await self._make(str(uuid4()), name, wanted, person, more=more)
+        request, now = repr((name, wanted, more)), self.now()
+
+        def find(tx: Tx) -> tuple[Lease | None, str]:
+            tx.keys.bind(person.name, "lease", key, request, now)
+            return _made_under(tx, person, key)
+
+        lock = self.key_locks.setdefault(f"{person.name} {key}", asyncio.Lock())
+        async with lock:  # of two at once, the second sees what the first has made
+            lease, id = await self.store.write(find)
+            if lease is None:
+                return await self._make(id, name, wanted, person, more=more)
+        annex, session = await self.store.read(lambda tx: (tx.annexes.get(lease.annex), tx.sessions.get(lease.session)))
+        if annex is None or session is None:
+            raise NotFound(noun="session", name=lease.session[:8])
+        return annex, lease, session
+
+    async def _make(
+        self, id: str, name: str, wanted: Wanted, person: Person, *, more: bool
+    ) -> tuple[Annex, Lease, Session]:
         made, _ = await self.plan_lease(name, wanted, person)
         if made.refused:
             raise _refusal(made)
         await self.access_point(made.details.system)
-        id = str(uuid4())
         self.making.add(id)
         try:
             annex, lease = await self.store.write(lambda tx: self._record(tx, id, name, made.details, person, more))
@@ -264,3 +292,14 @@ def _no_offers(system: str, found: OfferSet) -> SubletError:
     why = " ".join(reason.message for reason in found.reasons) or f"{system} offers nothing."
     nearest = [f"{FLAGS.get(one.field, '')} {one.nearest}".strip() for one in found.reasons if one.nearest]
     return LeaseRefused(why=why, hint=f"Possible: {'; '.join(dict.fromkeys(nearest))}." if nearest else "")
+
+
+def _made_under(tx: Tx, person: Person, key: str) -> tuple[Lease | None, str]:
+    """The lease that was made under a key, unless it could not be sent; and the id that the next one has."""
+    number = 0
+    while True:
+        id = str(uuid5(NAMESPACE_URL, f"lease {number} {person.name} {key}"))
+        lease = tx.leases.get(id)
+        if lease is None or lease.session:
+            return lease, id
+        number += 1

@@ -129,7 +129,7 @@ class Provider:
 
     async def _discovered(self) -> Mapping[str, Any]:
         now = self.now()
-        if self._asked is None or now - self._asked >= KEPT:
+        if self._asked is None or abs(now - self._asked) >= KEPT:
             found = await self._ask("GET", f"{self.settings.issuer.rstrip('/')}/.well-known/openid-configuration")
             if found.get("issuer") != self.settings.issuer:
                 raise self._refused(f"it calls itself {str(found.get('issuer'))[:200]}, not {self.settings.issuer}")
@@ -139,7 +139,7 @@ class Provider:
     async def _key_set(self, *, anew: bool = False) -> KeySet:
         """Its keys; asked for anew when a signature is by none of them, but not too often."""
         now = self.now()
-        stale = self._asked_keys is None or now - self._asked_keys >= (AGAIN if anew else KEPT)
+        stale = self._asked_keys is None or abs(now - self._asked_keys) >= (AGAIN if anew else KEPT)
         if self._keys is None or stale:
             found = await self._ask("GET", self._endpoint(await self._discovered(), "jwks_uri"))
             try:

@@ -130,10 +130,10 @@ class Quotas(Sessions):
                 return reason
         return None
 
-    async def accept(self, name: str, person: Person) -> Session:
+    async def accept(self, name: str, person: Person, *, key: str | None = None) -> Session:
         """Take an offer, if the rules still let its asker; what they refuse is written down."""
         try:
-            return await super().accept(name, person)
+            return await super().accept(name, person, key=key)
         except (NotAllowed, AppRefused) as error:
             await self._write_refused("accept", person, _about(error), error.message, offer=name)
             raise

@@ -19,6 +19,7 @@ from sublet.core.session import OVER, Phase, Session
 from sublet.errors import BrokenStore, LoginNeeded, PlatformUnreachable, SubletError
 from sublet.service import metrics
 from sublet.service.backoff import Backoff
+from sublet.service.clock_watch import ClockWatch
 from sublet.service.dependencies import settle
 from sublet.service.desk import Desk
 from sublet.service.faults import point
@@ -56,6 +57,7 @@ class Loop:
         self.renewed = desk.now()
         self.forgetting = Forgetting(desk)
         self.backoff = Backoff()
+        self.clock_watch = ClockWatch(desk)
 
     async def run(self) -> None:
         """Turn after turn, whatever happens in one."""
@@ -98,6 +100,7 @@ class Loop:
 
     async def turn(self) -> bool:
         """One turn; whether there was anything to do."""
+        await self.clock_watch.look()
         now = self.desk.now()
         await self.desk.refresh()
         await self._give_back()
@@ -212,7 +215,7 @@ class Loop:
 
     async def _renew(self, now: datetime) -> None:
         lease = self.desk.settings.claim
-        if self.tasks and now - self.renewed > lease / 3:
+        if self.tasks and abs(now - self.renewed) > lease / 3:
             self.renewed = now
             tokens = {token for _, token in self.tasks.values()}
             await self.desk.store.write(lambda tx: [tx.sessions.renew_claim(token, now + lease) for token in tokens])

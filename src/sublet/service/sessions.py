@@ -125,16 +125,22 @@ class Sessions(Offers):
         if owner is not None and not await self.store.read(lambda tx: _is_known(tx, owner)):
             raise NotFound(noun="person", name=of, hint="`sublet ps --everyone` lists the sessions of all people.")
 
-    async def direct(self, person: Person, asked: Asked) -> Session:
-        """Ask, and accept the best offer at once."""
+    async def direct(self, person: Person, asked: Asked, *, key: str | None = None) -> Session:
+        """Ask, and accept the best offer at once; under the same key it is the same session."""
         firm = replace(asked.precedence, firm=True)
-        found = await self.ask(person, replace(asked, precedence=firm))
+        found = await self.ask(person, replace(asked, precedence=firm), key=key and f"direct {key}")
         if not found.offers:
             raise NoOffers(reasons=found.reasons)
         return await self.accept_best(found, person)
 
     async def accept_best(self, offerset: OfferSet, person: Person) -> Session:
-        """Take the best of the offers that were just made, unless it waits for a person to sign in."""
+        """Take the best of the offers that were just made, unless it waits for a person to sign in.
+
+        Of a set that was made under a key before, it is the one that was taken then.
+        """
+        for taken in offerset.offers:
+            if taken.start is not None:
+                return self.shown(taken, person)
         try:
             best = best_offer(offerset)
         except SubletError:
@@ -150,24 +156,29 @@ class Sessions(Offers):
             await self.reject_set(offerset.id, person)
             raise
 
-    async def accept(self, name: str, person: Person) -> Session:
-        """Take an offer: its siblings are rejected, and exactly what it needs is booked. Accepting twice is once."""
+    async def accept(self, name: str, person: Person, *, key: str | None = None) -> Session:
+        """Take an offer: its siblings are rejected, and exactly what it needs is booked. Accepting twice is once.
+
+        What was accepted before, and is over, is the session as it ended. A key stays with its offer.
+        """
         offered = await self.session_to_change(name, person)
         if person.guest and offered.offer.platform not in await self.invited(person):
             raise NotInvited(platform=offered.offer.platform)
         id = offered.id
         point("accept.before")
-        accepted = await self.store.write(lambda tx: self._accept(tx, id, person))
+        accepted = await self.store.write(lambda tx: self._accept(tx, id, person, key))
         point("accept.after")
         metrics.moves.labels(accepted.phase).inc()
         log.info("session.accepted", session=id, person=person.name, platform=accepted.offer.platform)
         await self.tell()
         return self.shown(accepted, person)
 
-    def _accept(self, tx: Tx, id: str, person: Person) -> Session:
+    def _accept(self, tx: Tx, id: str, person: Person, key: str | None = None) -> Session:
         now = self.now()
         session = _there(tx, id)
-        if session.phase in ACTIVE:
+        if key:
+            tx.keys.bind(person.name, "accept", key, id, now)
+        if session.phase in ACTIVE or (session.start is not None and session.person == person.name):
             return session
         if session.phase is Phase.EXPIRED or (session.phase is Phase.OFFERED and session.expires <= now):
             raise OfferExpired(expires=_clock(session.expires))

@@ -16,6 +16,7 @@ from sublet.kinds.port import Setting, Way
 from sublet.platforms.port import Platform
 from sublet.service.dependencies import doomed, ended_with, jobs_before, must_wait, waited_for
 from sublet.service.desk import Desk
+from sublet.service.ending import ask_state, cancel_job, give_up_lost, note_found, record_end, with_reason
 from sublet.service.faults import point
 from sublet.service.held_back import held_back
 from sublet.service.layout import laid_out
@@ -177,15 +178,16 @@ async def _job(desk: Desk, session: Session, way: Way, request: Request, place: 
 
 async def _queued(desk: Desk, session: Session, platform: Platform) -> Step:
     """Submitted: it runs at once, or waits in the platform's queue, or is not yet listening."""
-    state = await _state(platform, session)
-    if session.offer.after and (step := await ended_with(desk, session, platform, state)):
+    state = await ask_state(platform, session)
+    refused = await ended_with(desk, session, platform, state) if session.offer.after else None
+    if step := note_found(desk, session, state) or refused:
         return step
     if state.state is State.ENDED:
-        return _ended(desk, session, state)
+        return record_end(desk, session, state)
     if session.cancel_by:
-        return await _being_cancelled(desk, session, platform, state)
+        return await cancel_job(desk, session, platform, state)
     if state.state is State.UNKNOWN:
-        return _unknown(desk, session)
+        return await give_up_lost(desk, session, platform, state)
     deadline = deadline_of(session)
     if deadline and state.state is State.QUEUED and desk.now() > deadline + GRACE:
         await platform.cancel([session.job], "sublet, because its window had passed")
@@ -213,15 +215,17 @@ async def _queued(desk: Desk, session: Session, platform: Platform) -> Step:
 async def running(desk: Desk, session: Session) -> Step:
     """Look at it; stop it if someone asked, or if its time is over and it is still there."""
     platform = desk.platform_of(session)
-    state = await _state(platform, session)
+    state = await ask_state(platform, session)
     point("ended.before")
+    if step := note_found(desk, session, state):
+        return step
     if state.state is State.ENDED:
-        return _ended(desk, session, state)
+        return record_end(desk, session, state)
     now = desk.now()
     if session.cancel_by:
-        return await _being_cancelled(desk, session, platform, state)
+        return await cancel_job(desk, session, platform, state)
     if state.state is State.UNKNOWN:
-        return _unknown(desk, session)
+        return await give_up_lost(desk, session, platform, state)
     if state.until:  # its parts begin when they do, and each has the whole time
         session = replace(session, until=state.until)
     if session.until and now >= session.until + GRACE:
@@ -292,11 +296,6 @@ async def _way(desk: Desk, session: Session, executable: Executable | None) -> W
     raise PlatformRefused(platform=session.offer.platform, why=f"it no longer has {session.offer.way}")
 
 
-async def _state(platform: Platform, session: Session) -> JobState:
-    states = await platform.ask([session.job])
-    return states.get(session.job) or JobState(State.UNKNOWN)
-
-
 def _prepare_at(session: Session) -> datetime:
     """Shared queues and other brokers are asked at once; what we own is prepared in time for its start."""
     if session.start is None or session.offer.terms.kind != "booked":
@@ -323,43 +322,6 @@ def _connectors(session: Session, state: JobState) -> tuple[Connector, ...]:
     return (Connector(state.connector.kind, "AVAILABLE", "HTTP", f"/connect/{session.id}/"),)
 
 
-def _ended(desk: Desk, session: Session, state: JobState) -> Step:
-    end = _with_reason(session, state.end or End(EndKind.UNKNOWN))
-    changes = {
-        "end": end,
-        "ended": state.ended or desk.now(),
-        "started": session.started or state.started,
-        "condition": "",
-    }
-    return Step(P.RELEASING, desk.now(), "session.ended", end.kind.value, changes=changes)
-
-
-def _unknown(desk: Desk, session: Session) -> Step:
-    """No record of it. It is shown as that until its time is over, and never started again by itself."""
-    now = desk.now()
-    words = "unknown: the platform has no record of it"
-    if session.condition != words:
-        return Step(None, now + RETRY, "session.lost", words, changes={"condition": words})
-    if session.until and now > session.until + GRACE:
-        end = End(EndKind.UNKNOWN, detail=f"{session.offer.platform} has no record of it.")
-        return Step(P.RELEASING, now, "session.ended", "unknown", changes={"end": end, "ended": now})
-    return Step(due=now + RETRY)
-
-
-async def _being_cancelled(desk: Desk, session: Session, platform: Platform, state: JobState) -> Step:
-    """Have it stopped. What the platform has no record of, even after it was told to stop it, is given up."""
-    await platform.cancel([session.job], session.cancel_by)
-    now = desk.now()
-    if state.state is not State.UNKNOWN:
-        return Step(due=now + RETRY, changes={"condition": "being cancelled"})
-    words = "being cancelled; unknown: the platform has no record of it"
-    if session.condition != words:
-        return Step(None, now + RETRY, "session.lost", words, changes={"condition": words})
-    lost = f"{session.offer.platform} had no record of it any more"
-    end = _with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by, detail=lost))
-    return Step(P.RELEASING, now, "session.ended", end.kind.value, changes={"end": end, "ended": now})
-
-
 async def _taken_back(desk: Desk, session: Session) -> Step | None:
     """The end of what waits and may not be run, or is not wanted any more."""
     if revoked := await desk.word_on(session):
@@ -370,14 +332,7 @@ async def _taken_back(desk: Desk, session: Session) -> Step | None:
 def _stopped(desk: Desk, session: Session) -> Step:
     """Cancelled before it was submitted."""
     now = desk.now()
-    end = _with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by))
+    end = with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by))
     changes = {"end": end, "ended": now, "condition": ""}
     words = f"by {session.cancel_by}{f': {session.cancel_reason}' if session.cancel_reason else ''}"
     return Step(P.CANCELLED, now + desk.settings.keep, "session.cancelled", words, True, changes)
-
-
-def _with_reason(session: Session, end: End) -> End:
-    """An end by being cancelled, with the reason that whoever cancelled it gave."""
-    if end.kind is not EndKind.CANCELLED or not session.cancel_reason:
-        return end
-    return replace(end, detail="; ".join(part for part in (session.cancel_reason, end.detail) if part))

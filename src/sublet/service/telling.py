@@ -42,7 +42,7 @@ class Telling(Desk):
     async def _tell_hooks(self, newest: int) -> None:
         try:
             now = self.now()
-            if self._hooks_forgot is None or now - self._hooks_forgot >= HOURLY:
+            if self._hooks_forgot is None or abs(now - self._hooks_forgot) >= HOURLY:
                 self._hooks_forgot = now
                 await self.store.write(lambda tx: tx.hooks.forget(now - KEPT))
             if newest != self._heard:

@@ -16,7 +16,7 @@ from sublet.store.engine import Database
 from sublet.store.tables import metadata
 
 log = structlog.get_logger()
-HEAD = "0009"  # the newest migration that this version ships
+HEAD = "0011"  # the newest migration that this version ships
 
 
 def migrate(database: Database, copies: Copies | None = None) -> None:

@@ -36,6 +36,7 @@ COLUMNS = (
     S.connectors,
     S.app,
     S.cancel_reason,
+    S.lost,
 )
 SESSION = select(*COLUMNS)
 
@@ -43,7 +44,7 @@ OFFER = TypeAdapter(Offer)
 END = TypeAdapter(End)
 CONNECTORS = TypeAdapter(tuple[Connector, ...])
 
-TIMES = frozenset({"created", "expires", "start", "until", "started", "ended", "due"})
+TIMES = frozenset({"created", "expires", "start", "until", "started", "ended", "due", "lost"})
 WORDS = frozenset({"phase", "condition", "job", "cancel_by", "cancel_reason", "name"})
 
 
@@ -87,6 +88,7 @@ def session_row(session: Session, due: int | None) -> dict[str, Any]:
         "connectors": stored("connectors", session.connectors),
         "app": session.app,
         "cancel_reason": plain(session.cancel_reason),
+        "lost": micros_or_none(session.lost),
         "due": due,
         "claim_owner": None,
         "claim_token": None,
@@ -118,4 +120,5 @@ def read_session(row: Row) -> Session:
         connectors=() if row[18] is None else CONNECTORS.validate_json(row[18]),
         app=row[19],
         cancel_reason=row[20],
+        lost=moment_or_none(row[21]),
     )

@@ -8,6 +8,7 @@ from sublet.store.annexes import Annexes
 from sublet.store.apps import Apps
 from sublet.store.audit import Audit
 from sublet.store.bookings import Books, Memory
+from sublet.store.clocks import Clocks
 from sublet.store.codes import Codes
 from sublet.store.dependencies import Dependencies
 from sublet.store.drafts import Drafts
@@ -17,6 +18,7 @@ from sublet.store.factors import Factors
 from sublet.store.groups import Groups
 from sublet.store.holds import Holds
 from sublet.store.hooks import Hooks
+from sublet.store.keys import Keys
 from sublet.store.leases import Leases
 from sublet.store.offersets import OfferSets
 from sublet.store.people import People
@@ -43,6 +45,7 @@ class Tx:
         self.apps = Apps(sql)
         self.audit = Audit(sql)
         self.books = Books(sql, memory, locking)
+        self.clocks = Clocks(sql)
         self.codes = Codes(sql)
         self.dependencies = Dependencies(sql)
         self.drafts = Drafts(sql)
@@ -52,6 +55,7 @@ class Tx:
         self.groups = Groups(sql)
         self.holds = Holds(sql)
         self.hooks = Hooks(sql)
+        self.keys = Keys(sql)
         self.leases = Leases(sql)
         self.offersets = OfferSets(sql)
         self.people = People(sql)

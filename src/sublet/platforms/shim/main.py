@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import suppress
 
+from . import clocks
 from .faults import point
 from .processes import boot_id, start_time
 from .shortage import NO_ROOM, is_short, patiently
@@ -31,10 +31,11 @@ def main(directory: str, ready: int) -> None:
         os._exit(0)  # the service waits for this one only; the shim itself is nobody's child
     os.setsid()
     point("shim.claimed")
-    me, began = os.getpid(), time.time()
+    me, began, steady = os.getpid(), clocks.wall(), clocks.steady()
     start, boot = patiently(lambda: start_time(me)), patiently(boot_id)
     with patiently(lambda: open("ran/new", "w", encoding="ascii")) as file:
-        file.write(f'{{"pid":{me},"start":{start},"boot":"{boot}","began":{began!r},"marks_begin":true}}')
+        known = f'"pid":{me},"start":{start},"boot":"{boot}","began":{began!r},"steady":{steady!r}'
+        file.write(f'{{{known},"marks_begin":true}}')
     os.rename("ran/new", "ran/shim.json")
     point("shim.named")
     with suppress(OSError):
@@ -43,4 +44,4 @@ def main(directory: str, ready: int) -> None:
     point("shim.ready")
     from .watch import Watch  # only now: the service need not wait for its imports
 
-    Watch(began).run()
+    Watch(steady).run()

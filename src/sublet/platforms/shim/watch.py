@@ -9,7 +9,7 @@ import signal
 import time
 from typing import Any
 
-from . import cgroups, listeners, scratch
+from . import cgroups, clocks, listeners, scratch
 from .child import PR_SET_CHILD_SUBREAPER, WITHIN_GROUP, WITHOUT_GROUP, VolumesFailed, become, prctl
 from .faults import point
 from .outputs import FULL, NO_MEMORY, Outputs
@@ -72,7 +72,7 @@ class Watch:
     """Stays with one job."""
 
     def __init__(self, began: float) -> None:
-        """Read what to run; the current directory is the session's."""
+        """Read what to run; the current directory is the session's. It began then, by the steady clock."""
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         self.job: dict[str, Any] = json.loads(read("job.json"))
         self.began = began
@@ -92,14 +92,15 @@ class Watch:
         self.refresh_at = began + REFRESH
         self.outputs = Outputs(self.job["output_limit"])
         self.group: cgroups.Group | None = None
-        self.set_until(self.job["until"])
+        self.set_until(self.job["until"], self.job["clock"])
 
-    def set_until(self, until: float) -> None:
-        """Fix the moments of the warning, of SIGTERM and of the end."""
-        whole = max(0.0, until - self.began)
+    def set_until(self, until: float, offset: float) -> None:
+        """Fix the moments of the warning, of SIGTERM and of the end, by the steady clock: nothing moves them then."""
         self.until = until
-        self.warn_at = until - min(self.job["warn"], whole / 2)
-        self.term_at = until - min(self.job["grace"], whole / 4)
+        self.deadline = until - offset
+        whole = max(0.0, self.deadline - self.began)
+        self.warn_at = self.deadline - min(self.job["warn"], whole / 2)
+        self.term_at = self.deadline - min(self.job["grace"], whole / 4)
 
     def run(self) -> None:
         """The whole life."""
@@ -117,7 +118,7 @@ class Watch:
     def may_start(self) -> bool:
         """Whether it is neither cancelled nor too late already."""
         self.orders()
-        if not self.ending and time.time() >= self.until:
+        if not self.ending and clocks.steady() >= self.deadline:
             self.ending = {"kind": "window-passed", "detail": "its time was over before it could start"}
         return not self.ending
 
@@ -207,13 +208,13 @@ class Watch:
             )
             self.notes.append(f"{left} stopped")
             self.stop({}, LEFT_BEHIND)
-        if self.kill_at is not None and time.time() >= self.kill_at:
+        if self.kill_at is not None and clocks.steady() >= self.kill_at:
             self.kill_all()
 
     def pause(self, tick: float) -> float:
         """How long to wait: until the next look, or the next moment of its time."""
         moment = self.term_at if self.warned else min(self.warn_at, self.term_at)
-        return float(max(0.0, min(tick, moment - time.time())))
+        return float(max(0.0, min(tick, moment - clocks.steady())))
 
     def reap(self) -> None:
         """Bury the dead, and remember how the main process ended."""
@@ -238,7 +239,7 @@ class Watch:
             self.stop({"kind": "cancelled", "by": by})
         until = read("until")
         if until and float(until) != self.until:
-            self.set_until(float(until))
+            self.set_until(float(until), clocks.offset())
             self.warned = False
             place("warning", "")
         self.obey_pause(read("pause"))
@@ -266,11 +267,11 @@ class Watch:
 
     def clock(self) -> None:
         """Warn, and end its time."""
-        now = time.time()
-        end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.until))
+        now = clocks.steady()
+        end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.deadline + clocks.offset()))
         if now >= self.term_at and not self.ending:
             self.outputs.say(f"the booked time ends at {self.local_end()}: stopping")
-            self.stop({"kind": "timeout", "detail": f"it was booked until {end}"}, self.until - now)
+            self.stop({"kind": "timeout", "detail": f"it was booked until {end}"}, self.deadline - now)
         elif now >= self.warn_at and not self.warned:
             self.warned = True
             self.outputs.say(f"this session ends at {self.local_end()}")
@@ -278,13 +279,13 @@ class Watch:
 
     def local_end(self) -> str:
         """When its time ends, by the clock of this machine, for those who read its output."""
-        return time.strftime("%H:%M:%S %Z on %Y-%m-%d", time.localtime(self.until))
+        return time.strftime("%H:%M:%S %Z on %Y-%m-%d", time.localtime(self.deadline + clocks.offset()))
 
     def look(self) -> None:
         """Its memory, its output, its connector, its temporary files."""
         self.outputs.look()
-        if time.time() >= self.refresh_at:
-            self.refresh_at = time.time() + REFRESH
+        if clocks.steady() >= self.refresh_at:
+            self.refresh_at = clocks.steady() + REFRESH
             scratch.refresh(*self.scratch)
         if self.group:
             self.peak = max(self.peak, self.group.resident())
@@ -312,7 +313,7 @@ class Watch:
         rest = self.rest()
         send(rest, signal.SIGTERM)
         send(rest, signal.SIGCONT)
-        self.kill_at = time.time() + (self.job["grace"] if grace is None else grace)
+        self.kill_at = clocks.steady() + (self.job["grace"] if grace is None else grace)
 
     def kill_all(self) -> None:
         """SIGKILL until nothing is left; a process that the kernel itself holds is named, not waited for."""
@@ -360,13 +361,13 @@ class Watch:
             code = os.waitstatus_to_exitcode(self.status)
             end["code" if code >= 0 else "signal"] = abs(code)
         spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-        now = time.time()
+        now, wall_time = clocks.wall(), clocks.steady() - self.began
         if self.outputs.cut:
             self.notes.append(f"what it printed beyond {amount(self.job['output_limit'])} was dropped")
         end["detail"] = "; ".join(part for part in (end.get("detail", ""), *self.notes) if part)[:2000]
-        end["started"], end["ended"] = self.began, now
+        end["started"], end["ended"] = now - wall_time, now
         end["usage"] = {
-            "wall": now - self.began,
+            "wall": wall_time,
             "cpu": spent.ru_utime + spent.ru_stime,
             "peak_memory": max(self.peak, spent.ru_maxrss * 1024),
         }

@@ -52,6 +52,7 @@ sessions = Table(
     Column("cancel_reason", Text, nullable=False, server_default=""),
     Column("end", Text),
     Column("connectors", Text),
+    Column("lost", BigInteger),  # since when its platform has had no record of it
     Column("due", BigInteger),  # when the loop must look at it next
     Column("claim_owner", Text),
     Column("claim_token", Text),
@@ -145,4 +146,23 @@ drains = Table(
     Column("created", BigInteger, nullable=False),
     Column("until", BigInteger),  # when it ends by itself; NULL: when an operator ends it
     Column("ends", BigInteger),  # when what still runs there is cancelled; NULL: it may finish
+)
+
+clocks = Table(
+    "clocks",
+    metadata,
+    Column("boot", Text, primary_key=True),  # the id of one run of one machine
+    Column("offset", BigInteger, nullable=False),  # how far its clock was ahead of the time since its start
+    Column("step", BigInteger, nullable=False),  # by how much its clock was last set forward, or (below 0) back
+    Column("stepped", BigInteger),  # when that was noticed; NULL: never
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("person", Text, primary_key=True),
+    Column("key", Text, primary_key=True),  # what is done, and the idempotency key for it
+    Column("digest", Text, nullable=False),  # of the request
+    Column("created", BigInteger, nullable=False),
+    Index(None, "created"),
 )

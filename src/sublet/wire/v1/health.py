@@ -15,3 +15,4 @@ class HealthView:
     platforms: tuple[str, ...] = ()
     database: str = ""  # what it keeps sessions in, for who may know it
     problem: str = ""  # why it is failing
+    clock: str = ""  # when and by how much the machine's clock was set, for who may know it

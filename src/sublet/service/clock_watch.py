@@ -1,0 +1,91 @@
+"""Notice that the machine's clock was set, and let the times of what runs here follow it.
+
+Sessions here last as long as they were given, by the steady clock. When someone sets the machine's clock, their
+recorded times are moved by as much, so that they mean the same moments as before. A time that was asked for stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sublet.core.amounts import duration_text
+from sublet.core.session import Session
+from sublet.platforms.shim import clocks
+from sublet.platforms.shim.processes import boot_id
+from sublet.service.desk import Desk, log
+from sublet.store.tx import Tx
+
+LEAST = timedelta(seconds=2)  # smaller differences are clocks being corrected smoothly
+ALL = 1_000_000
+TIMES = ("start", "until", "started", "ended")
+
+
+class ClockWatch:
+    """Looks at the clock at each turn of the loop; the database remembers how it was set."""
+
+    def __init__(self, desk: Desk) -> None:
+        """Nothing was seen yet."""
+        self._desk = desk
+        self._recorded: float | None = None  # the offset that the database has
+
+    async def look(self) -> None:
+        """Follow a step of the clock, if there was one since the last look, or while no service ran."""
+        offset, before = clocks.offset(), self._recorded
+        if before is not None and abs(offset - before) < LEAST.total_seconds() / 2:
+            return
+        here = [name for name, one in self._desk.platforms_by_name.items() if one.is_here]
+        step = await self._desk.store.write(lambda tx: follow_clock(tx, here, offset, self._desk.now()))
+        self._recorded = offset
+        boot = boot_id()
+        self._desk.clock_step = await self._desk.store.read(lambda tx: tx.clocks.last_step(boot))
+        step = step or timedelta(seconds=offset - (offset if before is None else before))  # another process followed
+        if abs(step) >= LEAST:
+            log.warning("clock.stepped", how=describe_step(step))
+            await self._look_anew()
+
+    async def _look_anew(self) -> None:
+        """What was seen lately is no more known to be new."""
+        for platform in self._desk.platforms_by_name.values():
+            platform.expire_survey()
+        self._desk.surveys.clear()
+        self._desk.freed.update(self._desk.platforms_by_name)
+        await self._desk.tell()
+
+
+def describe_step(step: timedelta) -> str:
+    """`set forward by 1h`, in whole seconds."""
+    length = duration_text(timedelta(seconds=round(abs(step).total_seconds())))
+    return f"set {'forward' if step > timedelta(0) else 'back'} by {length}"
+
+
+def follow_clock(tx: Tx, platforms: list[str], offset: float, now: datetime) -> timedelta:
+    """Record how the clock is set, and if it was stepped, move the times of sessions on these platforms."""
+    step = tx.clocks.follow(boot_id(), timedelta(seconds=offset), now, least=LEAST)
+    if not step:
+        return step
+    tx.clocks.move_claims(step, now)
+    for name in platforms:
+        for session in tx.sessions.list(platform=name, active=True, limit=ALL).items:
+            if session.job or not _named_its_time(tx, session):
+                _move(tx, session, step, now)
+    return step
+
+
+def _named_its_time(tx: Tx, session: Session) -> bool:
+    asked = tx.offersets.get(session.offerset)
+    return asked is not None and bool(asked.request.windows or asked.request.recurring)
+
+
+def _move(tx: Tx, session: Session, step: timedelta, now: datetime) -> None:
+    offer = session.offer
+    times = {name: getattr(session, name) for name in TIMES}
+    changes: dict[str, Any] = {name: time + step for name, time in times.items() if time}
+    changes["offer"] = replace(offer, start=offer.start + step, latest_start=offer.latest_start + step)
+    tx.sessions.change(session.id, now=now, due=now, **changes)
+    if taken := tx.books.release(offer.platform, session.id):
+        moved = [replace(take, start=take.start + step, end=take.end + step) for take in taken]
+        tx.books.keep(offer.platform, session.id, moved)
+    words = f"the clock of this machine was {describe_step(step)}; its times moved with it"
+    tx.events.add(now, session.id, session.person, "session.clock-stepped", words, session.phase)

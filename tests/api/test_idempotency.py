@@ -1,0 +1,96 @@
+"""Every way to start something keeps to its `Idempotency-Key`: what is sent again does nothing anew."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from tests.api import documents
+from tests.api.documents import phase_update
+
+pytestmark = pytest.mark.anyio
+OVER = {"COMPLETED", "FAILED", "CANCELLED"}
+
+
+def new_key() -> dict[str, str]:
+    return {"idempotency-key": str(uuid4())}
+
+
+async def count_sessions(client: httpx2.AsyncClient) -> int:
+    items = (await client.get("/v1/sessions")).json()["items"]
+    return sum(item["phase"] not in {"OFFERED", "REJECTED", "EXPIRED"} for item in items)
+
+
+async def wait_for_end(client: httpx2.AsyncClient, uuid: str) -> None:
+    async with asyncio.timeout(30):
+        while (await client.get(f"/v1/sessions/{uuid}")).json()["phase"] not in OVER:  # noqa: ASYNC110 (it runs elsewhere)
+            await asyncio.sleep(0.05)
+
+
+async def test_a_direct_request_that_is_sent_again_is_one_session(ann: httpx2.AsyncClient) -> None:
+    headers = new_key()
+    answers = await asyncio.gather(*(ann.post("/direct", json=documents.minimal(), headers=headers) for _ in range(4)))
+    [uuid] = {answer.json()["meta"]["uuid"] for answer in answers}
+    assert {answer.status_code for answer in answers} == {303}
+    await wait_for_end(ann, uuid)
+    late = await ann.post("/direct", json=documents.minimal(), headers=headers)
+    assert (late.status_code, late.json()["meta"]["uuid"], late.json()["phase"]) == (303, uuid, "COMPLETED")
+    other = await ann.post("/direct", json=documents.full(), headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+    assert await count_sessions(ann) == 1
+    assert (await ann.post("/direct", json=documents.minimal(), headers=new_key())).json()["meta"]["uuid"] != uuid
+
+
+@pytest.mark.parametrize("headers", [{}, new_key()], ids=["without", "under a key"])
+async def test_an_offer_that_is_accepted_again_after_its_end_is_the_session(
+    ann: httpx2.AsyncClient, bob: httpx2.AsyncClient, headers: dict[str, str]
+) -> None:
+    offers = (await ann.post("/v1/offersets", json={"run": ["true"], "cores": 1})).json()["offers"]
+    uuid = offers[0]["id"]
+    first = await ann.post(f"/v1/sessions/{uuid}/accept", headers=headers)
+    assert first.status_code == 200
+    await wait_for_end(ann, uuid)
+    again = await ann.post(f"/v1/sessions/{uuid}/accept", headers=headers)
+    assert (again.status_code, again.json()["id"], again.json()["phase"]) == (200, uuid, "COMPLETED")
+    standard = await ann.post(f"/sessions/{uuid}", json=phase_update("ACCEPTED"), headers=headers)
+    assert (standard.status_code, standard.json()["phase"]) == (200, "COMPLETED")
+    assert (await bob.post(f"/v1/sessions/{uuid}/accept", headers=headers)).status_code == 403
+    assert await count_sessions(ann) == 1
+
+
+async def test_a_key_stays_with_the_offer_that_was_accepted_under_it(ann: httpx2.AsyncClient) -> None:
+    headers = new_key()
+    sets = [(await ann.post("/v1/offersets", json={"run": ["true"], "cores": 1})).json() for _ in range(2)]
+    first, second = (found["offers"][0]["id"] for found in sets)
+    both = await asyncio.gather(*(ann.post(f"/v1/sessions/{first}/accept", headers=headers) for _ in range(2)))
+    assert [answer.status_code for answer in both] == [200, 200]
+    for refused in (
+        await ann.post(f"/v1/sessions/{second}/accept", headers=headers),
+        await ann.post(f"/sessions/{second}", json=phase_update("ACCEPTED"), headers=headers),
+    ):
+        assert (refused.status_code, refused.json()["code"]) == (422, "key-reused")
+    assert (await ann.get(f"/v1/sessions/{second}")).json()["phase"] == "OFFERED"
+
+
+async def test_what_was_declined_or_never_accepted_can_not_be_accepted_by_repeating(ann: httpx2.AsyncClient) -> None:
+    offers = (await ann.post("/v1/offersets", json={"run": ["true"], "cores": 1})).json()["offers"]
+    assert (await ann.post(f"/v1/sessions/{offers[0]['id']}/cancel")).status_code == 200
+    assert (await ann.post(f"/v1/sessions/{offers[0]['id']}/accept")).status_code == 409
+
+
+async def test_once_more_under_a_key_is_once_more_once(ann: httpx2.AsyncClient) -> None:
+    uuid = (await ann.post("/direct", json={"run": ["true"], "cores": 1})).json()["meta"]["uuid"]
+    headers = new_key()
+    sets = [await ann.post(f"/v1/sessions/{uuid}/again", json={"cores": 2}, headers=headers) for _ in range(2)]
+    assert {answer.status_code for answer in sets} == {201}
+    assert len({answer.json()["id"] for answer in sets}) == 1
+    other = await ann.post(f"/v1/sessions/{uuid}/again", json={"cores": 3}, headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+
+
+async def test_a_key_that_is_too_long_is_refused(ann: httpx2.AsyncClient) -> None:
+    refused = await ann.post("/direct", json=documents.minimal(), headers={"idempotency-key": "k" * 300})
+    assert (refused.status_code, "255 characters" in refused.json()["detail"]) == (400, True)

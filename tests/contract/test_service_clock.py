@@ -1,0 +1,67 @@
+"""The machine's clock is set: recorded times of what runs here follow it, and times that were asked for stay."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sublet.core.session import Phase, Session
+from sublet.platforms.shim import clocks
+from sublet.service.clock_watch import describe_step, follow_clock
+from sublet.service.service import Service
+from tests.contract.services import ME, ask, in_phase, reach, serving
+
+pytestmark = pytest.mark.anyio
+HOUR = timedelta(hours=1)
+HERE = {"here": {"kind": "local", "cores": 1}}
+
+
+async def begin(service: Service, **short: object) -> Session:
+    offers = (await ask(service, **{"run": ["sleep", "300"], "cores": 1, **short})).offers
+    return await service.accept(offers[0].id, ME)
+
+
+async def read(service: Service, session: Session) -> Session:
+    found = await service.store.read(lambda tx: tx.sessions.get(session.id))
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("step", [HOUR, -HOUR])
+async def test_times_follow_the_clock_unless_they_were_asked_for(tmp_path: Path, step: timedelta) -> None:
+    async with serving(tmp_path, platforms=HERE) as service:
+        runs = await reach(service, (await begin(service, time="20m")).id, in_phase(Phase.RUNNING))
+        tomorrow = f"{service.now() + timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}/PT0S"
+        named = await begin(service, time="20m", start=tomorrow)
+        waits = await reach(service, (await begin(service, time="20m")).id, in_phase(Phase.WAITING))
+        before = {one.id: await read(service, one) for one in (runs, named, waits)}
+        takes = await service.store.read(lambda tx: tx.books.calendar("here").takes(runs.id))
+
+        def set_clock() -> None:  # as the loop does, in one write
+            offset = clocks.offset() + step.total_seconds()
+            service.store.write_sync(lambda tx: follow_clock(tx, ["here"], offset, service.now()))
+
+        set_clock()
+        moved = {id: await service.store.read(lambda tx, id=id: tx.sessions.get(id)) for id in before}
+        assert all(moved.values())
+        for one in (runs, waits):
+            old, new = before[one.id], moved[one.id]
+            assert abs(new.until - old.until - step) < timedelta(seconds=1)
+            events = await service.events(ME, session=one.id)
+            [told] = [event.detail for event in events if event.kind == "session.clock-stepped"]
+            assert describe_step(step) in told
+        assert moved[named.id].start == before[named.id].start
+        after = await service.store.read(lambda tx: tx.books.calendar("here").takes(runs.id))
+        assert takes
+        assert all(abs(new.end - old.end - step) < timedelta(seconds=1) for new, old in zip(after, takes, strict=True))
+        set_clock()
+        again = await service.store.read(lambda tx: tx.sessions.get(runs.id))
+        assert again.until == moved[runs.id].until  # a step is followed once, whoever notices it
+        await service.cancel(runs.id, ME)
+
+
+def test_a_step_is_told_in_whole_seconds() -> None:
+    assert describe_step(timedelta(hours=1, microseconds=7)) == "set forward by 1h"
+    assert describe_step(-timedelta(seconds=90.4)) == "set back by 1m30s"
