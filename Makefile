@@ -7,7 +7,7 @@ UV := $(BIN)/uv
 COUNT = $$(grep -c == $(1))
 SYNC = $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r
 
-.PHONY: help setup demo test elsewhere soak check bench serve guide reference lock system box site clean
+.PHONY: help setup demo test elsewhere soak chaos check bench serve guide reference lock system box site clean
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -48,6 +48,10 @@ soak: setup system ## the few tests that take minutes more, and show on another 
 	@testbed/site box >/dev/null
 	@$(BIN)/python -m pytest -q -m soak tests
 	@HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q tests/unit tests/api/test_schemathesis.py
+	@$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),15) $(if $(SEED),--seed $(SEED))
+
+chaos: setup system ## break everything while clients work, for three minutes: make chaos SEED=7 MINUTES=1
+	@$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),3) $(if $(SEED),--seed $(SEED))
 
 check: setup ## lint, types, layers
 	@$(BIN)/ruff check .

@@ -175,9 +175,11 @@ def mounted(place: Path, size: str) -> Iterator[bool]:
     pid = os.getpid()
     words = ["mount", "-t", "tmpfs", "-o", f"size={size}", f"{MOUNTED}.{pid}.{started(pid)}", str(place)]
     made = os.geteuid() == 0 and run(words).returncode == 0
-    yield made
-    if made:
-        succeed(run(["umount", "-l", str(place)]))
+    try:
+        yield made
+    finally:
+        if made:
+            succeed(run(["umount", "-l", str(place)]))
 
 
 def sweep_mounts() -> None:
