@@ -7,6 +7,7 @@ import os
 import random
 import sys
 import time
+from pathlib import Path
 
 from tests.chaos.checks import judge
 from tests.chaos.kinds import HERE, SITE
@@ -27,6 +28,9 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="of the plan; otherwise any")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="that faults are injected for")
     parser.add_argument("--parts", default="", help="only these, with commas between them")
+    parser.add_argument(
+        "--keep", type=Path, help="copy logs, database and directories of each part below this directory"
+    )
     parser.add_argument("--plan", action="store_true", help="print the plan, and do nothing")
     return parser.parse_args()
 
@@ -46,11 +50,11 @@ def choose_stages(parts: str, *, has_site: bool) -> tuple[Stage, ...]:
     return tuple(stage for stage in stages if not wanted or stage.name in wanted)
 
 
-def run(plan: Plan, cluster: SlurmSite | None) -> bool:
+def run(plan: Plan, cluster: SlurmSite | None, keep: Path | None) -> bool:
     """Carry out a plan; whether all was right."""
     is_right = True
     for part in plan.parts:
-        evidence = carry_out(part, plan.seed, cluster if SITE in part.has else None, say)
+        evidence = carry_out(part, plan.seed, cluster if SITE in part.has else None, say, keep)
         wrong = judge(evidence)
         print(*summarise(part, evidence, wrong), sep="\n", flush=True)
         is_right = is_right and not wrong
@@ -74,7 +78,8 @@ def main() -> int:
     sweep()
     began = time.monotonic()
     with running_site() as cluster:
-        is_right = run(make_plan(seed, seconds, choose_stages(options.parts, has_site=bool(cluster))), cluster)
+        plan = make_plan(seed, seconds, choose_stages(options.parts, has_site=cluster is not None))
+        is_right = run(plan, cluster, options.keep)
     say(f"chaos: seed {seed} {'passed' if is_right else 'FAILED'} after {time.monotonic() - began:.0f} s")
     return 0 if is_right else 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -37,7 +38,7 @@ OPEN = frozenset({"OFFERED", "ACCEPTED", "WAITING", "PREPARING", "AVAILABLE", "R
 Say = Callable[[str], None]
 
 
-def carry_out(part: Part, seed: int, cluster: SlurmSite | None, say: Say) -> Evidence:
+def carry_out(part: Part, seed: int, cluster: SlurmSite | None, say: Say, keep: Path | None = None) -> Evidence:
     """Do all that is planned, and gather what came of it."""
     with set_stage(part, cluster) as world:
         for service in world.services:
@@ -60,6 +61,8 @@ def carry_out(part: Part, seed: int, cluster: SlurmSite | None, say: Say) -> Evi
         for sampler in samplers:
             sampler.stop()
         evidence = _gather(world, told, samplers, unfinished)
+        if keep:
+            shutil.copytree(world.base, keep / part.name, symlinks=True, ignore=_name_special)
         notes = () if world.postgres else tuple(try_damaged(world, seed))
         return replace(evidence, notes=(*evidence.notes, *notes))
 
@@ -146,3 +149,9 @@ def _name_directories(world: World) -> Iterator[str]:
 
 def _read_lines(file: Path) -> list[str]:
     return file.read_text().splitlines() if file.exists() else []
+
+
+def _name_special(folder: str, names: list[str]) -> list[str]:
+    """What can't be copied: sockets and the like."""
+    paths = ((name, Path(folder, name)) for name in names)
+    return [name for name, path in paths if not (path.is_symlink() or path.is_file() or path.is_dir())]
