@@ -86,6 +86,7 @@ def test_a_shim_that_is_killed_is_told_as_it_was(serving: Serving, tmp_path: Pat
         assert (ended.phase, ended.end.kind) == ("FAILED", "not-started")
         assert not witness.exists()
     eventually(lambda: no_bookings(client), "giving the node back")
+    assert not list(Path("/sys/fs/cgroup").glob(f"**/sublet-{ended.id}"))
 
 
 def test_what_ended_while_no_service_was_there_is_told_afterwards(serving: Serving, tmp_path: Path) -> None:

@@ -190,6 +190,7 @@ def settle(session: SessionDir, shim: Shim | None) -> None:
     if shim and shim.boot != boot_id():
         end = End(EndKind.NODE_LOST, detail="the machine was restarted while it ran")
     elif session.never_ran:
+        sweep(session)  # its control group, and the process that waited in it to become the program
         end = End(EndKind.NOT_STARTED, detail="the shim that was to start it was killed before it did, so it never ran")
     else:
         left = sweep(session)
