@@ -90,18 +90,6 @@ async def test_asking_again_with_the_same_key_gives_the_same_offers(ann: httpx2.
     assert "once" in other.json()["detail"]
 
 
-async def test_direct_again_with_the_same_key_is_the_same_session(ann: httpx2.AsyncClient) -> None:
-    headers = {"idempotency-key": "straight"}
-    answers = [await ann.post("/direct", json=documents.minimal(), headers=headers) for _ in range(3)]
-    assert {answer.status_code for answer in answers} == {303}
-    (id,) = {answer.json()["meta"]["uuid"] for answer in answers}
-    await ann.post(f"/sessions/{id}", json=phase_update("CANCELLED"))
-    late = await ann.post("/direct", json=documents.minimal(), headers=headers)
-    assert (late.status_code, late.json()["meta"]["uuid"]) == (303, id)
-    other = await ann.post("/direct", json={"run": ["true"]}, headers=headers)
-    assert (other.status_code, other.json()["code"]) == (422, "key-reused")
-
-
 @pytest.mark.parametrize("path", ["phase", "/phase"])
 async def test_accepting_an_offer_rejects_its_siblings(ann: httpx2.AsyncClient, path: str) -> None:
     first, *others = await offered(ann)

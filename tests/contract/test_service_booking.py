@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sublet.core.session import Phase
-from sublet.errors import NoRoom, NotAllowedNow, NotYours, OfferExpired, SubletError
+from sublet.errors import NoRoom, NotAllowedNow, NotYours, OfferExpired
 from sublet.service.service import Service
 from sublet.service.steps import running
 from tests.contract.services import KEEP, ME, OTHER, ask, in_phase, over, reach, serving
@@ -90,20 +90,6 @@ async def test_accepting_twice_is_accepting_once(tmp_path: Path) -> None:
         second = await service.accept(mine.offers[0].id, ME)
         assert (first.id, first.start) == (second.id, second.start)
         assert await free_cores(service) == 12
-
-
-async def test_accepting_again_after_the_end_is_the_session_as_it_ended(tmp_path: Path) -> None:
-    async with serving(tmp_path, platforms=LONG) as service:
-        mine = await ask(service, cores=4)
-        id = (await service.accept(mine.offers[0].id, ME)).id
-        ended = await service.cancel(id, ME)
-        again = await service.accept(id, ME)
-        assert (again.id, again.phase) == (id, ended.phase)
-        assert await free_cores(service) == 16
-        declined = await ask(service, cores=4)
-        await service.cancel(declined.offers[0].id, ME)
-        with pytest.raises(SubletError):
-            await service.accept(declined.offers[0].id, ME)
 
 
 async def test_only_the_asker_sees_and_changes_a_session(tmp_path: Path) -> None:
