@@ -9,6 +9,8 @@ from typing import Literal
 
 from sublet.core.ranking import Rated
 
+IGNORED = "urn:ignored-field"  # the kind of a reason that is a remark only: a field that means nothing was ignored
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:

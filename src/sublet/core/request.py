@@ -102,6 +102,8 @@ class Limit:
     type: str  # a URN, as in urn:ivoa:calycopis:cost:monetary
     min: float | None = None
     max: float | None = None
+    part: str = ""  # the component that it is about: compute, storage[0], …; none: all of them together
+    path: str = ""  # where it stands in the document
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from sublet.core.amounts import parse_duration, shown
@@ -18,6 +19,7 @@ DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SETS = {"daily": range(7), "weekdays": range(5), "weekend": range(5, 7), "weekends": range(5, 7)}
 _HOURS = re.compile(r"([0-9]{1,2}(?::[0-9]{2})?(?:am|pm)?)-([0-9]{1,2}(?::[0-9]{2})?(?:am|pm)?)", re.IGNORECASE)
 _INSTANT = re.compile(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}([T ].*)?")
+_CALENDAR = re.compile(r"P(?=[0-9]+[YM])(?:(?P<years>[0-9]{1,4})Y)?(?:(?P<months>[0-9]{1,5})M)?", re.IGNORECASE)
 _EXAMPLE = (
     "now, in 2 hours, within 2h, 09:00, tonight, tomorrow, tomorrow 9am, tomorrow 09:00-12:00, next tuesday, "
     "after friday 17:00, 2026-12-01 14:00, mon-wed 09:00-12:00 Europe/London, or 2026-12-01T09:00:00Z/PT3H"
@@ -46,16 +48,30 @@ def parse_interval(text: str) -> Window:
     try:
         if second[:1] in ("P", "p"):
             start = parse_instant(first)
-            return Window(start, start + parse_duration(second, LONGEST_WINDOW))
+            return Window(start, _moved(start, second, 1))
         end = parse_instant(second)
         if first[:1] in ("P", "p"):
-            return Window(end - parse_duration(first, LONGEST_WINDOW), end)
+            return Window(_moved(end, first, -1), end)
         start = parse_instant(first)
     except OverflowError:
         raise BadAmount(text=shown(text), what="an interval within this calendar", example=_EXAMPLE) from None
     if end < start:
         raise BadAmount(text=shown(text), what="an interval: it ends before it starts", example="the earlier first")
     return Window(start, end)
+
+
+def _moved(time: datetime, length: str, sign: int) -> datetime:
+    """The time that is so long after another, or before it; from a given day on, years and months have a length."""
+    found = _CALENDAR.match(length)
+    if found is None:
+        return time + sign * parse_duration(length, LONGEST_WINDOW)
+    months = int(found["years"] or 0) * 12 + int(found["months"] or 0)
+    year, month = divmod(time.year * 12 + time.month - 1 + sign * months, 12)
+    if not MINYEAR <= year <= MAXYEAR:
+        raise OverflowError
+    moved = time.replace(year=year, month=month + 1, day=min(time.day, monthrange(year, month + 1)[1]))
+    rest = length[found.end() :]
+    return moved + sign * parse_duration(f"P{rest}", LONGEST_WINDOW) if rest else moved
 
 
 def parse_start(text: str, now: datetime) -> Window | Recurring:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sublet.core.bag import as_text
-from sublet.core.offer import Reason
+from sublet.core.offer import IGNORED, Reason
 from sublet.core.request import Data, Request
 
 INVALID = "urn:invalid-value"
 MISSING = "urn:missing-required-value"
 NOT_SUPPORTED = "urn:not-supported"
 ANY_KIND = {"kind", "type", "name", "meta", "phase", "schedule", "costs", "metrics"}  # IVOA's, on every component
+_IGNORED = "{where}: there is no field {name} here, and it was ignored."
 WORDS_AT_MOST = 1024 * 1024  # bytes; the kernel takes about 2 MiB of words and environment together
 
 
@@ -88,10 +89,14 @@ def check_local_volumes(request: Request, kind: str) -> list[Reason]:
 
 
 def unknown_fields(fields: Mapping[str, Any], known: Iterable[str], under: str = "") -> list[Reason]:
-    """Fields that mean nothing to this kind: a typing error is better said than ignored."""
+    """A remark on each field that means nothing to this kind: a newer schema may have it, or it is mistyped."""
     names = sorted(set(map(str, fields)) - set(known) - ANY_KIND)
     there = ", ".join(sorted(known))
-    return [invalid(f"{under}{name}", f"there is no field {name} here; it has {there}.", wanted=name) for name in names]
+    return [
+        Reason(IGNORED, f"executable.{under}{name}", _IGNORED.format(where=f"{under}{name}", name=name), nearest=there)
+        for name in names
+        if not name.startswith("x-")
+    ]
 
 
 def brought(name: str, location: str, *, shared: bool = False) -> Data:

@@ -31,7 +31,7 @@ from sublet.service.planning import Plan, plan_answers
 from sublet.service.track import corrected, recall
 from sublet.store.tx import Tx
 from sublet.wire.document import parse_document
-from sublet.wire.request import read_request
+from sublet.wire.request import read_document
 from sublet.wire.short import full_document
 
 LEASED = Reason(
@@ -66,13 +66,15 @@ class Asking(Candidates):
 
     async def understand(self, document: Mapping[str, Any], person: Person, text: str, content_type: str) -> Asked:
         """A document as the operator's rules leave it, read; `text` is what is kept of it."""
-        reasons: tuple[Reason, ...] = ()
+        now = self.now()
+        read = read_document(document, now)
         notes: tuple[str, ...] = ()
-        if self.settings.rules:
-            document, reasons, notes = apply_rules(
-                self.settings.rules, full_document(document), *await self.names_of(person)
-            )
-        return Asked(read_request(document, self.now()), text, content_type, reasons, notes)
+        reasons = read.reasons
+        if self.settings.rules and not reasons:
+            names = await self.names_of(person)
+            changed, reasons, notes = apply_rules(self.settings.rules, full_document(document), *names)
+            read = read_document(changed, now)
+        return Asked(read.request, text, content_type, reasons, notes, remarks=read.remarks)
 
     async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
         """Offers, each held until the set expires; or a NO with every reason."""
@@ -165,7 +167,7 @@ class Asking(Candidates):
         id = str(uuid4())
         self._limit_holds(tx, person, asked, id, now)
         offers: list[Offer] = []
-        no = [*reasons, *(Reason("urn:capped-by-rule", "request", note) for note in asked.notes)]
+        no = [*reasons, *asked.remarks, *(Reason("urn:capped-by-rule", "request", note) for note in asked.notes)]
         held: dict[str, list[Offer]] = {}
         candidates = sorted(candidates, key=lambda c: c.platform)  # always in one order: no deadlocks
         plans = self._plans(tx, person, asked, [one for one in candidates if one.platform not in shared], now)

@@ -14,7 +14,7 @@ from sublet.core.answers import date_reasons, find_fault
 from sublet.core.bounds import Bounds, names_of
 from sublet.core.drain import Drain
 from sublet.core.giving_way import USUAL, Precedence
-from sublet.core.offer import Answer, Reason
+from sublet.core.offer import IGNORED, Answer, Reason
 from sublet.core.offers import WayFacts
 from sublet.core.request import Executable, Request
 from sublet.errors import PlatformBroken, PlatformTimedOut, SubletError
@@ -43,6 +43,7 @@ class Asked:
     content_type: str
     reasons: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
+    remarks: tuple[Reason, ...] = ()  # what was ignored in it
     unresolved: bool = False  # it names an app that can't be run so; the reasons say why
     precedence: Precedence = USUAL
     booked_from: datetime | None = None  # what it waits for is sure to have ended then, as far as that is planned
@@ -94,11 +95,13 @@ class Candidates(Desk):
             return [], [*reasons, *refused]
         if asked.unresolved:
             return [], reasons
-        wrong = kind.check(executable, request)
+        found = kind.check(executable, request)
+        remarks = [reason for reason in found if reason.kind == IGNORED]
+        wrong = [reason for reason in found if reason.kind != IGNORED]
         prepare, data_reasons = await bringing(self, None if wrong else executable, request, guest=person.guest)
         reasons += [*wrong, *data_reasons]
         if reasons:
-            return [], reasons
+            return [], [*reasons, *remarks]
         if not open_to:
             return [], [UNINVITED]
         candidates, noes = await self._consult_all(open_to, bounds, request, prepare, person)
@@ -107,7 +110,7 @@ class Candidates(Desk):
             names = ", ".join(open_to)
             why = f"There is no platform {request.platform} here; there are: {names}."
             reasons.append(Reason("urn:invalid-value", "platform", why, request.platform, names, names))
-        return candidates, reasons
+        return candidates, [*reasons, *remarks]
 
     async def _open_to(self, person: Person) -> dict[str, Platform]:
         """The platforms where a person may run something; a guest only where someone shares with them, now."""

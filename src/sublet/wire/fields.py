@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from sublet.core.amounts import shown
+from sublet.core.offer import Reason
 from sublet.errors import BadRequest
 
 P = ParamSpec("P")
@@ -14,11 +15,30 @@ T = TypeVar("T")
 MOST_TEXT = 1024
 MOST_ITEMS = 1000
 MOST_NUMBER = 1e300
+INVALID = "urn:invalid-value"
+MISSING = "urn:missing-value"
+LIMIT = "urn:resource-limit"
+NOT_FOUND = "urn:resource-not-found"
 
 
 def refuse(path: str, detail: str, hint: str = "") -> NoReturn:
-    """This field can't be understood."""
+    """This field can't be understood: it is an error, whoever reads the document."""
     raise BadRequest(detail=f"{path}: {detail}", hint=hint, field=path)
+
+
+def decline(path: str, detail: str, hint: str = "", kind: str = INVALID, wanted: str = "") -> NoReturn:
+    """This field can be understood, and what it asks for can't be had: the answer to the request is NO."""
+    reason = Reason(kind, path, f"{path}: {detail.rstrip('.')}.", wanted=wanted, nearest=hint)
+    raise BadRequest(detail=f"{path}: {detail}", hint=hint, field=path, reason=reason)
+
+
+def read_possible(path: str, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What `read` makes of a field whose form is right; what it complains of can't be had, and the answer is NO."""
+    try:
+        return read(*args, **kwargs)
+    except BadRequest as error:
+        message = error.message[:-1] if error.message.endswith(".") else error.message
+        decline(path, message, error.advice)
 
 
 def at(path: str, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -44,7 +64,7 @@ def a_list(value: Any, path: str) -> Sequence[Any]:
     if not isinstance(value, list | tuple):
         refuse(path, f"{shown(value)} is not a list", "Write one item a line, each after a dash.")
     if len(value) > MOST_ITEMS:
-        refuse(path, f"it has {len(value)} items", f"At most {MOST_ITEMS} are read.")
+        decline(path, f"it has {len(value)} items", f"At most {MOST_ITEMS} are read.")
     return value
 
 
@@ -53,9 +73,9 @@ def a_text(value: Any, path: str, most: int = MOST_TEXT) -> str:
     if not isinstance(value, str):
         refuse(path, f"{shown(value)} is not text", "Put it in quotes.")
     if not value.strip():
-        refuse(path, "it is empty")
+        decline(path, "it is empty", kind=MISSING)
     if len(value) > most:
-        refuse(path, f"it has {len(value)} characters", f"At most {most} are read.")
+        decline(path, f"it has {len(value)} characters", f"At most {most} are read.")
     return value
 
 
@@ -63,7 +83,7 @@ def a_name(value: Any, path: str) -> str:
     """A name: any one line of text. It is data wherever it goes."""
     name = a_text(str(value) if isinstance(value, int) and not isinstance(value, bool) else value, path, 200)
     if not name.isprintable():
-        refuse(path, f"{shown(name)} has characters that can't be printed")
+        decline(path, f"{shown(name)} has characters that can't be printed")
     return name
 
 
@@ -106,8 +126,17 @@ def _same_meaning(name: str, names: frozenset[str]) -> list[str]:
 def known_only(value: Mapping[str, Any], known: Iterable[str], path: str) -> None:
     """No field that means nothing here: a typing error is better said than ignored."""
     names = known if isinstance(known, frozenset) else frozenset(known)
-    for name in value:
-        if name not in names and not name.startswith("x-"):
-            close = _same_meaning(name, names) or difflib.get_close_matches(name, names, 1)
-            hint = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(sorted(names))}."
-            refuse(f"{path}.{name}" if path else name, f"there is no field {shown(name)} here", hint)
+    for name in find_unknown(value, names):
+        refuse(f"{path}.{name}" if path else name, f"there is no field {shown(name)} here", suggest_field(name, names))
+
+
+def find_unknown(value: Mapping[str, Any], known: Iterable[str]) -> list[str]:
+    """The fields that mean nothing here; those that begin with `x-` are nobody's business."""
+    names = known if isinstance(known, frozenset) else frozenset(known)
+    return [name for name in value if name not in names and not name.startswith("x-")]
+
+
+def suggest_field(name: str, names: frozenset[str]) -> str:
+    """What a field that means nothing here may have been meant to be."""
+    close = _same_meaning(name, names) or difflib.get_close_matches(name, names, 1)
+    return f"Did you mean {close[0]}?" if close else f"There are: {', '.join(sorted(names))}."

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from sublet.core.amounts import gib, parse_count, parse_duration, parse_memory, shown
+from sublet.core.offer import Reason
 from sublet.core.request import (
     GIB,
     Compute,
     Data,
     Executable,
-    Limit,
     Range,
     Recurring,
     Request,
@@ -23,11 +23,22 @@ from sublet.core.request import (
     Window,
 )
 from sublet.core.windows import parse_start
-from sublet.errors import BadAmount
-from sublet.wire.fields import a_list, a_map, a_name, a_number, a_text, at, known_only, refuse
+from sublet.errors import BadAmount, BadRequest
+from sublet.wire.fields import (
+    MISSING,
+    a_list,
+    a_map,
+    a_name,
+    a_text,
+    at,
+    decline,
+    read_possible,
+)
 from sublet.wire.kinds import short_name
-from sublet.wire.shapes import AFTER, COMMON, WHERE, Document
-from sublet.wire.short import full_document
+from sublet.wire.limits import read_limits
+from sublet.wire.reading import Reading
+from sublet.wire.shapes import AFTER, COMMON, TOP, WHERE, Document
+from sublet.wire.short import full_document, is_short
 
 MOST_WINDOWS = 100
 MOST_LINE = 4096
@@ -44,120 +55,182 @@ _DATA = {
     "skao-data-resource": _ANY_DATA | {"ivoa", "skao"},
 }
 _DATA_READ = COMMON | {"storage", "location", "size", "checksum"}
-_BOUND = COMMON | {"type", "min", "max", "units"}
+_BOUNDS = frozenset({"min", "max"})
+_REQUESTED = frozenset({"duration", "start"})
+_ISO_DURATION = re.compile(r"\s*-?[Pp]")
 _COMPUTE_KINDS = ("simple-compute-resource", "node-compute-resource")
 _READ_ONLY = {"READONLY": True, "RO": True, "READWRITE": False, "RW": False}
+_A_SECOND, _TWO_HOURS = timedelta(seconds=1), timedelta(hours=2)
 _A_GIB = Range(GIB, GIB)
 _NO_GPUS = Range(0, 0)
 _ONE = Range(1, 1)
 
 
+T = TypeVar("T")
+
+
+class Read(NamedTuple):
+    """A request as it was read, what can't be had of it, and what was ignored in it."""
+
+    request: Request
+    reasons: tuple[Reason, ...] = ()  # with any of them the answer is NO, and the request is a part of what was asked
+    remarks: tuple[Reason, ...] = ()
+
+
 def read_request(document: Mapping[str, Any], now: datetime) -> Request:
-    """The request in a document of any form; BadRequest names the field that can't be understood."""
-    shape = full_document(document)
-    names = _Names()
-    storage, data = _linked(
-        [_storage(item, f"storage[{i}]", i, names) for i, item in enumerate(shape.get("storage", ()))],
-        [_data(item, f"data[{i}]", i, names) for i, item in enumerate(shape.get("data", ()))],
-        names,
-    )
+    """The request in a document of any form; BadRequest names the first field that can't be understood, or be had."""
+    read = read_document(document, now)
+    _insist(read.reasons)
+    return read.request
+
+
+def _insist(reasons: Sequence[Reason]) -> None:
+    if reasons:
+        first = reasons[0]
+        raise BadRequest(detail=first.message.removesuffix("."), hint=first.nearest, field=first.field)
+
+
+def read_document(document: Mapping[str, Any], now: datetime) -> Read:
+    """The request in a document of any form; BadRequest if a field is of another type than it can have.
+
+    A document in the short form was typed by a person, who learns of any mistake at once: all of them are BadRequest.
+    """
+    read = _read(document, now)
+    if is_short(document):
+        _insist(read.reasons)
+    return read
+
+
+def _read(document: Mapping[str, Any], now: datetime) -> Read:
+    reading = Reading()
+    shape = reading.attempt(None, full_document, document)
+    if shape is None:
+        return Read(Request(executable=None), tuple(reading.reasons))
+    reading.ignore_unknown(shape, TOP, "")
+    return Read(_request(shape, now, reading), tuple(reading.reasons), tuple(reading.remarks))
+
+
+def _request(shape: Document, now: datetime, reading: Reading) -> Request:
+    rooms = _items(shape, "storage", _storage, reading)
+    things = _items(shape, "data", _data, reading)
+    storage, data = reading.attempt(((), ()), _linked, rooms, things, reading)
     requested = shape["schedule"]["requested"]
-    windows, recurring = _starts(requested.get("start"), shape["compute"].get("starts"), now)
-    where: dict[str, Any] = {name: a_name(shape[name], name) for name in WHERE if name in shape}
+    reading.ignore_unknown(requested, _REQUESTED, "schedule.requested")
+    starts = requested.get("start"), shape["compute"].get("starts")
+    windows, recurring = reading.attempt(((), ()), _starts, *starts, now)
+    where: dict[str, Any] = {name: reading.attempt("", a_name, shape[name], name) for name in WHERE if name in shape}
+    length = reading.attempt(_TWO_HOURS, _duration, requested["duration"], "schedule.requested.duration", _A_SECOND)
+    executable = _executable(shape["executable"], reading) if "executable" in shape else None
+    compute = _compute(shape["compute"], reading)
     return Request(
-        executable=_executable(shape["executable"]) if "executable" in shape else None,
-        compute=_compute(shape["compute"], names),
+        executable=executable,
+        compute=compute,
         storage=storage,
         data=data,
-        duration=_duration(requested["duration"], "schedule.requested.duration", timedelta(seconds=1)),
+        duration=length,
         windows=windows,
         recurring=recurring,
-        costs=_limits(shape, "costs"),
-        metrics=_limits(shape, "metrics"),
-        after=_after(shape.get(AFTER, ())),
+        costs=read_limits(shape, "costs", reading),
+        metrics=read_limits(shape, "metrics", reading),
+        after=reading.attempt((), _after, shape.get(AFTER, ())),
         **where,
     )
+
+
+def _items(
+    shape: Document, family: str, read: Callable[[Document, str, int, Reading], T], reading: Reading
+) -> list[tuple[T, Document, str]]:
+    """The resources of a family that can be had, each with its document and its path."""
+    found = []
+    for index, item in enumerate(shape.get(family, ())):
+        path = f"{family}[{index}]"
+        resource = reading.attempt(None, read, item, path, index, reading)
+        if resource is not None:
+            found.append((resource, item, path))
+    return found
 
 
 def _after(value: Any) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else a_list(value, AFTER)
     if len(names) > MOST_AFTER:
-        refuse(AFTER, f"there are {len(names)} sessions", f"At most {MOST_AFTER} are read.")
+        decline(AFTER, f"there are {len(names)} sessions", f"At most {MOST_AFTER} are read.")
     return tuple(dict.fromkeys(a_name(name, f"{AFTER}[{i}]") for i, name in enumerate(names)))
-
-
-class _Names:
-    """What resources are called, by name or uuid."""
-
-    def __init__(self) -> None:
-        self._called: dict[str, str] = {}
-
-    def add(self, meta: Mapping[str, Any], path: str, otherwise: str) -> str:
-        name = a_name(meta["name"], f"{path}.meta.name") if "name" in meta else otherwise
-        called = [name] if meta.get("uuid") in (None, name) else [name, a_name(meta["uuid"], f"{path}.meta.uuid")]
-        for each in called:
-            if each in self._called:
-                refuse(f"{path}.meta.name", f"another resource is called {shown(each)} too", "Names must differ.")
-            self._called[each] = name
-        return name
-
-    def find(self, value: Any, path: str) -> str:
-        wanted = a_name(value, path)
-        if wanted not in self._called:
-            close = difflib.get_close_matches(wanted, self._called, 1)
-            there = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(self._called) or 'none'}."
-            refuse(path, f"there is no data or storage called {shown(wanted)}", there)
-        return self._called[wanted]
 
 
 def _kind(found: Mapping[str, Any], path: str, otherwise: str = "") -> str:
     if "kind" not in found and not otherwise:
-        refuse(f"{path}.kind", "it is missing", "Say what kind of thing it is, by its URI or its short name.")
+        decline(f"{path}.kind", "it is missing", "Say what kind of thing it is, by its URI or its short name.")
     return short_name(a_text(found["kind"], f"{path}.kind")) if "kind" in found else otherwise
 
 
-def _executable(found: Document) -> Executable:
-    kind = _kind(found, "executable")
+def _executable(found: Document, reading: Reading) -> Executable | None:
+    kind = reading.attempt(None, _kind, found, "executable")
     meta = found["meta"]
-    name = a_name(meta["name"], "executable.meta.name") if "name" in meta else ""
-    return Executable(kind, name, {field: value for field, value in found.items() if field not in COMMON})
+    name = reading.attempt("", a_name, meta["name"], "executable.meta.name") if "name" in meta else ""
+    fields = {field: value for field, value in found.items() if field not in COMMON}
+    return None if kind is None else Executable(kind, name, fields)
 
 
-def _compute(found: Document, names: _Names) -> Compute:
-    kind = _kind(found, "compute")
+def _compute(found: Document, reading: Reading) -> Compute:
+    kind = reading.attempt("", _kind, found, "compute")
     if kind not in _COMPUTE_KINDS:
         return Compute(kind=kind)
-    known_only(found, _COMPUTE, "compute")
+    reading.ignore_unknown(found, _COMPUTE, "compute")
     meta = found["meta"]
-    volumes = found.get("volumes", ())
+    volumes = [
+        reading.attempt(None, _volume, item, f"compute.volumes[{index}]", index, reading)
+        for index, item in enumerate(found.get("volumes", ()))
+    ]
     return Compute(
-        name=a_name(meta["name"], "compute.meta.name") if "name" in meta else "compute",
-        nodes=_counts(found, "nodes", _ONE),
-        cores=_counts(found, "cores", _ONE),
-        memory=_sizes(found["memory"], "compute.memory", _A_GIB),
-        gpus=_counts(found, "gpus", _NO_GPUS),
-        volumes=tuple(_volume(item, f"compute.volumes[{i}]", i, names) for i, item in enumerate(volumes)),
+        name=reading.attempt("", a_name, meta["name"], "compute.meta.name") if "name" in meta else "compute",
+        nodes=_counts(found, "nodes", _ONE, reading),
+        cores=_counts(found, "cores", _ONE, reading),
+        memory=_sizes(found["memory"], "compute.memory", _A_GIB, reading),
+        gpus=_counts(found, "gpus", _NO_GPUS, reading),
+        volumes=tuple(volume for volume in volumes if volume is not None),
         kind=kind,
     )
 
 
-def _counts(found: Document, name: str, default: Range) -> Range:
+def _counts(found: Document, name: str, default: Range, reading: Reading) -> Range:
     bounds = found.get(name)
     if not bounds:
         return default
-    path, least = f"compute.{name}", default.min
-    what = f"a number of {name}"
-    high = at(f"{path}.max", parse_count, bounds["max"], what, least)
-    low = at(f"{path}.min", parse_count, bounds["min"], what, least) if "min" in bounds else min(default.max, high)
-    return _ordered(low, high, path)
+    path = f"compute.{name}"
+    reading.ignore_unknown(bounds, _BOUNDS, path)
+    return reading.attempt(default, _read_counts, bounds, path, f"a number of {name}", default)
 
 
-def _sizes(bounds: Mapping[str, Any], path: str, default: Range) -> Range:
-    if not bounds:
+def _read_counts(bounds: Mapping[str, Any], path: str, what: str, default: Range) -> Range:
+    if "max" not in bounds:
         return default
-    high = at(f"{path}.max", _size, bounds["max"])
-    low = at(f"{path}.min", _size, bounds["min"]) if "min" in bounds else min(default.min, high)
+    high = _count(bounds["max"], f"{path}.max", what, default.min)
+    low = _count(bounds["min"], f"{path}.min", what, default.min) if "min" in bounds else min(default.max, high)
     return _ordered(low, high, path)
+
+
+def _count(value: Any, path: str, what: str, least: int) -> int:
+    """A whole number that is too large, or too small, is understood: the answer is NO."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return (read_possible if whole else at)(path, parse_count, value, what, least)
+
+
+def _sizes(bounds: Mapping[str, Any], path: str, default: Range, reading: Reading) -> Range:
+    reading.ignore_unknown(bounds, _BOUNDS, path)
+    return reading.attempt(default, _read_sizes, bounds, path, default)
+
+
+def _read_sizes(bounds: Mapping[str, Any], path: str, default: Range) -> Range:
+    if "max" not in bounds:
+        return default
+    high = _size_at(f"{path}.max", bounds["max"])
+    low = _size_at(f"{path}.min", bounds["min"]) if "min" in bounds else min(default.min, high)
+    return _ordered(low, high, path)
+
+
+def _size_at(path: str, value: Any) -> int:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return (read_possible if is_number else at)(path, _size, value)
 
 
 def _size(value: Any) -> int:
@@ -170,57 +243,65 @@ def _size(value: Any) -> int:
 
 def _ordered(low: int, high: int, path: str) -> Range:
     if low > high:
-        refuse(path, f"its min {low} is more than its max {high}", "Write the smaller one as min.")
+        decline(path, f"its min {low} is more than its max {high}", "Write the smaller one as min.")
     return Range(low, high)
 
 
-def _volume(found: Document, path: str, index: int, names: _Names) -> Volume:
+def _volume(found: Document, path: str, index: int, reading: Reading) -> Volume:
     kind = _kind(found, path, "simple-volume-mount")
-    if kind == "simple-volume-mount":
-        known_only(found, _VOLUME, path)
     name = a_name(found["meta"]["name"], f"{path}.meta.name") if "name" in found["meta"] else f"volume-{index + 1}"
+    if kind != "simple-volume-mount":
+        return Volume(name, "", "", kind=kind)  # whoever could mount it will say what it needs
+    reading.ignore_unknown(found, _VOLUME, path)
     for field in ("path", "resource"):
         if field not in found:
-            refuse(f"{path}.{field}", "it is missing")
+            decline(f"{path}.{field}", "it is missing", kind=MISSING)
     where = a_text(found["path"], f"{path}.path", MOST_LINE)
-    mode = str(found.get("mode", "READONLY")).upper()
+    mode = a_text(found.get("mode", "READONLY"), f"{path}.mode").upper()
     is_workdir = where == "." and not _READ_ONLY.get(mode, True)
     if ".." in where.split("/") or not (where.strip("./") or is_workdir):
-        refuse(f"{path}.path", f"{shown(where)} is not a directory inside the session", "Write one like data/cube.")
+        decline(f"{path}.path", f"{shown(where)} is not a directory inside the session", "Write one like data/cube.")
     if mode not in _READ_ONLY:
-        refuse(f"{path}.mode", f"{shown(found['mode'])} is not a mode", "Write READONLY or READWRITE.")
-    return Volume(name, where, names.find(found["resource"], f"{path}.resource"), _READ_ONLY[mode], kind)
+        decline(f"{path}.mode", f"{shown(found['mode'])} is not a mode", "Write READONLY or READWRITE.")
+    return Volume(name, where, reading.names.find(found["resource"], f"{path}.resource"), _READ_ONLY[mode], kind)
 
 
-def _storage(found: Document, path: str, index: int, names: _Names) -> tuple[Storage, Document]:
+def _storage(found: Document, path: str, index: int, reading: Reading) -> Storage:
+    name = reading.names.add(found["meta"], path, f"storage-{index + 1}")
     kind = _kind(found, path, "simple-storage-resource")
-    if kind == "simple-storage-resource":
-        known_only(found, _STORAGE, path)
-    name = names.add(found["meta"], path, f"storage-{index + 1}")
-    return Storage(name, _sizes(found.get("size", {}), f"{path}.size", _A_GIB), kind=kind), found
+    if kind != "simple-storage-resource":
+        return Storage(name, _A_GIB, kind=kind)
+    reading.ignore_unknown(found, _STORAGE, path)
+    return Storage(name, _sizes(found.get("size", {}), f"{path}.size", _A_GIB, reading), kind=kind)
 
 
-def _data(found: Document, path: str, index: int, names: _Names) -> tuple[Data, Document]:
+def _data(found: Document, path: str, index: int, reading: Reading) -> Data:
+    name = reading.names.add(found["meta"], path, f"data-{index + 1}")
     kind = _kind(found, path, "simple-data-resource")
-    if kind in _DATA:
-        known_only(found, _DATA[kind], path)
-    name = names.add(found["meta"], path, f"data-{index + 1}")
+    if kind not in _DATA:
+        return Data(name, kind, fields={field: value for field, value in found.items() if field not in COMMON})
+    reading.ignore_unknown(found, _DATA[kind], path)
     location = found.get("location")
     if location is None and kind == "simple-data-resource":
-        refuse(f"{path}.location", "it is missing", "Write where the data is: https://… or file:///….")
+        hint = "Write where the data is: https://… or file:///…."
+        decline(f"{path}.location", "it is missing", hint, MISSING)
     skao = found.get("skao")
     size = found.get("size", skao.get("datasize") if isinstance(skao, Mapping) else None)
     checksum = found.get("checksum", skao.get("checksum") if isinstance(skao, Mapping) else None)
-    data = Data(
+    return Data(
         name=name,
         kind=kind,
         location="" if location is None else a_text(location, f"{path}.location", MOST_LINE),
-        size=None if size is None else at(f"{path}.size", _bytes, size),
+        size=None if size is None else _bytes_at(f"{path}.size", size),
         checksum="" if checksum is None else _checksum(checksum, f"{path}.checksum"),
         prepare=_preparing(found.get("schedule"), f"{path}.schedule"),
         fields=_rest(found, path),
     )
-    return data, found
+
+
+def _bytes_at(path: str, value: Any) -> int:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return (read_possible if is_number else at)(path, _bytes, value)
 
 
 def _rest(found: Document, path: str) -> Document:
@@ -242,7 +323,7 @@ def _checksum(value: Any, path: str) -> str:
     text = a_text(value, path, 200).strip()
     name, colon, digits = text.partition(":")
     if not colon or not name or not digits or not digits.isalnum():
-        refuse(path, f"{shown(text)} is not a checksum", "Write it as sha256:….")
+        decline(path, f"{shown(text)} is not a checksum", "Write it as sha256:….")
     return f"{name.lower()}:{digits.lower()}"
 
 
@@ -253,36 +334,37 @@ def _preparing(schedule: Any, path: str) -> timedelta | None:
 
 
 def _linked(
-    storage: list[tuple[Storage, Document]], data: list[tuple[Data, Document]], names: _Names
+    storage: list[tuple[Storage, Document, str]], data: list[tuple[Data, Document, str]], reading: Reading
 ) -> tuple[tuple[Storage, ...], tuple[Data, ...]]:
     """Each data resource knows its storage and each storage its data, whichever of them said so."""
     said = [
-        (names.find(reference, path), item.name, path)
-        for i, (item, found) in enumerate(storage)
-        for reference, path in _each(found.get("data", ()), f"storage[{i}].data")
+        (reading.names.find(reference, path), item.name, path)
+        for item, found, where in storage
+        for reference, path in _each(found.get("data", ()), f"{where}.data")
     ]
     said += [
-        (item.name, names.find(found["storage"], f"data[{i}].storage"), f"data[{i}].storage")
-        for i, (item, found) in enumerate(data)
+        (item.name, reading.names.find(found["storage"], f"{path}.storage"), f"{path}.storage")
+        for item, found, path in data
         if "storage" in found
     ]
-    rooms, things = {item.name for item, _ in storage}, {item.name for item, _ in data}
+    rooms, things = {item.name for item, _, _ in storage}, {item.name for item, _, _ in data}
     goes_to: dict[str, str] = {}
     for name, room, path in said:
         if name not in things or room not in rooms:
-            refuse(path, f"it must be a {'storage' if name in things else 'data'} resource")
+            decline(path, f"it must be a {'storage' if name in things else 'data'} resource")
         if goes_to.setdefault(name, room) != room:
-            refuse(path, f"{shown(name)} goes to {shown(goes_to[name])} already")
+            decline(path, f"{shown(name)} goes to {shown(goes_to[name])} already")
     return (
-        tuple(replace(it, data=tuple(n for n, room in goes_to.items() if room == it.name)) for it, _ in storage),
-        tuple(replace(item, storage=goes_to.get(item.name, "")) for item, _ in data),
+        tuple(replace(it, data=tuple(n for n, room in goes_to.items() if room == it.name)) for it, _, _ in storage),
+        tuple(replace(item, storage=goes_to.get(item.name, "")) for item, _, _ in data),
     )
 
 
 def _duration(value: Any, path: str, least: timedelta) -> timedelta:
-    length = at(path, parse_duration, a_text(value, path))
+    text = a_text(value, path)
+    length = (read_possible if _ISO_DURATION.match(text) else at)(path, parse_duration, text)
     if length < least:
-        refuse(path, f"{shown(value)} is no time at all", "Write how long it should be usable: 2h.")
+        decline(path, f"{shown(value)} is no time at all", "Write how long it should be usable: 2h.")
     return timedelta(seconds=-(-length // timedelta(seconds=1)))
 
 
@@ -294,11 +376,12 @@ def _starts(start: Any, more: Any, now: datetime) -> tuple[tuple[Window, ...], t
     if more is not None:
         asked += _each(more, "compute.starts")
     if len(asked) > MOST_WINDOWS:
-        refuse(path, f"there are {len(asked)} windows", f"At most {MOST_WINDOWS} are read.")
+        decline(path, f"there are {len(asked)} windows", f"At most {MOST_WINDOWS} are read.")
     windows: list[Window] = []
     recurring: list[Recurring] = []
     for value, where in asked:
-        found = at(where, parse_start, a_text(value, where), now)
+        text = a_text(value, where)
+        found = (read_possible if "/" in text else at)(where, parse_start, text, now)
         if isinstance(found, Window):
             windows.append(found)
         else:
@@ -308,24 +391,3 @@ def _starts(start: Any, more: Any, now: datetime) -> tuple[tuple[Window, ...], t
 
 def _each(value: Any, path: str) -> list[tuple[Any, str]]:
     return [(item, f"{path}[{i}]") for i, item in enumerate(a_list(value, path))]
-
-
-def _limits(shape: Document, family: str) -> tuple[Limit, ...]:
-    if family not in shape:
-        return ()
-    return tuple(_limit(item, f"{family}[{i}]") for i, item in enumerate(a_list(shape[family], family)))
-
-
-def _limit(value: Any, path: str) -> Limit:
-    found = {name: item for name, item in a_map(value, path).items() if item is not None}
-    known_only(found, _BOUND, path)
-    if "type" not in found:
-        refuse(f"{path}.type", "it is missing", "Write one like urn:ivoa:calycopis:cost:monetary.")
-    low = a_number(found["min"], f"{path}.min") if "min" in found else None
-    high = a_number(found["max"], f"{path}.max") if "max" in found else None
-    for name, bound in (("min", low), ("max", high)):
-        if bound is not None and bound < 0:
-            refuse(f"{path}.{name}", f"{bound:g} is less than nothing", "Write a number from 0 on.")
-    if low is not None and high is not None and low > high:
-        refuse(path, f"its min {low:g} is more than its max {high:g}", "Write the smaller one as min.")
-    return Limit(a_text(found["type"], f"{path}.type"), low, high)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sublet.wire.fields import a_list, a_map, known_only, refuse
+from sublet.wire.fields import a_list, a_map, decline
 from sublet.wire.kinds import SIMPLE_COMPUTE
 
 Document = dict[str, Any]
@@ -21,10 +21,10 @@ COMMON = frozenset(
     {"kind", "type", "meta", "name", "uuid", "ident", "href", "url", "description", "created", "modified"}
     | {"messages", "options", "costs", "metrics", "phase", "state", "status", "schedule"}
 )
+_AS_THEY_ARE = frozenset({*WHERE, AFTER, "costs", "metrics"})
+_RESOURCES = frozenset({"compute", "storage", "data", "volumes"})
 _IDENTITY = ("name", "uuid", "description")
 _REQUESTED = frozenset({"duration", "start", "datetime"})
-_SCHEDULE = _REQUESTED | {"requested", "preparing", "available", "executing", "releasing"}
-_BOUNDS = frozenset({"min", "max"})
 DEFAULT_DURATION = "PT2H"
 DEFAULT_COUNT = {"min": 1, "max": 1}
 
@@ -32,8 +32,7 @@ DEFAULT_COUNT = {"min": 1, "max": 1}
 def one_shape(document: Mapping[str, Any]) -> Document:
     """The same request as version 1.0.7 writes it, with compute and duration filled in: one place to apply rules to."""
     parts = _parts(document)
-    known_only(parts, TOP, "")
-    shape: Document = {name: parts[name] for name in (*WHERE, AFTER, "costs", "metrics") if name in parts}
+    shape: Document = {name: value for name, value in parts.items() if name not in TOP or name in _AS_THEY_ARE}
     if "executable" in parts:
         shape["executable"] = _executable(component(parts["executable"], "executable"))
     shape["compute"] = _compute(parts)
@@ -51,11 +50,10 @@ def _parts(document: Mapping[str, Any]) -> Document:
     resources = parts.pop("resources", None)
     if resources is not None:
         inner = without_nulls(a_map(resources, "resources"))
-        known_only(inner, ("compute", "storage", "data", "volumes"), "resources")
         for name, value in inner.items():
             if name in parts:
-                refuse(f"resources.{name}", "it is also given outside resources")
-            parts[name] = value
+                decline(f"resources.{name}", "it is also given outside resources")
+            parts[name if name in _RESOURCES else f"resources.{name}"] = value
     return parts
 
 
@@ -101,7 +99,7 @@ def _compute(parts: Document) -> Document:
     value = parts.get("compute", {})
     if isinstance(value, list):
         if len(value) != 1:
-            refuse("compute", f"there are {len(value)} of them", "A request has exactly one compute resource.")
+            decline("compute", f"there are {len(value)} of them", "A request has exactly one compute resource.")
         value = value[0]
     found = component(value, "compute")
     found.setdefault("kind", SIMPLE_COMPUTE)
@@ -112,7 +110,7 @@ def _compute(parts: Document) -> Document:
     found.setdefault("memory", DEFAULT_COUNT)
     if "volumes" in parts:
         if "volumes" in found:
-            refuse("volumes", "they are also given in compute")
+            decline("volumes", "they are also given in compute")
         found["volumes"] = parts["volumes"]
     if "volumes" in found:
         volumes = a_list(found["volumes"], "compute.volumes")
@@ -124,8 +122,8 @@ def _volume(value: Any, path: str) -> Document:
     found = component(value, path)
     resources = found.pop("resources", None)
     if resources is not None:
-        if not isinstance(resources, list) or len(resources) != 1:
-            refuse(f"{path}.resources", "it must name exactly one resource")
+        if len(a_list(resources, f"{path}.resources")) != 1:
+            decline(f"{path}.resources", "it must name exactly one resource")
         found.setdefault("resource", resources[0])
     found.pop("cardinality", None)
     return found
@@ -147,19 +145,44 @@ def _bounds(value: Any, path: str) -> Any:
     inner = found.get("requested")
     if isinstance(inner, Mapping):
         found = without_nulls(inner)
-    known_only(found, _BOUNDS, path)
     if "min" in found:
         found.setdefault("max", found["min"])
     return found
 
 
 def _requested(schedule: Any) -> Document:
+    """When, and for how long: one block, as now, or a list of them, each with a window, as in older schemas."""
+    schedule = {"requested": schedule} if isinstance(schedule, list) else schedule
     value = without_nulls(a_map({} if schedule is None else schedule, "schedule"))
-    known_only(value, _SCHEDULE, "schedule")
     given = {name: value[name] for name in _REQUESTED if name in value}
-    found = without_nulls(a_map(value.get("requested", given), "schedule.requested"))
-    known_only(found, _REQUESTED, "schedule.requested")
-    if "datetime" in found:
-        found.setdefault("start", found.pop("datetime"))
+    requested = value.get("requested", given)
+    if isinstance(requested, list):
+        blocks = [_block(item, f"schedule.requested[{at}]") for at, item in enumerate(requested)]
+        found = _as_one(blocks)
+    else:
+        found = _block(requested, "schedule.requested")
     found.setdefault("duration", DEFAULT_DURATION)
     return found
+
+
+def _block(value: Any, path: str) -> Document:
+    found = without_nulls(a_map(value, path))
+    if "datetime" in found:
+        older = found.pop("datetime")
+        found.setdefault("start", older)
+    return found
+
+
+def _as_one(blocks: list[Document]) -> Document:
+    """Several blocks as one with all their windows; they can't be of different lengths."""
+    found = {name: value for block in blocks for name, value in block.items()}
+    if any(block.get("duration") != found.get("duration") for block in blocks):
+        hint = "Send one request for each length."
+        decline("schedule.requested", "the times asked for are of different lengths", hint)
+    starts = [start for block in blocks for start in _starts_in(block)]
+    return found | ({"start": starts} if starts else {})
+
+
+def _starts_in(block: Document) -> list[Any]:
+    start = block.get("start", [])
+    return start if isinstance(start, list) else [start]

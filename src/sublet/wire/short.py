@@ -13,7 +13,7 @@ from sublet.core.request import GIB, Range
 from sublet.core.texts import directory_name
 from sublet.core.windows import parse_start
 from sublet.errors import BadAmount
-from sublet.wire.fields import a_list, a_map, a_name, a_number, a_text, at, known_only, refuse
+from sublet.wire.fields import a_list, a_map, a_name, a_number, a_text, at, decline, known_only, refuse
 from sublet.wire.kinds import (
     MONETARY,
     NODE_COMPUTE,
@@ -24,7 +24,7 @@ from sublet.wire.kinds import (
     SIMPLE_VOLUME,
     uri_of,
 )
-from sublet.wire.shapes import AFTER, DEFAULT_DURATION, WHERE, Document, one_shape, without_nulls
+from sublet.wire.shapes import AFTER, DEFAULT_DURATION, TOP, WHERE, Document, one_shape, without_nulls
 
 # What is to run: the field, and the kind that it makes.
 EXECUTABLES = {
@@ -51,6 +51,7 @@ _ONLY_SHORT = frozenset(
     {*EXECUTABLES, "env", "cores", "memory", "nodes", "gpus", "time", "start", "max_cost"}
     | {"parameters", "requirements", "entrypoint", "version", "tasks", "workdir"}
 )
+_ANYWHERE = frozenset({"version"})  # a schema may have it one day, and means something else
 _SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, *WHERE})
 _ONLY_FULL = frozenset({"executable", "compute", "schedule", "resources", "request", "costs", "metrics"})
 _DATA = ("name", "location", "checksum", "size", "path", "writable", "storage", "ignore")
@@ -71,10 +72,12 @@ def full_document(document: Mapping[str, Any]) -> Document:
 
 
 def _unmixed(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    mixed = _ONLY_SHORT & document.keys()
+    if _ONLY_FULL.isdisjoint(document):  # neither form: a person mistyped it
+        known_only(without_nulls(document), TOP, "")
+    mixed = (_ONLY_SHORT - _ANYWHERE) & without_nulls(document).keys()
     if mixed:
         full = ", ".join(sorted(_ONLY_FULL & document.keys()))
-        refuse(
+        decline(
             min(mixed), f"this field of the short form stands beside {full} of the full form", "Use one of the forms."
         )
     return document

@@ -1,0 +1,205 @@
+"""What a document of any version may say gets an answer: what can't be had is a reason, and what is new is ignored."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sublet.core.request import Limit, Window
+from sublet.core.windows import parse_interval
+from sublet.errors import BadRequest
+from sublet.wire.request import Read, read_document
+
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+KINDS = "https://www.purl.org/ivoa.net/Calycopis-openapi/schema/v1.0/kinds/"
+CONTAINER = {
+    "kind": f"{KINDS}executable/docker-container.yaml",
+    "image": {"locations": ["registry.example.org/tool:1"]},
+}
+MONETARY = "urn:ivoa:calycopis:cost:monetary"
+
+
+def read(**parts: Any) -> Read:
+    return read_document({"executable": CONTAINER, **parts}, NOW)
+
+
+@pytest.mark.parametrize(
+    ("parts", "field", "kind"),
+    [
+        ({"data": [{"location": "https://x/y", "storage": "gone"}]}, "data[0].storage", "urn:resource-not-found"),
+        ({"data": [{}]}, "data[0].location", "urn:missing-value"),
+        ({"data": [{"location": ""}]}, "data[0].location", "urn:missing-value"),
+        ({"compute": {"cores": {"min": 10**18, "max": 10**18}}}, "compute.cores.max", "urn:invalid-value"),
+        ({"compute": {"cores": {"min": -3}}}, "compute.cores.max", "urn:invalid-value"),
+        ({"compute": {"memory": {"min": 8, "max": 4}}}, "compute.memory", "urn:invalid-value"),
+        ({"storage": [{"size": {"min": 10**18}}]}, "storage[0].size.max", "urn:invalid-value"),
+        ({"costs": [{"kind": "urn:x:bond-cost", "rating": "AAA"}]}, "costs[0].kind", "urn:unknown-kind"),
+        ({"compute": {"costs": [{"kind": "urn:x:bond", "type": "x"}]}}, "compute.costs[0].kind", "urn:unknown-kind"),
+        ({"metrics": [{"kind": "urn:x:score", "board": 1}]}, "metrics[0].kind", "urn:unknown-kind"),
+        ({"costs": [{"max": 3}]}, "costs[0].type", "urn:missing-value"),
+        ({"schedule": {"requested": {"duration": "P1M"}}}, "schedule.requested.duration", "urn:invalid-value"),
+        ({"schedule": {"requested": {"duration": "P1Y"}}}, "schedule.requested.duration", "urn:invalid-value"),
+        ({"schedule": {"requested": {"duration": "P1H"}}}, "schedule.requested.duration", "urn:invalid-value"),
+        ({"schedule": {"requested": {"duration": "-PT1H"}}}, "schedule.requested.duration", "urn:invalid-value"),
+        ({"schedule": {"requested": {"duration": "PT0S"}}}, "schedule.requested.duration", "urn:invalid-value"),
+        (
+            {"schedule": {"requested": [{"duration": "PT1H"}, {"duration": "PT2H"}]}},
+            "schedule.requested",
+            "urn:invalid-value",
+        ),
+        (
+            {"schedule": {"requested": {"start": "2026-12-01T12:00:00Z/2026-12-01T09:00:00Z"}}},
+            "schedule.requested.start",
+            "urn:invalid-value",
+        ),
+        ({"schedule": {"requested": {"start": "R5/2026-12-01/P1D"}}}, "schedule.requested.start", "urn:invalid-value"),
+        ({"compute": [{}, {}]}, "compute", "urn:invalid-value"),
+        ({"resources": {"compute": {}}, "compute": {}}, "resources.compute", "urn:invalid-value"),
+        ({"compute": {"volumes": [{"resource": "a"}]}}, "compute.volumes[0].path", "urn:missing-value"),
+        (
+            {"compute": {"volumes": [{"path": "a", "resource": "b"}]}},
+            "compute.volumes[0].resource",
+            "urn:resource-not-found",
+        ),
+        ({"cores": 4}, "cores", "urn:invalid-value"),
+    ],
+)
+def test_what_can_not_be_had_is_a_reason_and_no_error(parts: dict[str, Any], field: str, kind: str) -> None:
+    found = read(**parts)
+    assert (field, kind) in [(reason.field, reason.kind) for reason in found.reasons]
+    assert all(reason.message.startswith(f"{reason.field}: ") for reason in found.reasons)
+
+
+def test_all_that_can_not_be_had_is_told_at_once() -> None:
+    found = read(
+        compute={"cores": 10**18, "memory": -1},
+        data=[{"location": "https://x/y"}, {}],
+        schedule={"requested": {"duration": "P1M"}},
+    )
+    fields = {"compute.cores.max", "compute.memory.max", "data[1].location", "schedule.requested.duration"}
+    assert {reason.field for reason in found.reasons} == fields
+
+
+@pytest.mark.parametrize(
+    ("parts", "field"),
+    [
+        ({"priority": 5}, "priority"),
+        ({"version": "1.1"}, "version"),
+        ({"executible": {}}, "executible"),
+        ({"compute": {"accelerators": 1}}, "compute.accelerators"),
+        ({"compute": {"cores": {"min": 1, "preferred": 2}}}, "compute.cores.preferred"),
+        ({"compute": {"memory": {"unit": "GiB"}}}, "compute.memory.unit"),
+        ({"storage": [{"lifetime": "P1D"}]}, "storage[0].lifetime"),
+        ({"storage": [{"size": {"min": 1, "kind": "x"}}]}, "storage[0].size.kind"),
+        ({"data": [{"location": "https://x/y", "mirror": "z"}]}, "data[0].mirror"),
+        ({"schedule": {"requested": {"duration": "PT1H", "slack": "PT1M"}}}, "schedule.requested.slack"),
+        ({"costs": [{"type": MONETARY, "max": 1, "currency": "EUR"}]}, "costs[0].currency"),
+        ({"resources": {"network": {}}}, "resources.network"),
+    ],
+)
+def test_a_field_of_a_newer_schema_is_ignored_and_remarked_on(parts: dict[str, Any], field: str) -> None:
+    found = read(**parts)
+    assert not found.reasons
+    assert [(remark.kind, remark.field) for remark in found.remarks] == [("urn:ignored-field", field)]
+    assert "was ignored" in found.remarks[0].message
+
+
+def test_a_mistyped_field_of_a_short_document_is_an_error_as_ever() -> None:
+    for document in ({"run": "true", "memmory": "1GiB"}, {"command": "true"}, {"run": "true", "max_cost": -4}):
+        with pytest.raises(BadRequest):
+            read_document(document, NOW)
+
+
+def test_a_volume_of_an_unknown_kind_may_have_fields_of_its_own() -> None:
+    found = read(compute={"volumes": [{"kind": "urn:x:volume:tape-mount", "drive": 3}]})
+    assert not found.reasons
+    assert [volume.kind for volume in found.request.compute.volumes] == ["tape-mount"]
+
+
+def test_older_lists_of_times_are_the_windows_of_one_request() -> None:
+    block = {"duration": "PT1H"}
+    several = [block | {"start": "2026-12-01T09:00:00Z/PT1H"}, block | {"start": ["2026-12-02T09:00:00Z/PT1H"]}]
+    for schedule in ({"requested": several}, several):
+        found = read(schedule=schedule)
+        assert not found.reasons
+        assert [window.start.day for window in found.request.windows] == [1, 2]
+        assert found.request.duration == timedelta(hours=1)
+
+
+def test_limits_of_components_are_read_with_their_part() -> None:
+    cheap = [{"type": MONETARY, "max": 0.5}]
+    found = read(
+        costs=cheap, compute={"costs": cheap}, storage=[{"costs": cheap}], executable=CONTAINER | {"costs": cheap}
+    )
+    assert found.request.costs == tuple(
+        Limit(MONETARY, None, 0.5, part, f"{part}.costs[0]".lstrip("."))
+        for part in ("", "executable", "compute", "storage[0]")
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("2026-12-01T09:00:00Z/P1M", (2026, 12, 1), (2027, 1, 1)),
+        ("2027-01-31T09:00:00Z/P1M", (2027, 1, 31), (2027, 2, 28)),
+        ("2026-12-01T09:00:00Z/P1Y", (2026, 12, 1), (2027, 12, 1)),
+        ("P1Y2M3D/2028-03-31T09:00:00Z", (2027, 1, 28), (2028, 3, 31)),
+    ],
+)
+def test_from_a_day_on_months_and_years_have_a_length(
+    text: str, start: tuple[int, int, int], end: tuple[int, int, int]
+) -> None:
+    window = parse_interval(text)
+    assert window == Window(datetime(*start, 9, tzinfo=UTC), datetime(*end, 9, tzinfo=UTC))
+
+
+# What the schema lets a document say, whatever it means: its own types, and anything in fields that it doesn't know.
+INT64 = st.integers(-(2**63), 2**63 - 1)
+RANGE = st.fixed_dictionaries({}, optional={"min": INT64, "max": INT64, "newer": st.none() | st.text(max_size=3)})
+NAMES = st.sampled_from(["a", "b", "", "a\nb"])
+URIS = st.sampled_from([f"{KINDS}data/simple-data-resource.yaml", "urn:x:y", "https://example.org/z-2.0.yaml#q"])
+META = st.fixed_dictionaries({}, optional={"name": NAMES, "description": st.text(max_size=3)})
+DURATIONS = st.sampled_from(["PT1H", "-PT1H", "P1M", "P1Y", "P1W", "PT0S", "P9999Y", "P1DT1H1M1.5S", "P1H"])
+STARTS = st.sampled_from(["2027-01-01T00:00:00Z/PT1H", "P1M/2027-01-01", "2027-01-01/P1M", "9999-12-31/P1Y", "a/b"])
+ITEMS = st.lists(
+    st.fixed_dictionaries(
+        {"kind": URIS}, optional={"type": URIS, "min": st.floats(-1e9, 1e9), "max": INT64, "of": META}
+    ),
+    max_size=2,
+)
+EXTRA = {"meta": META, "costs": ITEMS, "metrics": ITEMS, "newer": st.lists(st.integers(), max_size=2)}
+VOLUMES = st.lists(
+    st.fixed_dictionaries({"kind": URIS}, optional={"path": st.text(max_size=4), "resource": NAMES, **EXTRA}),
+    max_size=2,
+)
+DOCUMENTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "executable": st.fixed_dictionaries({"kind": URIS}, optional=EXTRA),
+        "compute": st.fixed_dictionaries({}, optional={"cores": RANGE, "memory": RANGE, "volumes": VOLUMES, **EXTRA}),
+        "storage": st.lists(st.fixed_dictionaries({}, optional={"size": RANGE, **EXTRA}), max_size=2),
+        "data": st.lists(
+            st.fixed_dictionaries(
+                {"kind": URIS}, optional={"location": st.text(max_size=4), "storage": NAMES, **EXTRA}
+            ),
+            max_size=3,
+        ),
+        "schedule": st.fixed_dictionaries(
+            {}, optional={"requested": st.fixed_dictionaries({}, optional={"duration": DURATIONS, "start": STARTS})}
+        ),
+        "costs": ITEMS,
+        "metrics": ITEMS,
+        "newer": META,
+    },
+)
+
+
+@given(DOCUMENTS)
+def test_nothing_that_the_schema_allows_is_an_error(document: dict[str, Any]) -> None:
+    found = read_document({"schedule": {}, **document}, NOW)
+    assert found.request.duration > timedelta(0)
+    assert all(reason.message and reason.field for reason in (*found.reasons, *found.remarks))
