@@ -107,7 +107,12 @@ class Settings(BaseModel):
     most_held: int = Field(
         default=50, ge=1, description="For how many requests of one person a gateway holds offers at once."
     )
-    offers: int = Field(default=6, ge=1, le=50, description="How many offers a platform makes at most.")
+    offers: int = Field(
+        default=6,
+        ge=1,
+        le=50,
+        description="How many offers a platform makes at most, beyond one in each window that was named.",
+    )
     answer_within: Duration = Field(
         default=timedelta(seconds=3),
         gt=timedelta(0),

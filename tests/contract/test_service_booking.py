@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sublet.core.session import Phase
-from sublet.errors import NoRoom, NotAllowedNow, NotYours, OfferExpired
+from sublet.errors import NoRoom, NotAllowedNow, NotYours, OfferExpired, OverCostLimit
 from sublet.service.service import Service
 from sublet.service.steps import running
 from tests.contract.services import KEEP, ME, OTHER, ask, in_phase, over, reach, serving
@@ -127,6 +127,37 @@ async def test_a_session_is_extended_while_there_is_room(tmp_path: Path) -> None
         await service.cancel(session.id, ME)
         with pytest.raises(NotAllowedNow):
             await service.extend(session.id, ME, by="1h")
+
+
+async def test_a_longer_session_costs_more_and_keeps_to_the_limit_of_its_request(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=LONG, prices={"core_hour": 0.01}) as service:
+        mine = await ask(service, time="1h", max_cost=0.02)
+        session = await service.accept(mine.offers[0].id, ME)
+        assert session.offer.costs[0].max == 0.01
+        with pytest.raises(OverCostLimit, match=r"asks at least 0\.11 for this \(in EUR\); the limit is 0\.02"):
+            await service.extend(session.id, ME, by="10h")
+        same = await service.session(session.id, ME)
+        assert (same.until, same.offer.costs[0].max) == (session.until, 0.01)
+        longer = await service.extend(session.id, ME, by="1h")
+        assert (longer.offer.costs[0].max, longer.offer.compute_costs[0].max) == (0.02, 0.02)
+        with pytest.raises(OverCostLimit):
+            await service.extend(session.id, ME, by="1h")
+
+
+async def test_offers_of_a_set_expire_each_at_its_own_time(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        now, later = service.now(), service.now() + timedelta(days=1)
+        windows = [f"{now:%Y-%m-%dT%H:%M:%SZ}/PT5S", f"{later:%Y-%m-%dT%H:%M:%SZ}/PT1S"]
+        mine = await ask(service, cores=16, time="1h", start=windows)
+        soon, tomorrow = mine.offers
+        assert soon.expires <= now + timedelta(seconds=6)
+        assert tomorrow.expires == mine.expires >= now + service.settings.hold
+        await reach(service, soon.id, lambda session: session.phase is not Phase.OFFERED)
+        assert await free_cores(service) == 16  # what the first one held is free again
+        assert (
+            await ask(service, OTHER, cores=16, time="1h", start=windows[1])
+        ).result == "NO"  # the other is held still
+        assert (await service.accept(tomorrow.id, ME)).phase is Phase.ACCEPTED
 
 
 async def test_a_look_at_a_session_does_not_undo_that_it_is_extended_meanwhile(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_without_a_window_the_offer_starts_now_and_slides_while_it_is_held() -> 
     answer = find(asking())
     (offer,) = answer.offers
     assert (offer.start, offer.latest_start, offer.why) == (NOW, NOW + HOLD, "earliest")
-    assert expiry_of(answer.offers, NOW, HOLD) == NOW + HOLD
+    assert {expiry_of(offer, NOW, HOLD) for offer in answer.offers} == {NOW + HOLD}
     assert hold_of(answer.offers) == (Take("a", NOW, NOW + HOLD + 2 * HOUR, 1, GIB),)
 
 
@@ -150,9 +150,25 @@ def test_an_instant_is_a_window_of_its_own() -> None:
 
 
 def test_there_are_never_more_offers_than_allowed() -> None:
-    request = asking(windows=tuple(between(0, 24, day) for day in range(20)), compute=Compute(cores=Range(1, 8)))
+    every_day = Recurring(tuple(range(7)), "00:00", "23:00", "UTC")
+    request = asking(recurring=(every_day,), compute=Compute(cores=Range(1, 8)))
     for most in (1, 2, 3, 6, 10):
         assert len(find(request, at_most=most).offers) == most
+
+
+@pytest.mark.parametrize("count", [2, 3, 6, 11])
+def test_each_window_that_was_named_gets_an_offer(count: int) -> None:
+    windows = tuple(between(9, 10, day) for day in range(count))
+    request = asking(windows=windows, compute=Compute(cores=Range(1, 8)))
+    offers = find(request, at_most=4).offers
+    assert all(any(window.start <= offer.start < window.end for offer in offers) for window in windows)
+
+
+def test_a_window_in_which_nothing_is_free_takes_none_from_the_others() -> None:
+    windows = tuple(between(9, 12, day) for day in range(3))
+    full = calendar(busy(windows[1].start, windows[1].end + 2 * HOUR))
+    offers = find(asking(windows=windows), full).offers
+    assert {offer.start.day for offer in offers} == {windows[0].start.day, windows[2].start.day}
 
 
 def test_the_largest_is_offered_beside_the_least() -> None:
@@ -229,7 +245,7 @@ def test_a_window_that_is_half_over_is_met_by_what_is_left_of_it() -> None:
     answer = find(asking(windows=(Window(NOW - HOUR, NOW + 2 * MINUTE),)))
     (offer,) = answer.offers
     assert (offer.start, offer.latest_start) == (NOW, NOW + 2 * MINUTE - timedelta(seconds=1))
-    assert expiry_of(answer.offers, NOW, HOLD) == offer.latest_start
+    assert expiry_of(offer, NOW, HOLD) == offer.latest_start
 
 
 def test_a_window_beyond_the_horizon_is_a_no_that_names_the_horizon() -> None:
@@ -255,7 +271,7 @@ def test_a_gap_that_is_too_short_to_hold_the_offer_for_long_is_offered_for_less(
     answer = find(asking(), calendar(busy(NOW + 2 * HOUR + MINUTE, NOW + 9 * HOUR)))
     (offer,) = answer.offers
     assert (offer.start, offer.latest_start) == (NOW, NOW + MINUTE)
-    assert expiry_of(answer.offers, NOW, HOLD) == NOW + MINUTE
+    assert expiry_of(offer, NOW, HOLD) == NOW + MINUTE
 
 
 def test_a_gap_that_nobody_could_take_in_time_is_not_offered() -> None:
@@ -265,10 +281,58 @@ def test_a_gap_that_nobody_could_take_in_time_is_not_offered() -> None:
 
 def test_storage_is_booked_from_preparing_to_release() -> None:
     request = asking(storage=(Storage("scratch", Range(10 * GIB, 20 * GIB)),))
-    (offer,) = find(request, prepare=MINUTE).offers
+    offer, _ = find(request, prepare=MINUTE).offers
     pool = takes_of(offer)[-1]
     assert (pool.where, pool.size, pool.pool) == ("disk", 10 * GIB, True)
     assert (pool.start, pool.end) == (NOW, NOW + MINUTE + 2 * HOUR + timedelta(seconds=10))
+
+
+def test_the_most_storage_is_offered_as_far_as_there_is_room_and_money() -> None:
+    request = asking(storage=(Storage("a", Range(10 * GIB, 50 * GIB)), Storage("b", Range(GIB, 90 * GIB))))
+    least, largest = find(request).offers
+    assert (dict(least.storage), least.why) == ({"a": 10 * GIB, "b": GIB}, "earliest")
+    assert (dict(largest.storage), largest.why) == ({"a": 50 * GIB, "b": 50 * GIB}, "largest")
+    prices = Prices(storage_gib_hour=1)
+    for limit in (40, 100):
+        limited = replace(request, costs=(Limit(MONETARY, max=limit),))
+        for offer in find(limited, prices=prices).offers:
+            assert offer.costs[0].max <= limit
+            assert offer.costs[0].max == sum(offer.storage.values()) / GIB * 2
+    taken = Take("disk", NOW, NOW + 9 * HOUR, size=89 * GIB, pool=True)
+    (only,) = find(request, calendar(taken)).offers
+    assert only.why == "earliest"
+
+
+def test_the_largest_has_the_most_storage_too() -> None:
+    request = asking(storage=(Storage("a", Range(GIB, 4 * GIB)),), compute=Compute(cores=Range(1, 4)))
+    least, largest = find(request).offers
+    assert (least.shape.cores, least.storage["a"]) == (1, GIB)
+    assert (largest.shape.cores, largest.storage["a"]) == (4, 4 * GIB)
+
+
+def test_the_most_memory_is_in_whole_gib() -> None:
+    odd = calendar(nodes=[Node("a", 8, 24_200_000_000)])
+    _, largest = find(asking(compute=Compute(memory=Range(GIB, 1000 * GIB))), odd).offers
+    assert largest.shape.memory == 22 * GIB
+    (only,) = find(asking(compute=Compute(memory=Range(22 * GIB, 1000 * GIB))), odd).offers
+    assert only.shape.memory == 22 * GIB
+
+
+def test_limits_on_what_a_component_costs_are_kept() -> None:
+    prices = Prices(core_hour=1, storage_gib_hour=1)
+    asked = asking(storage=(Storage("a", Range(GIB, GIB)),), compute=Compute(cores=Range(1, 8)))
+
+    def limited(part: str, most: float) -> Answer:
+        return find(
+            replace(asked, costs=(Limit(MONETARY, max=most, part=part, path=f"{part}.costs[0]"),)), prices=prices
+        )
+
+    for part in ("compute", "storage[0]"):
+        assert the_reason(limited(part, 1)).field == f"{part}.costs[0].max"
+    assert limited("executable", 0).offers
+    assert {offer.shape.cores for offer in limited("compute", 4).offers} == {1, 2}
+    offer = limited("compute", 2).offers[0]
+    assert (offer.costs[0].max, offer.compute_costs[0].max, offer.storage_costs["a"][0].max) == (4, 2, 2)
 
 
 def test_data_of_known_size_is_booked_too() -> None:
@@ -348,4 +412,4 @@ def test_a_hold_is_the_most_that_any_of_the_offers_needs() -> None:
 
 def test_another_brokers_offer_stands_no_longer_than_there() -> None:
     offer: Offer = replace(find(asking()).offers[0], terms=Remote("https://elsewhere.org/sessions/1", NOW + MINUTE))
-    assert expiry_of([offer], NOW, HOLD) == NOW + MINUTE
+    assert expiry_of(offer, NOW, HOLD) == NOW + MINUTE

@@ -212,6 +212,12 @@ class Calendar:
         held = self._held_to(pledge) if pledge else ()
         return min((max(line.capacity - line.peak(begin, until), 0) for line in held), default=MOST)
 
+    def storage_room(self, pool: str, start: datetime, end: datetime) -> int:
+        """The most bytes that a booking in a pool could have through all of [start, end)."""
+        lines = self._pools.get(pool, ())
+        begin, until = micros(start), micros(end)
+        return min((max(line.capacity - line.peak(begin, until), 0) for line in lines), default=0)
+
     def _lines(self, take: Take) -> tuple[Timeline, ...] | None:
         """Those in which it is booked; None if it is of nothing that is known."""
         if take.pool:

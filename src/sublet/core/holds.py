@@ -24,15 +24,11 @@ def hold_of(offers: Iterable[Offer]) -> tuple[Take, ...]:
     return tuple(step for takes in where.values() for step in most(takes))
 
 
-def expiry_of(offers: Iterable[Offer], now: datetime, hold: timedelta) -> datetime:
-    """How long offers stand: for the hold, but never past the moment at which one of them would have to be prepared."""
-    expires = now + hold
-    for offer in offers:
-        if isinstance(offer.terms, Remote):
-            expires = min(expires, offer.terms.expires)
-        elif offer.terms.kind == "booked":
-            expires = min(expires, offer.latest_start - offer.prepare)
-    return expires
+def expiry_of(offer: Offer, now: datetime, hold: timedelta) -> datetime:
+    """How long an offer stands: for the hold, but never past the moment at which it would have to be prepared."""
+    if isinstance(offer.terms, Remote):
+        return min(now + hold, offer.terms.expires)
+    return min(now + hold, offer.latest_start - offer.prepare) if offer.terms.kind == "booked" else now + hold
 
 
 def _takes(offer: Offer, start: datetime, length: timedelta) -> tuple[Take, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sublet.core.limits import has
 from sublet.core.offer import Node, Shape
-from sublet.core.request import Compute
+from sublet.core.request import GIB, Compute, Request
 
 
 def least_of(compute: Compute) -> Shape:
@@ -27,10 +27,27 @@ def most_on(nodes: Sequence[Node], compute: Compute) -> tuple[Shape, int]:
     )[: compute.nodes.max]
     if len(able) < compute.nodes.min:
         return least_of(compute), compute.nodes.min
-    return Shape(*(min(amounts) for amounts in zip(*able, strict=True))), len(able)
+    cores, memory, gpus = (min(amounts) for amounts in zip(*able, strict=True))
+    return Shape(cores, whole_memory(memory, compute), gpus), len(able)
+
+
+def whole_memory(memory: int, compute: Compute) -> int:
+    """Memory in whole GiB, as documents count it, but never less than the least; all of it, if that is the maximum."""
+    return memory if memory == compute.memory.max else max(memory // GIB * GIB, compute.memory.min)
 
 
 def most_within(shape: Shape, nodes: int, cores: int, compute: Compute) -> tuple[Shape, int]:
     """The same, or as much of it as has so many cores at the most over all nodes; never less than the least."""
     count = max(min(nodes, cores // max(compute.cores.min, 1)), compute.nodes.min)
     return replace(shape, cores=max(min(shape.cores, cores // max(count, 1)), compute.cores.min)), count
+
+
+def most_storage(request: Request, least: Mapping[str, int], room: int) -> dict[str, int]:
+    """The most that each storage may have, the first ones first, where there is so much room for all of them."""
+    most = dict(least)
+    left = max(room - sum(least.values()), 0)
+    for storage in request.storage:
+        more = min(max(storage.size.max - least[storage.name], 0), left)
+        most[storage.name] += more
+        left -= more
+    return most

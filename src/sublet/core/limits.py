@@ -8,6 +8,7 @@ from datetime import timedelta
 from sublet.core.amounts import duration_iso, duration_text, memory_text
 from sublet.core.calendar import Calendar
 from sublet.core.offer import Node, Quote, Reason, Shape
+from sublet.core.prices import Bill
 from sublet.core.request import Compute, Limit, Request
 
 LIMIT = "urn:resource-limit"
@@ -38,7 +39,7 @@ def check_limits(
     reasons += _nodes(request.compute, calendar.nodes, platform)
     reasons += _storage(request, calendar, pool, platform)
     for index, limit in enumerate(request.metrics):
-        reasons += _metric(limit, f"metrics[{index}]", metrics, platform)
+        reasons += _metric(limit, limit.path or f"metrics[{index}]", metrics, platform)
     return reasons
 
 
@@ -179,20 +180,22 @@ def _metric(limit: Limit, path: str, metrics: Sequence[Quote], platform: str) ->
     return [Reason(LIMIT, f"{path}.min", message, asked, most, most, platform)]
 
 
-def check_costs(limits: Sequence[Limit], quotes: Sequence[Quote], platform: str) -> list[Reason]:
-    """What costs more than the asker's limits allow, or can't be compared with them."""
+def check_costs(request: Request, bill: Bill, platform: str) -> list[Reason]:
+    """What costs more than the asker's limits allow, in all or for a component, or can't be compared with them."""
     found = []
-    for index, limit in enumerate(limits):
+    for index, limit in enumerate(request.costs):
         if limit.max is None:
             continue
+        path = limit.path or f"costs[{index}]"
+        quotes = bill.of(limit.part, request)
         quote = next((quote for quote in quotes if quote.type == limit.type), None)
         if quote is None:
             known = ", ".join(quote.type for quote in quotes)
             message = f"{platform} quotes no {limit.type}; it quotes {known}."
-            where = f"costs[{index}].type"
-            found.append(Reason(NOT_SUPPORTED, where, message, limit.type, known, platform=platform))
+            found.append(Reason(NOT_SUPPORTED, f"{path}.type", message, limit.type, known, platform=platform))
         elif quote.max > limit.max:
             asked, price = f"{limit.max:g}", f"{quote.max:g}"
-            message = f"{platform} asks at least {price} for this ({quote.description}); the limit is {asked}."
-            found.append(Reason(COST, f"costs[{index}].max", message, asked, price, price, platform))
+            what = limit.part or "this"
+            message = f"{platform} asks at least {price} for {what} ({quote.description}); the limit is {asked}."
+            found.append(Reason(COST, f"{path}.max", message, asked, price, price, platform))
     return found

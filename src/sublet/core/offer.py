@@ -102,8 +102,10 @@ class Offer:
     release: timedelta = timedelta(seconds=10)  # after the end: results and cleaning
     storage: Mapping[str, int] = field(default_factory=dict)  # storage resource name → bytes booked
     pool: str = ""  # the storage pool that they are booked in
-    costs: tuple[Quote, ...] = ()
+    costs: tuple[Quote, ...] = ()  # of all of it
     metrics: tuple[Quote, ...] = ()
+    compute_costs: tuple[Quote, ...] = ()  # of which this is for the compute resource
+    storage_costs: Mapping[str, tuple[Quote, ...]] = field(default_factory=dict)  # and this for each storage
     terms: Terms = field(default_factory=Booked)
     interactive: bool = False  # it will be AVAILABLE to connect to, instead of RUNNING
     why: str = ""  # why this offer is in the set: "earliest", "largest", "cheapest", "09:00 on Monday"

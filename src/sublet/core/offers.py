@@ -6,7 +6,7 @@ that starts sooner than it could be taken slides: it may begin as late as `lates
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -82,7 +82,7 @@ def find_offers(
         request, calendar, platform, pool, storage, prices, metrics, now, hold, release, horizon, at_most, pledge
     )
     reasons += check_pledged(request.compute, terms.pledged, terms.where)
-    reasons += check_costs(request.costs, terms.quote(terms.least, request.compute.nodes.min), platform)
+    reasons += check_costs(request, terms.bill(terms.least, request.compute.nodes.min), platform)
     if reasons:
         return Answer(reasons=tuple(replace(reason, platform=platform) for reason in reasons))
     first: Answer | None = None
@@ -111,6 +111,7 @@ class _Found(NamedTuple):
     nodes: tuple[str, ...]
     start: datetime
     latest: datetime
+    storage: Mapping[str, int] | None = None  # more than the least
 
 
 @dataclass(slots=True)
@@ -143,10 +144,12 @@ class _Search:
                 break
         else:
             return Answer(reasons=(self._no_time(least, nodes),))
-        larger = self._larger(earliest, openings)[: at_most - 1]
-        found = [(earliest, "earliest"), *larger]
+        larger = self._larger(earliest, openings)
+        larger = [(self._with_storage(each), why) for each, why in larger] or self._roomier(earliest)
+        found = [(earliest, "earliest"), *larger[: at_most - 1]]
+        found += self._in_each_window(earliest)
         if request.windows or request.recurring:
-            found += self._spread(openings, earliest, at_most - len(found))
+            found += self._spread(openings, [each for each, _ in found], at_most - len(found))
         cheapest = self._cheapest([each for each, _ in found])
         offers = [self._offer(each, f"{why}, cheapest" if each is cheapest else why) for each, why in found]
         return Answer(tuple(sorted(offers, key=lambda offer: offer.start)))
@@ -157,8 +160,13 @@ class _Search:
         until = terms.now + terms.horizon
         if not (terms.request.windows or terms.request.recurring):
             return [Opening(self.soonest, until, until)]
+        return self._open(windows_of(terms.request, terms.now, span))
+
+    def _open(self, windows: Iterable[Window]) -> list[Opening]:
+        terms = self.terms
+        until = terms.now + terms.horizon
         found = []
-        for window in windows_of(terms.request, terms.now, span):
+        for window in windows:
             start, last = max(window.start, self.soonest), last_start(window)
             if start <= last and last - self.prepare > terms.now and start < until:
                 found.append(Opening(start, max(min(window.end, until), start), min(last, max(until, start))))
@@ -227,6 +235,8 @@ class _Search:
 
     def _offer(self, found: _Found, why: str) -> Offer:
         terms = self.terms
+        storage = dict(terms.storage if found.storage is None else found.storage)
+        bill = terms.bill(found.shape, len(found.nodes), storage)
         return Offer(
             platform=terms.platform,
             way=self.way,
@@ -237,21 +247,60 @@ class _Search:
             shape=found.shape,
             prepare=self.prepare,
             release=terms.release,
-            storage=terms.storage,
-            pool=terms.pool if terms.storage else "",
-            costs=terms.quote(found.shape, len(found.nodes)),
+            storage=storage,
+            pool=terms.pool if storage else "",
+            costs=bill.total,
+            compute_costs=bill.compute,
+            storage_costs=bill.storage,
             metrics=terms.metrics,
             why=why,
             pledge=dict(terms.pledge),
         )
 
-    def _spread(self, openings: Sequence[Opening], earliest: _Found, room: int) -> list[tuple[_Found, str]]:
+    def _with_storage(self, found: _Found) -> _Found:
+        """The same with as much storage as is welcome and as there is room for."""
+        terms = self.terms
+        if not any(storage.size.max > storage.size.min for storage in terms.request.storage):
+            return found
+        end = found.latest + terms.request.duration + terms.release
+        room = terms.calendar.storage_room(terms.pool, found.start - self.prepare, end)
+        grown = found._replace(storage=terms.grow_storage(found.shape, len(found.nodes), room))
+        return grown if terms.calendar.fits(hold_of([self._offer(grown, "")])) else found
+
+    def _roomier(self, earliest: _Found) -> list[tuple[_Found, str]]:
+        """The earliest with the most storage, where that is all that can be more."""
+        grown = self._with_storage(earliest)
+        return [(grown, "largest")] if grown.storage and grown.storage != self.terms.storage else []
+
+    def _in_each_window(self, earliest: _Found) -> list[tuple[_Found, str]]:
+        """One start in each of the windows that were named, where the earliest is in another."""
+        request, terms = self.terms.request, self.terms
+        if len(request.windows) < 2:
+            return []
+        found: list[tuple[_Found, str]] = []
+        starts = [earliest.start]
+        named = replace(request, recurring=())
+        for opening in self._open(windows_of(named, terms.now, terms.horizon)):
+            if any(opening.start <= start <= opening.last for start in starts):
+                continue
+            if other := self._at_a_named_time(opening, len(earliest.nodes)):
+                found.append((other, self._in_words(other.start)))
+                starts.append(other.start)
+        return found
+
+    def _in_words(self, start: datetime) -> str:
+        recurring = self.terms.request.recurring
+        zone = zone_of(recurring[0].zone if recurring else "UTC")
+        return f"{time_in_words(start.astimezone(zone))}, {zone.key}"
+
+    def _spread(self, openings: Sequence[Opening], known: Sequence[_Found], room: int) -> list[tuple[_Found, str]]:
         """Other sensible start times: some in each of the next windows, whole steps apart."""
         found: list[tuple[_Found, str]] = []
-        starts = {earliest.start}
+        earliest, starts = known[0], {each.start for each in known}
+        if room <= 0:
+            return found
         usable = [opening for opening in openings if opening.last > earliest.start]
         each = -(-(room + 1) // max(1, min(len(usable), (room + 1) // 2)))
-        zone = zone_of(self.terms.request.recurring[0].zone if self.terms.request.recurring else "UTC")
         tries = 3 * room
         for part in (part for opening in usable for part in parts(opening, each)):
             if len(found) >= room or tries <= 0:
@@ -261,7 +310,7 @@ class _Search:
             tries -= 1
             other = self._at_a_named_time(part, len(earliest.nodes))
             if other and other.start not in starts:
-                found.append((other, f"{time_in_words(other.start.astimezone(zone))}, {zone.key}"))
+                found.append((other, self._in_words(other.start)))
                 starts.add(other.start)
         return found
 
@@ -313,7 +362,8 @@ class _Search:
 
     def _cheapest(self, found: Sequence[_Found]) -> _Found | None:
         """The first that costs least, where prices differ."""
-        prices = [self.terms.quote(each.shape, len(each.nodes))[0].max for each in found]
+        bills = [self.terms.bill(each.shape, len(each.nodes), each.storage) for each in found]
+        prices = [bill.total[0].max for bill in bills]
         return found[prices.index(min(prices))] if min(prices) < max(prices) else None
 
     def _no_time(self, shape: Shape, nodes: int) -> Reason:

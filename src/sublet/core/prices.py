@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import ClassVar
 
 from sublet.core.offer import Quote, Shape
-from sublet.core.request import GIB
+from sublet.core.request import GIB, Request
 
 MONETARY = "urn:ivoa:calycopis:cost:monetary"
 ENERGY = "urn:ivoa:calycopis:cost:energy"  # in kWh
 CARBON = "urn:ivoa:calycopis:cost:carbon"  # in grams of CO2
 
 HOUR = timedelta(hours=1)
+NOTHING = Shape(0, 0)
+_NUMBERED = re.compile(r"(storage|data)\[([0-9]+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +57,31 @@ class Prices:
             carbon = round(core_hours * self.core_hour_carbon, 4)
             quotes.append(Quote(CARBON, carbon, carbon, "in grams of CO2"))
         return tuple(quotes)
+
+    def bill(self, shape: Shape, nodes: int, duration: timedelta, storage: Mapping[str, int]) -> Bill:
+        """The same, and what each component has of it."""
+        total = self.quote(shape, nodes, duration, sum(storage.values()))
+        compute = self.quote(shape, nodes, duration) if storage else total
+        return Bill(total, compute, {name: self.quote(NOTHING, 0, duration, size) for name, size in storage.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What an offer costs, as a whole and by component."""
+
+    total: tuple[Quote, ...]
+    compute: tuple[Quote, ...]
+    storage: Mapping[str, tuple[Quote, ...]] = field(default_factory=dict)  # by the name of a storage, or of data
+
+    def of(self, part: str, request: Request) -> tuple[Quote, ...]:
+        """What a component of a request costs; what is not charged for costs nothing."""
+        if not part:
+            return self.total
+        if part == "compute":
+            return self.compute
+        named = ""
+        if found := _NUMBERED.fullmatch(part):
+            components = request.storage if found[1] == "storage" else request.data
+            named = components[int(found[2])].name if int(found[2]) < len(components) else ""
+        nothing = tuple(Quote(quote.type, 0, 0, quote.description) for quote in self.total)
+        return self.storage.get(named, nothing)

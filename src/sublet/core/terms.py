@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sublet.core.calendar import Calendar
-from sublet.core.largest import least_of
+from sublet.core.largest import least_of, most_storage
 from sublet.core.limits import check_costs
 from sublet.core.offer import Quote, Shape
 from sublet.core.pledge import pledge_text
-from sublet.core.prices import Prices
-from sublet.core.request import Request
+from sublet.core.prices import Bill, Prices
+from sublet.core.request import GIB, Request
 from sublet.core.timeline import MOST
 
 PARTS = 16  # where not everything can be paid for, so many parts of it are tried
@@ -35,7 +35,7 @@ class Terms:
     horizon: timedelta
     at_most: int
     pledge: Mapping[str, int] = field(default_factory=dict)
-    _quotes: dict[tuple[Shape, int], tuple[Quote, ...]] = field(default_factory=dict)
+    _bills: dict[tuple[Shape, int, int], Bill] = field(default_factory=dict)
 
     @property
     def least(self) -> Shape:
@@ -52,26 +52,45 @@ class Terms:
         """The most cores that can be drawn on, as far as pledges go."""
         return sum(self.pledge.values()) if self.pledge else MOST
 
-    def quote(self, shape: Shape, nodes: int) -> tuple[Quote, ...]:
-        """What it costs."""
-        known = self._quotes.get((shape, nodes))
+    def bill(self, shape: Shape, nodes: int, storage: Mapping[str, int] | None = None) -> Bill:
+        """What it costs, with the least storage or with more."""
+        booked = self.storage if storage is None else storage
+        key = (shape, nodes, sum(booked.values()))
+        known = self._bills.get(key)
         if known is None:
-            known = self.prices.quote(shape, nodes, self.request.duration, sum(self.storage.values()))
-            self._quotes[shape, nodes] = known
+            known = self._bills[key] = self.prices.bill(shape, nodes, self.request.duration, booked)
         return known
+
+    def is_affordable(self, shape: Shape, nodes: int, storage: Mapping[str, int] | None = None) -> bool:
+        """Whether it keeps to the asker's limits on costs."""
+        return not check_costs(self.request, self.bill(shape, nodes, storage), self.platform)
 
     def affordable(self, shape: Shape, nodes: int) -> tuple[Shape, int]:
         """The same, or as much of it as the asker's limits on costs allow."""
-        costs, least, fewest = self.request.costs, self.least, self.request.compute.nodes.min
-        if not costs:
+        least, fewest = self.least, self.request.compute.nodes.min
+        if not self.request.costs:
             return shape, nodes
         for count in dict.fromkeys((nodes, fewest)):
             for part in range(PARTS, 0, -1):
                 some = Shape(
                     least.cores + (shape.cores - least.cores) * part // PARTS,
-                    least.memory + (shape.memory - least.memory) * part // PARTS,
+                    _between(least.memory, shape.memory, part),
                     least.gpus + (shape.gpus - least.gpus) * part // PARTS,
                 )
-                if not check_costs(costs, self.quote(some, count), self.platform):
+                if self.is_affordable(some, count):
                     return some, count
         return least, fewest
+
+    def grow_storage(self, shape: Shape, nodes: int, room: int) -> dict[str, int]:
+        """As much storage as is welcome, where a pool has so much room, and as the limits on costs allow."""
+        most = most_storage(self.request, self.storage, room)
+        for part in range(PARTS, 0, -1):
+            grown = {name: _between(size, most[name], part) for name, size in self.storage.items()}
+            if self.is_affordable(shape, nodes, grown):
+                return grown
+        return self.storage
+
+
+def _between(least: int, most: int, part: int) -> int:
+    """So many parts of the way from the one to the other, in whole GiB on top of the least."""
+    return most if part == PARTS else least + (most - least) * part // PARTS // GIB * GIB

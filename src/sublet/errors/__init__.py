@@ -138,6 +138,7 @@ from sublet.errors.sessions import (
     NotAllowedNow,
     NotChangeable,
     NotOverYet,
+    OverCostLimit,
     SessionUnreachable,
 )
 from sublet.errors.signing_in import (
@@ -253,6 +254,7 @@ __all__ = [
     "OfferGaveWay",
     "OperatorsOnly",
     "OutOfScope",
+    "OverCostLimit",
     "OwnAppsOnly",
     "OwnProposal",
     "PersonalOnly",

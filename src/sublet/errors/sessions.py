@@ -19,6 +19,13 @@ class NoRoom(SubletError):
     status = 409
 
 
+class OverCostLimit(SubletError):
+    """It can't be extended to {until}: {why}"""
+
+    hint = "Extend it by less, or ask for a new session with a higher limit."
+    status = 409
+
+
 class DataNotThere(SubletError):
     """The data {name} could not be brought from {location}: {why}"""
 

@@ -180,14 +180,21 @@ class Asking(Candidates):
             if name in plans and found:
                 held[name] = found
         offers = sort_offers(offers, rated, self.settings.prefer)
-        expires = expiry_of(offers, now, self.settings.hold) if offers else now + self.settings.hold
+        hold = self.settings.hold
+        expiries = [
+            expiry_of(offer, now, hold) for offer in offers
+        ]  # each stands as long as it can, whatever others do
+        expires = max(expiries, default=now + hold)
         for name, found in held.items():
             if take_hold(tx, name, id, hold_of(found), plans[name].older, now):
                 self.freed.add(name)
         instead_of = asked.precedence.instead_of
         if offers and instead_of and self._is_theirs(tx, person, instead_of):
             self.freed |= held_on(give_back(tx, instead_of, now, by=person.name, newer=id))
-        sessions = tuple(self._offered(id, person, asked.request, offer, now, expires) for offer in offers)
+        sessions = tuple(
+            self._offered(id, person, asked.request, offer, now, until)
+            for offer, until in zip(offers, expiries, strict=True)
+        )
         made = OfferSet(
             id=id,
             person=person.name,
@@ -204,7 +211,7 @@ class Asking(Candidates):
         )
         tx.offersets.add(made)
         if sessions:
-            tx.sessions.add(sessions, due=expires)
+            tx.sessions.add_offers(sessions)
             tx.events.add(
                 now,
                 id,

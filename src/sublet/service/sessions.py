@@ -34,6 +34,7 @@ from sublet.service.best_offer import best_offer
 from sublet.service.candidates import Asked
 from sublet.service.dependencies import begin
 from sublet.service.desk import Person, log
+from sublet.service.extending import price_longer
 from sublet.service.faults import point
 from sublet.service.holds import held_on
 from sublet.service.offers import Offers
@@ -325,7 +326,7 @@ class Sessions(Offers):
         session = _there(tx, id)
         if session.start is None or session.phase in OVER:
             raise refuse_move(session.phase, "extended", id)
-        offer = replace(session.offer, duration=until - session.start)
+        offer = price_longer(tx, session, until - session.start, self.settings.prices)
         self.admit_longer(tx, session, offer, now)
         tx.books.extend(offer.platform, id, until)
         write_down(tx, now, person, "extend", session)

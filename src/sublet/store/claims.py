@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import func, null, or_, select, update
 
+from sublet.core.holds import hold_of
+from sublet.core.offer import Offer
 from sublet.core.session import Phase, Session
 from sublet.core.timeline import micros, moment
 from sublet.store.bookings import Books
@@ -35,6 +37,7 @@ RELEASE_ALL = (
 LAPSED = (
     SESSION.where(S.phase == Phase.OFFERED.value, S.expires <= given("now")).order_by(S.expires).limit(given("most"))
 )
+STILL_OFFERED = SESSION.where(S.offerset == given("of_set"), S.platform == given("on"), S.phase == Phase.OFFERED.value)
 EXPIRE = (
     update(sessions)
     .where(S.id == given("session_id"), S.phase == Phase.OFFERED.value)
@@ -110,11 +113,13 @@ class Claims:
         self._sql.change_many(EXPIRE, [{"session_id": session.id, "now": micros(now)} for session in lapsed])
         booked = [session for session in lapsed if session.offer.terms.kind == "booked"]
         held = {(session.offerset, session.offer.platform) for session in booked}
-        for offerset, platform in held - self._offered({offerset for offerset, _ in held}):
+        for offerset, platform in sorted(held):
             self._books.release(platform, offerset)
+            if left := self._offered(offerset, platform):
+                self._books.keep(platform, offerset, hold_of(left))
         return [replace(session, phase=Phase.EXPIRED, modified=now) for session in lapsed]
 
-    def _offered(self, offersets: Collection[str]) -> set[tuple[str, str]]:
-        """The offer sets, by platform, in which something is on offer still."""
-        query = select(S.offerset, S.platform).where(S.offerset.in_(offersets), S.phase == Phase.OFFERED.value)
-        return {(offerset, platform) for offerset, platform in self._sql.select(query)}
+    def _offered(self, offerset: str, platform: str) -> list[Offer]:
+        """What of an offer set is on offer still on a platform."""
+        values = {"of_set": offerset, "on": platform}
+        return [read_session(row).offer for row in self._sql.rows(STILL_OFFERED, values)]

@@ -94,6 +94,10 @@ class Sessions(Claims):
         first = micros_or_none(due)
         self._sql.change_many(ADD, [session_row(session, first) for session in new])
 
+    def add_offers(self, new: Iterable[Session]) -> None:
+        """Record offers; the loop looks at each when it expires."""
+        self._sql.change_many(ADD, [session_row(session, micros(session.expires)) for session in new])
+
     def get(self, id: str) -> Session | None:
         """The one with this id."""
         row = self._sql.row(GET, {"session_id": plain(id)})
