@@ -12,7 +12,7 @@ import yaml
 
 from tests.api import documents
 from tests.api.conftest import HOST
-from tests.api.documents import Document, phase_update
+from tests.api.documents import SIMPLE, Document, phase_update
 
 pytestmark = pytest.mark.anyio
 
@@ -216,3 +216,56 @@ async def test_direct_answers_what_can_not_be_run_with_a_failed_session(ann: htt
     assert said["phase"] == "FAILED"
     assert documents.NO[name][1] in {message["kind"] for message in said["meta"]["messages"]}
     assert "uuid" not in said["meta"]
+
+
+ODD: dict[str, Document] = {
+    "dangling storage": {"data": [{"location": "https://data.example.org/x", "storage": "gone"}]},
+    "no location": {"data": [{"meta": {"name": "x"}}]},
+    "cores without end": {"compute": {"kind": SIMPLE, "cores": {"min": 10**18, "max": 10**18}}},
+    "unknown cost": {"costs": [{"kind": "urn:example:cost:bond", "rating": "AAA", "years": 10}]},
+    "unknown volume": {"compute": {"kind": SIMPLE, "volumes": [{"kind": "urn:example:volume:tape", "drive": 3}]}},
+    "a month": {"schedule": {"requested": {"duration": "P1M"}}},
+    "a year": {"schedule": {"requested": {"duration": "P1Y"}}},
+    "component cost": {"compute": {"costs": [{"type": "urn:ivoa:calycopis:cost:none", "max": 0.0001}]}},
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_what_a_document_may_say_is_a_no_and_no_error(ann: httpx2.AsyncClient, name: str) -> None:
+    answer = await ann.post("/requests", json=documents.minimal() | ODD[name])
+    assert answer.status_code == 303, answer.text
+    assert answer.json()["result"] == "NO"
+    assert answer.json()["meta"]["messages"][0]["message"]
+    direct = await ann.post("/direct", json=documents.minimal() | ODD[name])
+    assert (direct.status_code, direct.json()["phase"]) == (400, "FAILED")
+
+
+async def test_fields_of_a_newer_schema_are_ignored_and_said_to_be_wherever_they_stand(ann: httpx2.AsyncClient) -> None:
+    document = documents.full() | {"priority": 3, "version": "1.1"}
+    document["executable"] = document["executable"] | {"restarts": 2}
+    document["compute"] = document["compute"] | {"accelerators": {"min": 1}}
+    document["data"] = [document["data"][0] | {"mirrors": []}]
+    answer = (await ann.post("/requests", json=document)).json()
+    assert answer["result"] == "YES", answer["meta"]["messages"]
+    ignored = {said["values"]["field"] for said in answer["meta"]["messages"] if said["kind"] == "urn:ignored-field"}
+    assert ignored == {"priority", "version", "executable.restarts", "compute.accelerators", "data[0].mirrors"}
+
+
+async def test_older_lists_of_times_get_an_offer_for_each(ann: httpx2.AsyncClient) -> None:
+    day = documents.monday()[:10]
+    windows = [f"{day}T{hour:02}:00:00Z/PT30M" for hour in (9, 12, 15)]
+    requested = [{"start": window, "duration": "PT1H"} for window in windows]
+    answer = (await ann.post("/offersets", json=documents.minimal() | {"schedule": {"requested": requested}})).json()
+    hours = {offer["schedule"]["available"]["start"][11:13] for offer in answer["offers"]}
+    assert (answer["result"], hours) == ("YES", {"09", "12", "15"})
+
+
+async def test_the_most_that_is_welcome_is_offered_in_plain_whole_numbers(ann: httpx2.AsyncClient) -> None:
+    wanted = {
+        "compute": {"kind": SIMPLE, "memory": {"min": 1, "max": 1000}},
+        "storage": [{"meta": {"name": "scratch"}, "size": {"min": 10, "max": 20}}],
+    }
+    answer = (await ann.post("/requests", json=documents.minimal() | wanted)).json()
+    assert {offer["compute"]["kind"] for offer in answer["offers"]} == {SIMPLE}
+    assert {offer["compute"]["memory"]["max"] for offer in answer["offers"]} == {1, 16}
+    assert {offer["storage"][0]["size"]["max"] for offer in answer["offers"]} == {10, 20}

@@ -13,7 +13,7 @@ import yaml
 from pydantic_core import to_json
 
 from sublet.api.bodies import to_yaml
-from sublet.core.offer import Offer, Quote, Reason, Shape
+from sublet.core.offer import Offer, Predicted, Quote, Reason, Shape
 from sublet.core.request import GIB, Compute, Data, Executable, Range, Request, Storage, Volume
 from sublet.core.session import CLIENT_MOVES, Connector, End, EndKind, OfferSet, Phase, Session
 from sublet.wire.offersets import offerset_document
@@ -99,16 +99,99 @@ def test_components_keep_their_uuids_and_point_to_one_another_by_them() -> None:
     assert said["storage"][0]["data"] == [said["data"][0]["meta"]["uuid"]]
 
 
-def test_one_plain_node_is_ivoas_simple_compute_and_anything_more_is_the_extension() -> None:
-    assert document()["compute"]["kind"].endswith("simple-compute-resource.yaml")
+def test_a_plain_request_gets_a_plain_kind_and_whole_numbers_rounded_down() -> None:
+    odd = replace(OFFERED, offer=replace(OFFER, shape=Shape(2, 24_200_000_000)))
+    compute = document(odd)["compute"]
+    assert compute["kind"].endswith("/compute/simple-compute-resource.yaml")
+    assert compute["memory"] == {"min": 22, "max": 22}
+    assert {"nodes", "gpus"}.isdisjoint(compute)
+
+
+def test_the_extension_is_for_those_who_asked_by_it() -> None:
     gpus = replace(OFFERED, offer=replace(OFFER, shape=Shape(8, 3 * GIB // 2, 2), nodes=("n1", "n2")))
-    compute = document(gpus)["compute"]
+    asked = replace(REQUEST, compute=replace(REQUEST.compute, kind="node-compute-resource"))
+    compute = document(gpus, asked)["compute"]
     assert compute["kind"] == "urn:sublet:kind:compute:node-compute-resource"
     assert (compute["nodes"], compute["gpus"], compute["memory"]) == (
         {"min": 2, "max": 2},
         {"min": 2, "max": 2},
         {"min": 1.5, "max": 1.5},
     )
+
+
+def predicted(*, p10: int, p50: int, p90: int, samples: int = 100, **more: Any) -> Session:
+    """An offer of a shared queue; the times are minutes after nine."""
+    times = [NINE + timedelta(minutes=minutes) for minutes in (p10, p50, p90)]
+    terms = Predicted(*times, samples=samples, as_of=NINE)
+    offer = replace(OFFER, nodes=(), start=times[1], latest_start=times[1], terms=terms, queue="gpu", **more)
+    return replace(OFFERED, offer=offer)
+
+
+def test_a_predicted_offer_does_not_look_firm() -> None:
+    said = document(predicted(p10=5, p50=20, p90=65))
+    assert said["schedule"]["available"]["start"] == "2026-12-01T09:05:00Z/PT1H"
+    (message,) = [message for message in said["meta"]["messages"] if message["kind"] == "urn:sublet:terms"]
+    assert message["message"].startswith(
+        "Nothing is held on here: when it starts is a prediction, likely between 2026-"
+    )
+    assert message["values"] == {
+        "terms": "predicted",
+        "platform": "here",
+        "held": "false",
+        "p10": "2026-12-01T09:05:00Z",
+        "p50": "2026-12-01T09:20:00Z",
+        "p90": "2026-12-01T10:05:00Z",
+        "samples": "100",
+        "as-of": "2026-12-01T09:00:00Z",
+        "queue": "gpu",
+    }
+
+
+def test_a_prediction_that_rests_on_nothing_is_not_exact_either() -> None:
+    said = document(predicted(p10=0, p50=0, p90=0, samples=0))
+    assert said["schedule"]["available"]["start"] == "2026-12-01T09:00:00Z/PT1H"
+
+
+def test_a_predicted_start_stays_inside_the_window_asked_for() -> None:
+    session = predicted(p10=-30, p50=20, p90=500, begin=NINE)
+    session = replace(session, offer=replace(session.offer, latest_start=NINE + timedelta(hours=1)))
+    assert document(session)["schedule"]["available"]["start"] == "2026-12-01T09:00:00Z/PT1H"
+
+
+def test_what_waits_in_a_shared_queue_has_no_settled_start_until_it_has_started() -> None:
+    waits = replace(predicted(p10=5, p50=20, p90=65), phase=Phase.WAITING, start=NINE + timedelta(minutes=20))
+    assert document(waits)["schedule"]["available"]["start"] == "2026-12-01T09:05:00Z/PT1H"
+    runs = replace(waits, phase=Phase.RUNNING, started=NINE + timedelta(minutes=7))
+    assert document(runs)["schedule"]["available"]["start"] == "2026-12-01T09:07:00Z/PT0S"
+
+
+def test_only_what_is_booked_is_said_to_be_held() -> None:
+    (message,) = document()["meta"]["messages"]
+    assert message["values"] == {"terms": "booked", "platform": "here", "held": "true"}
+    assert message["message"].startswith("Held on here for you until it expires")
+    (message,) = document(replace(OFFERED, phase=Phase.WAITING, start=NINE))["meta"]["messages"]
+    assert message["message"] == "Booked on here."
+
+
+def test_components_say_what_they_cost_and_perform() -> None:
+    part = (Quote("urn:ivoa:calycopis:cost:monetary", 0.3, 0.3, "in EUR"),)
+    said = document(replace(OFFERED, offer=replace(OFFER, compute_costs=part, storage_costs={"scratch": part})))
+    assert [cost["max"] for cost in said["costs"]] == [0.5]
+    assert [cost["max"] for cost in said["compute"]["costs"]] == [0.3]
+    assert [cost["max"] for cost in said["storage"][0]["costs"]] == [0.3]
+    assert said["compute"]["metrics"] == said["metrics"] != []
+
+
+def test_data_without_storage_gets_a_storage_of_its_own() -> None:
+    data = (
+        Data("cube", "simple-data-resource", "https://d.example.org/c", size=3 * GIB),
+        Data("b", "x", "https://d/b"),
+    )
+    offer = replace(OFFER, storage={"cube": 3 * GIB})
+    said = document(replace(OFFERED, offer=offer), replace(REQUEST, storage=(), data=data))
+    assert [thing["storage"] for thing in said["data"]] == [room["meta"]["uuid"] for room in said["storage"]]
+    assert [room["data"] for room in said["storage"]] == [[thing["meta"]["uuid"]] for thing in said["data"]]
+    assert [room.get("size") for room in said["storage"]] == [{"min": 3, "max": 3}, None]
 
 
 def test_a_connector_below_the_service_is_given_in_full() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sublet.wire.v1.offers import ReasonView
-from sublet.wire.v1.quotes import QuoteView
+from sublet.wire.v1.quotes import QuoteView, TermsView
 from sublet.wire.v1.results import ResultList
 from sublet.wire.v1.sessions import ConnectorView
 from tests.canned import ID, Said, a_no, a_session, a_yes, an_end, an_offer
@@ -230,3 +232,21 @@ def test_whoever_stays_with_an_interactive_session_reads_what_ctrl_c_does(type_i
         "JupyterLab is ready. Open this in a browser:",
         "http://here/lab",
     ]
+
+
+@pytest.mark.parametrize(
+    ("offers", "words"),
+    [
+        ("b", "1 offer, held until "),
+        ("bl", " or longer, the last until "),
+        ("bp", "1 of them held until "),
+        ("bpp", "; for the others nothing is held. Take one"),
+        ("p", "; nothing is held. Take one"),
+    ],
+)
+def test_only_what_is_booked_is_said_to_be_held(type_in: Type, canned: Serve, offers: str, words: str) -> None:
+    booked = an_offer()
+    longer = replace(booked, expires=booked.expires + timedelta(hours=1))
+    kinds = {"b": booked, "l": longer, "p": replace(booked, terms=TermsView(kind="predicted"))}
+    canned({"POST /v1/offersets": Said(a_yes(*(kinds[offer] for offer in offers)))})
+    assert words in type_in("ask", "--", "true").err

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from sublet.core.session import Phase
+from sublet.core.session import OfferSet, Phase
 from sublet.errors import NotFound
 from sublet.platforms.memory import MemoryPlatform
 from sublet.platforms.port import Survey
@@ -129,3 +130,24 @@ async def test_what_is_claimed_again_before_its_last_step_is_put_away_stays_in_h
 
 def _cores(survey: Survey) -> int:
     return sum(node.cores for node in survey.nodes)
+
+
+@pytest.mark.parametrize("terms", ["booked", "predicted"])
+async def test_what_a_platform_is_stated_to_perform_is_offered_and_compared(tmp_path: Path, terms: str) -> None:
+    metrics = {"io-throughput": [500, 900], "compute-performance": 10}
+    platforms = {"trial": {"kind": "memory", "terms": terms, "metrics": metrics}}
+    async with serving(tmp_path, loop=False, platforms=platforms) as service:
+
+        async def asking(least: float) -> OfferSet:
+            limit = {"type": "urn:ivoa:calycopis:metric:io-throughput", "min": least}
+            document = {"executable": {"kind": "command", "argv": ["true"]}, "compute": {"metrics": [limit]}}
+            asked = await service.read(json.dumps(document).encode(), "application/json", ME)
+            return await service.ask(ME, asked)
+
+        enough = await asking(500)
+        assert {(quote.type.rpartition(":")[2], quote.min, quote.max) for quote in enough.offers[0].offer.metrics} == {
+            ("io-throughput", 500, 900),
+            ("compute-performance", 10, 10),
+        }
+        too_little = await asking(501)
+        assert [(reason.field, reason.nearest) for reason in too_little.reasons] == [("compute.metrics[0].min", "500")]

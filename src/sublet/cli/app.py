@@ -22,7 +22,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Ask and run": {
         "ask": ("asking", "When and where can this run? Shows offers."),
         "accept": ("asking", "Take an offer."),
-        "offers": ("offers", "List the offers that are held for you."),
+        "offers": ("offers", "List the offers that you can still accept."),
         "reject": ("offers", "Decline an offer, or all of them."),
         "run": ("running", "Ask, take the earliest offer, follow the output."),
         "sweep": ("sweeping", "Run a command with many values, as tasks of one session."),

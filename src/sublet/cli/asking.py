@@ -173,16 +173,33 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
     """What to know and to type next."""
     if not view.offers:
         return ["", "Nothing is held."]
-    booked = any(offer.terms.kind == "booked" for offer in view.offers)
-    word = "held" if booked else "open"  # a shared queue holds nothing
-    held = f"{word} until {when(view.expires, now)}" if view.expires else "not held"
-    lines = ["", f"{counted(len(view.offers), 'offer')}, {held}. Take one with: sublet accept {view.offers[0].short}"]
+    standing = describe_standing(view.offers, now)
+    take = f"Take one with: sublet accept {view.offers[0].short}"
+    lines = ["", f"{counted(len(view.offers), 'offer')}, {standing}. {take}"]
     unproven = {offer.platform for offer in view.offers if offer.terms.kind == "predicted" and offer.terms.samples < 20}
     lines += [f"note: {name}: predicted starts have no track record yet" for name in sorted(unproven)]
     shut = dict.fromkeys(offer.platform for offer in view.offers if offer.needs_login)
     lines += [f"note: {name}: login needed: sublet system login {name}" for name in shut]
     lines += [f"note: {note}" for note in view.notes]
     return lines + [f"note: {sentence(reason, now)}{_remedy(reason)}" for reason in view.reasons]
+
+
+def describe_standing(offers: Sequence[OfferView], now: datetime) -> str:
+    """Until when offers can be accepted, and which of them are held: in a queue that others share nothing is."""
+    held = [offer.expires for offer in offers if offer.terms.kind == "booked"]
+    others = [offer.expires for offer in offers if offer.terms.kind != "booked"]
+    if not held:
+        return f"open until {_between(others, now)}; nothing is held" if others else "not held"
+    if not others:
+        return f"held until {_between(held, now)}"
+    rest = "for the other" if len(others) == 1 else "for the others"
+    return f"{len(held)} of them held until {_between(held, now)}; {rest} nothing is held"
+
+
+def _between(times: Sequence[datetime], now: datetime) -> str:
+    """A time, or the first and the last of several."""
+    first, last = when(min(times), now), when(max(times), now)
+    return first if first == last else f"{first} or longer, the last until {last}"
 
 
 def causes(view: OfferSetView) -> list[str]:

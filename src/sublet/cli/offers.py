@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 
 import click
 
-from sublet.cli.asking import listed
+from sublet.cli.asking import describe_standing, listed
 from sublet.cli.command import command
 from sublet.cli.output import Output
-from sublet.cli.texts import when
 from sublet.client.calls import offers as calls
 from sublet.client.calls import sessions
 from sublet.client.link import Link
@@ -22,10 +21,11 @@ from sublet.wire.v1.offers import OfferSetView
 
 @command("offers", "sublet offers")
 def offers(out: Output) -> None:
-    """List the offers that are held for you, and that you can still accept.
+    """List the offers that you can still accept.
 
-    They are held for a few minutes. A later request of yours takes their room if it needs it, unless you say
-    --keep-offers; `sublet reject --all` gives them back at once.
+    Those that are booked are held for you for a few minutes; of a queue that others share nothing is held. A later
+    request of yours takes their room if it needs it, unless you say --keep-offers; `sublet reject --all` gives them
+    back at once.
     """
     found = out.link().do(calls.open_offers())
     views = [offer for one in found.items for offer in one.offers]
@@ -36,8 +36,9 @@ def offers(out: Output) -> None:
         lambda: (view.short for view in views),
     )
     if out.for_people and views:
-        until = max(view.expires for view in views)
-        out.note(f"\nThe last is held until {when(until, now)}. Give all back with: sublet reject --all")
+        out.note(
+            f"\n{counted(len(views), 'offer')}, {describe_standing(views, now)}. Give all back: sublet reject --all"
+        )
 
 
 @command("reject", "sublet reject 3f2a", "sublet reject --all")

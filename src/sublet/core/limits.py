@@ -38,9 +38,15 @@ def check_limits(
         )
     reasons += _nodes(request.compute, calendar.nodes, platform)
     reasons += _storage(request, calendar, pool, platform)
+    return reasons + check_metrics(request, metrics, platform)
+
+
+def check_metrics(request: Request, metrics: Sequence[Quote], platform: str) -> list[Reason]:
+    """What performs less than the asker needs, or isn't known to perform so."""
+    found: list[Reason] = []
     for index, limit in enumerate(request.metrics):
-        reasons += _metric(limit, limit.path or f"metrics[{index}]", metrics, platform)
-    return reasons
+        found += _metric(limit, limit.path or f"metrics[{index}]", metrics, platform)
+    return found
 
 
 def storage_of(request: Request) -> dict[str, int]:

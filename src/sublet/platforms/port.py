@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, model_validator
 
 from sublet.container_network import USUAL
 from sublet.core.amounts import parse_duration, parse_memory
@@ -98,6 +98,28 @@ class PledgeSettings(BaseModel):
     title: str = Field(default="", max_length=200, description="What it is, in words.")
 
 
+METRIC = "urn:ivoa:calycopis:metric:"
+
+
+def _metrics(value: object) -> object:
+    """A name without a URN is one of IVOA's; a single number is the least and the most."""
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        name if ":" in str(name) else f"{METRIC}{name}": (bound, bound) if isinstance(bound, int | float) else bound
+        for name, bound in value.items()
+    }
+
+
+def _in_order(bounds: tuple[float, float]) -> tuple[float, float]:
+    if not 0 <= bounds[0] <= bounds[1]:
+        raise ValueError("write the least and the most, from 0 upwards: [150, 200]")
+    return bounds
+
+
+Metrics = Annotated[
+    dict[str, Annotated[tuple[FiniteFloat, FiniteFloat], AfterValidator(_in_order)]], BeforeValidator(_metrics)
+]  # URN → the least and the most
 PledgeName = Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,30}$")]
 
 
@@ -119,6 +141,13 @@ class Platform(BaseModel):
         description="Name → cores that those use whom a rule about it lets; the rest is open. On booked terms alone.",
     )
 
+    metrics: Metrics = Field(
+        default_factory=dict,
+        max_length=50,
+        description="What it performs, as IVOA metrics: `compute-performance`, `io-throughput` (MB/s) or a URN → the "
+        "least and the most, as `[150, 200]`.",
+    )
+
     @model_validator(mode="after")
     def _pledgeable(self) -> Self:
         if self.pledges and self.terms != "booked":
@@ -126,6 +155,11 @@ class Platform(BaseModel):
         if OPEN in self.pledges:
             raise ValueError(f"what is not pledged is called {OPEN}; choose another name")
         return self
+
+    @property
+    def stated_metrics(self) -> tuple[Quote, ...]:
+        """What its settings say that it performs."""
+        return tuple(Quote(name, least, most) for name, (least, most) in self.metrics.items())
 
     @property
     def asks_a_person(self) -> bool:

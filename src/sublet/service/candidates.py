@@ -14,6 +14,7 @@ from sublet.core.answers import date_reasons, find_fault
 from sublet.core.bounds import Bounds, names_of
 from sublet.core.drain import Drain
 from sublet.core.giving_way import USUAL, Precedence
+from sublet.core.limits import check_metrics
 from sublet.core.offer import IGNORED, Answer, Reason
 from sublet.core.offers import WayFacts
 from sublet.core.request import Executable, Request
@@ -209,12 +210,16 @@ class Candidates(Desk):
             return date_reasons([found], survey.as_of, self.now())[0]
         if platform.terms == "booked":
             return replace(found, bounds=most, needs_login=await needs_login(platform))
+        if slow := check_metrics(request, survey.metrics, name):
+            return slow[0]
         parts = self.kinds[executable.kind].parts(executable, request.compute.cores.min)
-        wanted = capped(replace(request, parts=parts), most.limits)
+        wanted = capped(replace(request, parts=parts, metrics=()), most.limits)
         ways = [way.name for way in found.ways]
         answer = await platform.offers(wanted, ways, self.now())
         if fault := find_fault(answer, name, ways, wanted):
             raise PlatformBroken(platform=name, why=fault)
+        offers = tuple(replace(offer, metrics=survey.metrics or offer.metrics) for offer in answer.offers)
+        answer = replace(answer, offers=offers)
         login = bool(answer.offers) and await needs_login(platform)
         return replace(found, bounds=most, answer=answer, needs_login=login)
 

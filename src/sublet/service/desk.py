@@ -143,7 +143,7 @@ class Desk(Others):
 
     async def _survey_anew(self, platform: Platform) -> Survey:
         name, old = platform.name, self.surveys.get(platform.name)
-        new = _noted(await _survey_within(platform, LONGEST), self.pledged(name))
+        new = _with_metrics(_noted(await _survey_within(platform, LONGEST), self.pledged(name)), platform)
         if platform.terms == "booked" and (not old or _has(old) != _has(new)):
             pledges = self.pledged(name)
             pools = {**new.pools, **pools_of(pledges, _cores(new))}
@@ -316,6 +316,13 @@ def _noted(survey: Survey, pledges: Mapping[str, int]) -> Survey:
         return survey
     note = f"{wanted} cores are pledged, and there are {there} now: nothing is open, and who comes first gets them"
     return replace(survey, notes=(*survey.notes, note))
+
+
+def _with_metrics(survey: Survey, platform: Platform) -> Survey:
+    """The same; what its settings state that it performs counts more than what it says itself."""
+    stated = platform.stated_metrics
+    known = {quote.type for quote in stated}
+    return replace(survey, metrics=(*stated, *(quote for quote in survey.metrics if quote.type not in known)))
 
 
 def _has(survey: Survey) -> tuple[object, ...]:

@@ -53,9 +53,8 @@ async def look(request: Request) -> Response:
     service = service_of(request)
     clock = clock_of(request)
     found = await service.offerset(request.path_params["id"], who.person)
-    in_time = found.expires > clock.now
     offers = [
-        Numbered(number, session, in_time and session.phase is Phase.OFFERED)
+        Numbered(number, session, session.expires > clock.now and session.phase is Phase.OFFERED)
         for number, session in enumerate(found.offers, start=1)
     ]
     return page(
@@ -63,6 +62,7 @@ async def look(request: Request) -> Response:
         "offerset.html",
         who,
         offerset=found,
+        first_expiry=min((offer.session.expires for offer in offers if offer.open), default=found.expires),
         offers=offers,
         open=[offer for offer in offers if offer.open],
         held=[offer for offer in offers if offer.open and offer.session.offer.terms.kind == "booked"],

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha1
+from string import Template
 from typing import Any
 
 from sublet.core import amounts
 from sublet.core.offer import Quote, Reason
-from sublet.core.request import GIB, Data, Request, Storage, Volume
-from sublet.core.session import CLIENT_MOVES, Phase, Session
+from sublet.core.request import GIB, Data, Range, Request, Storage, Volume
+from sublet.core.session import CLIENT_MOVES, OVER, Phase, Session
 from sublet.wire.ends import end_sentence
 from sublet.wire.kinds import NODE_COMPUTE, SIMPLE_COMPUTE, SIMPLE_COST, SIMPLE_STORAGE, SIMPLE_VOLUME, uri_of
+from sublet.wire.terms import TERMS, describe_terms, starts_between
 from sublet.wire.updates import DURATION_PATH
 
 Document = dict[str, Any]
@@ -73,8 +75,8 @@ def session_document(session: Session, request: Request, base: str) -> Document:
             "phase": phase,
         }
     held = "AVAILABLE" if phase == "RUNNING" else phase
-    if request.storage:
-        document["storage"] = [_storage(item, session, names, held) for item in request.storage]
+    if storage := [*request.storage, *_implied(request)]:
+        document["storage"] = [_storage(item, session, names, held) for item in storage]
     if request.data:
         document["data"] = [_data(item, session, names, held) for item in request.data]
     if offer.costs:
@@ -168,7 +170,7 @@ OPTIONS = {phase: _options(phase) for phase in Phase}  # what its owner can chan
 
 
 def _messages(session: Session) -> list[Document]:
-    said: list[Document] = []
+    said: list[Document] = [] if session.phase in OVER else [_terms_message(session)]
     if session.condition:
         said.append(message("urn:sublet:condition", session.modified, "INFO", session.condition))
     if session.end is not None:
@@ -178,40 +180,52 @@ def _messages(session: Session) -> list[Document]:
     return said
 
 
+def _terms_message(session: Session) -> Document:
+    """On which terms it is offered, and where: structured, in a place that generated clients know."""
+    template, values = describe_terms(session, instant)
+    return {
+        "kind": TERMS,
+        "time": instant(session.created),
+        "level": "INFO",
+        "template": template,
+        "values": values,
+        "message": Template(template).safe_substitute(values),
+    }
+
+
 def _schedule(session: Session) -> Document:
     offer = session.offer
-    start = _start(session)
-    slide = offer.latest_start - offer.start if session.start is None else timedelta(0)
+    start, latest = starts_between(session)
     end = session.until or start + offer.duration
     return {
         "preparing": {"start": instant(start - offer.prepare), "duration": duration_iso(offer.prepare)},
         "available": {
-            "start": f"{instant(start)}/{duration_iso(slide)}",
+            "start": f"{instant(start)}/{duration_iso(max(latest - start, timedelta(0)))}",
             "duration": duration_iso(max(end - start, timedelta(0))),
         },
         "releasing": {"start": instant(end), "duration": duration_iso(offer.release)},
     }
 
 
-def _start(session: Session) -> datetime:
-    """When it did start, is to start, or would start; to the second, as it was booked."""
-    return session.started.replace(microsecond=0) if session.started else session.start or session.offer.start
-
-
 def _compute(session: Session, request: Request, names: _Names, phase: str, schedule: Document) -> Document:
-    shape = session.offer.shape
-    count = len(session.offer.nodes) or request.compute.nodes.min
-    simple = count == 1 and shape.gpus == 0 and shape.memory % GIB == 0
+    """The compute resource, of the kind that was asked for: a plain one has whole GiB, rounded down."""
+    offer, shape = session.offer, session.offer.shape
+    count = len(offer.nodes) or request.compute.nodes.min
+    plain = request.compute.kind == "simple-compute-resource" and request.compute.memory.min % GIB == 0
     document: Document = {
-        "kind": SIMPLE_COMPUTE if simple else NODE_COMPUTE,
+        "kind": SIMPLE_COMPUTE if plain else NODE_COMPUTE,
         "meta": {"uuid": names.uuid("compute", ""), "name": request.compute.name},
         "phase": phase,
         "schedule": schedule,
         "cores": _exactly(shape.cores),
-        "memory": _exactly(_gib(shape.memory)),
+        "memory": _exactly(shape.memory // GIB if plain else _gib(shape.memory)),
     }
-    if not simple:
+    if not plain or count > 1 or shape.gpus:
         document |= {"nodes": _exactly(count), "gpus": _exactly(shape.gpus)}
+    if costs := offer.compute_costs or offer.costs:
+        document["costs"] = [_quote(SIMPLE_COST, quote) for quote in costs]
+    if offer.metrics:
+        document["metrics"] = [_quote(METRIC, quote) for quote in offer.metrics]
     if request.compute.volumes:
         document["volumes"] = [_volume(volume, request, names) for volume in request.compute.volumes]
     return document
@@ -228,15 +242,28 @@ def _volume(volume: Volume, request: Request, names: _Names) -> Document:
     }
 
 
+def _implied(request: Request) -> list[Storage]:
+    """The storage of data that names none: it goes somewhere, too."""
+    return [
+        Storage(data.name, Range(data.size or 0, data.size or 0), (data.name,))
+        for data in request.data
+        if not data.storage
+    ]
+
+
 def _storage(storage: Storage, session: Session, names: _Names, phase: str) -> Document:
     size = session.offer.storage.get(storage.name, storage.size.min)
-    return {
+    document: Document = {
         "kind": SIMPLE_STORAGE,
         "meta": {"uuid": names.uuid("storage", storage.name), "name": storage.name},
         "phase": phase,
-        "size": _exactly(-(-size // GIB)),
         "data": [names.uuid("data", name) for name in storage.data],
     }
+    if size:  # of data whose size nobody knows, nothing is booked
+        document["size"] = _exactly(-(-size // GIB))
+    if costs := session.offer.storage_costs.get(storage.name):
+        document["costs"] = [_quote(SIMPLE_COST, quote) for quote in costs]
+    return document
 
 
 def _data(data: Data, session: Session, names: _Names, phase: str) -> Document:
@@ -248,10 +275,9 @@ def _data(data: Data, session: Session, names: _Names, phase: str) -> Document:
     }
     if data.location:
         document["location"] = data.location
-    if data.storage:
-        document["storage"] = names.uuid("storage", data.storage)
+    document["storage"] = names.uuid("storage", data.storage or data.name)
     if data.prepare is not None:
-        begins = _start(session) - max(session.offer.prepare, data.prepare)
+        begins = starts_between(session)[0] - max(session.offer.prepare, data.prepare)
         document["schedule"] = {"preparing": {"start": instant(begins), "duration": duration_iso(data.prepare)}}
     return document
 
