@@ -338,8 +338,7 @@ class Sessions(Offers):
         session = await self.session_to_change(name, person)
         if session.phase not in OVER:
             raise refuse_move(session.phase, "deleted", session.id)
-        platform = self.platforms_by_name.get(session.offer.platform)
-        if platform:
+        if platform := self.platforms_by_name.get(session.offer.platform):
             await platform.clean(session.id)
 
         def work(tx: Tx) -> None:
