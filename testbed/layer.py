@@ -51,6 +51,7 @@ def write_layers(plan: Plan) -> None:
     write_hosts(plan, layer)
     write_login(plan, layer)
     write_slurm(plan, layer)
+    link_pmix(plan, layer)
     put(layer / "etc/testbed/start", (HERE / "start.sh").read_text())
     if plan.accounts:
         put(layer / "etc/testbed/accounts", (HERE / "accounts.sh").read_text())
@@ -94,6 +95,14 @@ def write_hosts(plan: Plan, layer: Path) -> None:
     put(layer / "etc/resolv.conf", "")
     if not os.path.lexists(Path(plan.base) / "etc/localtime"):
         (layer / "etc/localtime").symlink_to("/usr/share/zoneinfo/Etc/UTC")  # Apptainer binds it and fails without
+
+
+def link_pmix(plan: Plan, layer: Path) -> None:
+    """PMIx under the name by which Debian's Slurm looks for it, which only the development package has."""
+    folder = Path("usr/lib/x86_64-linux-gnu/pmix2/lib")
+    if (Path(plan.base) / folder / "libpmix.so.2").exists() and not (Path(plan.base) / folder / "libpmix.so").exists():
+        (layer / folder).mkdir(parents=True)
+        (layer / folder / "libpmix.so").symlink_to("libpmix.so.2")
 
 
 def write_login(plan: Plan, layer: Path) -> None:

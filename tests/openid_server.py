@@ -13,6 +13,7 @@ PEOPLE = {  # name → address, and whether that is verified
     "ann": ("ann@illinois.edu", True),
     "eve": ("ann@illinois.edu", False),
     "zoe": ("Zoe@Elsewhere.example", True),
+    "zoe2": ("zoe+2@elsewhere.example", True),
 }
 CONTRIBUTED = ("auth", "contenttypes", "sessions")  # what of Django it needs
 PASSWORD = "not a secret"

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from sublet.core.amounts import parse_duration
+from sublet.core.mailboxes import Folding
 from sublet.errors import SubletError
 
 
@@ -215,6 +216,12 @@ class SigningSettings(BaseModel):
         default=(),
         description='Patterns of addresses, as in `["*@illinois.edu"]`; whom an operator added can sign in too. '
         "Empty: anybody can.",
+    )
+    subaddresses: dict[str, Folding] = Field(
+        default_factory=dict,
+        description="Domain (or a pattern such as `*.edu`) → which of its addresses are one person's. `fold`, as on "
+        "all domains that are not named: `ada+lab@x.org` is `ada@x.org`; `fold-dots`: `a.da@x.org` is too; `keep`: "
+        "each address is a person's own.",
     )
     second_factor: tuple[Literal["operator", "reviewer"], ...] = Field(
         default=(),

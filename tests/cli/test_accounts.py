@@ -88,8 +88,12 @@ def _check_import(type_in: Type, file: Path, server: Sshd, known: str) -> None:
     assert "Nobody has confirmed" in nobody.err
     other = type_in(*words, "--fingerprint", "SHA256:" + "x" * 43)
     assert "Someone may be in between" in other.err
-    done = type_in(*words, "--fingerprint", known)
-    assert done.code == 0, done.err
+    file.with_name("more.json").write_text(
+        json.dumps({**json.loads(file.read_text()), "own": {**HPC, "is_community_account": False}})
+    )
+    done = type_in(*words[:2], str(file.with_name("more.json")), *words[3:], "--fingerprint", known)
+    assert (done.code, "1 of 2 accounts are added" in done.err) == (1, True), done.err
+    assert "a person's own account" in done.err
     assert "is needed here no longer" in done.err
     assert "take it out" in done.err
 

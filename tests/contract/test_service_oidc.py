@@ -81,6 +81,17 @@ async def test_a_verified_address_is_the_person_and_the_identity_stays_theirs(ga
     assert come.person == "zoe@elsewhere.example"
 
 
+async def test_a_verified_address_with_a_tag_is_the_same_person_and_as_blocked(gateway: Gateway) -> None:
+    first, _ = await gateway.enters("zoe")
+    second, _ = await gateway.enters("zoe2")
+    assert first is not None
+    assert second is not None
+    assert second.person == first.person == "zoe@elsewhere.example"
+    await gateway.service.block(ROOT, first.person)
+    with pytest.raises(NotConfirmed, match="blocked"):
+        await gateway.enters("zoe2")
+
+
 async def test_an_unverified_address_gives_nobodys_rights(gateway: Gateway) -> None:
     await gateway.service.add_person(ROOT, "ann@illinois.edu", "operator")
     token, _ = await gateway.enters("eve")

@@ -37,7 +37,7 @@ def _files() -> Iterator[tuple[str, Path | bytes]]:
                 found[f"{PLACE}/{file}"] = source
     yield from _with_compiled(found)
     programs = [file for file in found.values() if ".so" in file.name or file == python]
-    yield from ((str(file), file) for file in _libraries(programs))
+    yield from ((str(file), file) for file in libraries_of(programs))
     yield "/usr/local/bin/python3", b"#!/bin/sh\nexec " + str(python).encode() + b' "$@"\n'
     yield "/usr/local/bin/papermill", PAPERMILL
 
@@ -57,7 +57,7 @@ def _with_compiled(found: dict[str, Path]) -> Iterator[tuple[str, Path]]:
             yield f"{path.rpartition('/')[0]}/__pycache__/{compiled.name}", compiled
 
 
-def _libraries(programs: list[Path]) -> Iterator[Path]:
+def libraries_of(programs: list[Path]) -> Iterator[Path]:
     """The shared libraries that programs need of the system; packages have theirs with them."""
     said = subprocess.run(["ldd", *map(str, programs)], capture_output=True, text=True, check=False).stdout
     words = {word for line in said.splitlines() for word in line.split() if word.startswith("/") and ".so" in word}

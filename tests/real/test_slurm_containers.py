@@ -13,7 +13,7 @@ import pytest
 from sublet.client import Client
 from sublet.client.calls import trials
 from sublet.core.tree import TreeFile, archive_of
-from tests.real import images
+from tests.real import images, mpi
 from tests.real.jupyter_image import jupyter_archive
 from tests.real.notebooks import notebook
 from tests.real.researchers import at
@@ -187,6 +187,24 @@ stages:
     assert "yes" not in said(session, "stderr").splitlines()
     assert session.end.detail == "the stage post failed"
     assert session.result("result/1").text() == "1 of 3: $(id); 'x'\n"
+
+
+def test_an_mpi_program_runs_over_two_nodes_in_a_container_and_an_app_by_apptainer(
+    client: Client, box: Site, made: Path
+) -> None:
+    if missing := mpi.find_missing("mpich"):
+        pytest.skip(f"{missing} is not installed")
+    mpi.mpi_archive(made / "mpich.tar", "mpich")
+    image = f"file://{made}/mpich.tar"
+    app = mpi.propose(client, "mpich", image)
+    contained = {"image": image, "run": ["python3", "/opt/program.py", "mpich"], "tasks": 4}
+    sessions = [mpi.start(client, box, **wish) for wish in (contained, app | {"tasks": 4})]
+    alone = mpi.start(client, box, **app, tasks=1, nodes=1)
+    for session in sessions:
+        assert mpi.lines_of(session) == mpi.expected(4, 2)
+    assert mpi.lines_of(alone) == mpi.expected(1, 1)
+    for node in ("c1", "c2", "c3"):
+        assert "sublet" not in box.on(node, "ls", "/dev/shm"), "shared memory goes with the last task"
 
 
 @pytest.mark.soak

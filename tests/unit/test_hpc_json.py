@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ WILD: dict[str, Any] = {
     "community_login": {"user": "cybergis", "use_local_key": True},
     "root_path": "/expanse/cybergis",
     "job_pool_capacity": 7,
-    "init_sbatch_script": ["module load singularitypro slurm", "# for MPI", "export X=$(hostname)"],
+    "init_sbatch_script": ["module load singularitypro slurm", "# for MPI", "export X=$(hostname)", "ulimit -s 9"],
     "init_sbatch_options": ["#SBATCH --account=TG-EAR1", "--licenses=a:1", "#SBATCH --chdir=/", "--wrap rm"],
     "globus": {"identity": "a@b.org", "endpoint": "e-1", "root_path": "/g"},
     "mount": {"/data": "/job/data2"},
@@ -90,10 +91,10 @@ def test_of_cybergis_own_file_no_field_is_dropped_silently() -> None:
 def test_what_would_change_how_jobs_run_and_cannot_be_had_is_refused_by_name() -> None:
     plan = plan_of(WILD)
     assert plan.refused == (
-        *("init_sbatch_script", "init_sbatch_options", "mount", "slurm_input_rules.memory_per_gpu", "new_field"),
+        *("init_sbatch_script", "init_sbatch_options", "slurm_input_rules.memory_per_gpu", "new_field"),
     )
     said = " ".join(note.words for note in plan.notes if note.state == "refused")
-    assert "`export X=$(hostname)`" in said
+    assert "`ulimit -s 9`" in said
     assert "--chdir can't be added" in said
     assert "--wrap can't be added" in said
 
@@ -124,8 +125,38 @@ def test_a_secret_of_theirs_is_never_repeated() -> None:
     ],
 )
 def test_what_can_be_no_account_is_refused(change: dict[str, Any], why: str) -> None:
-    with pytest.raises(BadAccount, match=why):
-        plan_of({**SEED["keeling_community"], **change})
+    both = {"bad": {**SEED["keeling_community"], **change}, **SEED}
+    bad, good = read_hpc(both, ALLOWED)
+    assert re.search(why, bad.problem)
+    assert (good.name, good.problem) == ("keeling_community", ""), "the others can be"
+
+
+def test_what_only_prepares_a_shell_is_left_out_and_what_changes_containers_is_refused() -> None:
+    script = [
+        *(
+            "CYBERGIS_COMPUTE_BASE=$(pwd)",
+            "source ~/.bashrc  # adds a program to the path",
+            "cd $CYBERGIS_COMPUTE_BASE",
+        ),
+        *('export BASE="$(pwd)"', 'export tmp_path="/tmp/cvmfs-$(openssl rand -hex 12)"', "mkdir $tmp_path"),
+    ]
+    options = ["#SBATCH --nodes=1", "#SBATCH --partition=shared", "#SBATCH --time=10"]
+    more = {"init_sbatch_script": script, "init_sbatch_options": options, "mount": {"/projects/x": "/compute_shared"}}
+    plan = plan_of({**SEED["keeling_community"], **more})
+    assert plan.refused == ()
+    assert {"effect": "deny", "who": "*", "limits": {"nodes": 1}} in plan.rules
+    assert "apps that read /compute_shared" in next(note.words for note in plan.notes if note.field == "mount")
+    lines = (
+        "export SINGULARITY_BINDPATH=/projects",
+        "APPTAINERENV_X=1",
+        "rm -rf /tmp/x",
+        "cd /tmp; rm x",
+        "mkdir a b",
+        "X=1; rm x",
+    )
+    for line in lines:
+        again = plan_of({**SEED["keeling_community"], "init_sbatch_script": [line]})
+        assert again.refused == ("init_sbatch_script",), line
 
 
 @pytest.mark.parametrize("document", [None, [], {}, "x", {"a": 1}])

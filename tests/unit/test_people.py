@@ -51,6 +51,13 @@ def test_an_address_is_kept_in_one_way_of_writing(text: str, address: str) -> No
         f"{'a' * 65}@example.org",
         f"anna@{'a.' * 130}org",
         f"anna@{'ü' * 70}.org",
+        "*@example.org",  # what a rule would read as a pattern
+        "an?a@example.org",
+        "an[n]a@example.org",
+        "anna%eve@example.org",  # what old relays would send elsewhere
+        "eve!anna@example.org",
+        "$(id)@example.org",
+        "\uff41nna@example.org",  # a wide a, which some mail servers take for an a
     ],
 )
 def test_what_is_no_address_is_refused(text: str) -> None:

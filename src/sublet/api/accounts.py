@@ -146,9 +146,8 @@ def _view(state: AccountState, person: Person) -> AccountView:
 def _plan(plan: Plan) -> AccountPlan:
     notes = tuple(NoteView(field=one.field, state=one.state, words=one.words) for one in plan.notes)
     rules = tuple(AccountRule(**rule) for rule in plan.rules)
-    return AccountPlan(
-        name=plan.name, fields=plan.fields, key_path=plan.key_path, notes=notes, rules=rules, refused=plan.refused
-    )
+    own = {"name": plan.name, "fields": plan.fields, "key_path": plan.key_path, "problem": plan.problem}
+    return AccountPlan(**own, notes=notes, rules=rules, refused=plan.refused)
 
 
 def _plain(ask: AccountAsk | AccountChange) -> dict[str, Any]:

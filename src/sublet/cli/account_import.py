@@ -9,7 +9,7 @@ from typing import Any
 from sublet.cli.account_secrets import confirmed_keys, read_file, with_passphrase
 from sublet.cli.output import Output, table
 from sublet.client.calls import accounts as calls
-from sublet.errors import BadAccount, BadRequest, NotFound
+from sublet.errors import BadAccount, BadRequest, NotFound, SubletError
 from sublet.wire.reader import plain
 from sublet.wire.v1.accounts import AccountPlan
 
@@ -30,7 +30,7 @@ class Importing:
         self.passphrases = _without_passphrases(self.document)
 
     def run(self, only: tuple[str, ...], *, dry_run: bool) -> int:
-        """Show the plans; then, unless it is a trial, add each account."""
+        """Show the plans; then, unless it is a trial, add each account that can be one; 1: some could not."""
         plans = self.out.link().do(calls.plan(self.document)).items
         wanted = [plan for plan in plans if not only or plan.name in only]
         if missing := set(only) - {plan.name for plan in plans}:
@@ -38,23 +38,41 @@ class Importing:
                 noun="account", name=f"{', '.join(sorted(missing))} in {self.file}", hint="Look at its names."
             )
         self._show(wanted)
-        open_ = {plan.name: [field for field in plan.refused if not self._left_out(field)] for plan in wanted}
         if dry_run:
             return 0
-        for plan in wanted:
-            if open_[plan.name]:
-                names = " ".join(f"--leave-out {field}" for field in open_[plan.name])
-                why = f"it needs what can't be had here: {', '.join(open_[plan.name])}"
-                raise BadAccount(name=plan.name, why=why, hint=f"If it can do without: {names}")
-        for plan in wanted:
+        errors = [error for plan in wanted if (error := self._try(plan))]
+        if len(wanted) == 1 and errors:
+            raise errors[0]
+        for error in errors:
+            self.out.note(f"error: {error.message}")
+            self.out.note(f"hint: {error.advice}" if error.advice else "")
+        self.out.note(f"{len(wanted) - len(errors)} of {len(wanted)} accounts are added.")
+        return 1 if errors else 0
+
+    def _try(self, plan: AccountPlan) -> SubletError | None:
+        """Add one; why it is not, which keeps no other from being added."""
+        try:
+            self._check(plan)
             self._add(plan)
-        return 0
+        except SubletError as error:
+            return error
+        return None
+
+    def _check(self, plan: AccountPlan) -> None:
+        """Refuse what can be no account, or needs what nobody has given up."""
+        if plan.problem:
+            raise BadAccount(name=plan.name, why=plan.problem)
+        if needed := [field for field in plan.refused if not self._left_out(field)]:
+            names = " ".join(f"--leave-out {field}" for field in needed)
+            why = f"it needs what can't be had here: {', '.join(needed)}"
+            raise BadAccount(name=plan.name, why=why, hint=f"If it can do without: {names}")
 
     def _left_out(self, field: str) -> bool:
         return any(field == name or field.startswith(f"{name}.") for name in self.leave_out)
 
     def _show(self, plans: list[AccountPlan]) -> None:
         rows = [(plan.name, note.state, note.field, note.words) for plan in plans for note in plan.notes]
+        rows += [(plan.name, "refused", "", plan.problem) for plan in plans if plan.problem]
         lines = table(("ACCOUNT", "", "FIELD", "WHAT BECOMES OF IT"), rows, fold=True)
         self.out.show({"items": plans}, lambda: lines, lambda: [plan.name for plan in plans])
 

@@ -18,7 +18,7 @@ from sublet.core.bag import count
 from sublet.core.texts import counted
 from sublet.errors import BadRequest
 
-KINDS = ("image", "notebook", "param", "script", "interactive")  # wishes that a sweep doesn't have
+KINDS = ("image", "tasks", "notebook", "param", "script", "interactive")  # wishes that a sweep doesn't have
 SHOWN = 5  # tasks that --dry-run shows
 
 

@@ -21,7 +21,7 @@ from sublet.errors import BadRequest
 NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)=(.+)", re.DOTALL)
 F = TypeVar("F", bound=Callable[..., Any])
 PLAIN = (
-    *("cores", "memory", "gpus", "nodes", "time", "image", "notebook", "interactive", "name", "workdir"),
+    *("cores", "memory", "gpus", "nodes", "time", "image", "tasks", "notebook", "interactive", "name", "workdir"),
     *("platform", "queue", "project", "pledge"),
 )
 
@@ -37,6 +37,7 @@ AMOUNTS = (
 )
 KINDS = (
     click.option("--image", metavar="IMAGE", help="A container image to run it in."),
+    click.option("--tasks", metavar="N", help="How many copies of the container, as the ranks of an MPI program."),
     click.option("--notebook", metavar="FILE", help="A Jupyter notebook to run."),
     click.option("--param", metavar="NAME=VALUE", multiple=True, help="A parameter of the notebook."),
     click.option("--script", metavar="FILE", help="A script to run, instead of a command."),

@@ -13,6 +13,13 @@ from sublet.errors import BadAccount
 State = Literal["taken", "left out", "refused"]
 _LOAD = re.compile(r"\s*module\s+load\s+([A-Za-z0-9._/+ -]+?)\s*;?\s*")
 _OPTION = re.compile(r"\s*(?:#SBATCH\s+)?--([a-z][a-z-]*)(?:[=\s]\s*(.+?))?\s*")
+# Lines that prepare the shell of the job and nothing else: variables, where it is, what it reads, an empty folder.
+_PREPARES = re.compile(
+    r"(?:export\s+)?([A-Za-z_]\w*)=(?:\"[^\"]*\"|'[^']*'|\$\([^)]*\)|[^\s;&|]*)"
+    r"|cd(?:\s+[^\s;&|]+)?|(?:source|\.)\s+[^\s;&|]+|mkdir\s+(?:-p\s+)?[^\s;&|]+"
+)
+_TOOLS = ("SINGULARITY", "APPTAINER")  # variables that change what containers see
+_AMOUNTS = frozenset({"ntasks", "ntasks-per-node", "cpus-per-task", "mem", "time"})  # which each app says itself
 OWN = {"account": "project", "partition": "queue", "qos": "qos"}  # options that are fields of an account
 
 
@@ -34,6 +41,7 @@ class Plan:
     notes: list[Note] = field(default_factory=list)
     key_path: str = ""  # of the private key, as seen from where the document lies
     rules: list[dict[str, Any]] = field(default_factory=list)  # effect, who, limits
+    problem: str = ""  # why it can be no account here; the others of the document can
 
     def take(self, name: str, words: str, **values: Any) -> None:
         """A field that is used."""
@@ -62,7 +70,15 @@ def read_hpc(document: object, allowed: Collection[str]) -> list[Plan]:
         or not all(isinstance(one, Mapping) for one in document.values())
     ):
         raise BadAccount(name="", why="the document is not a mapping of names to `hpc` objects")
-    return [_plan(str(name), values, allowed) for name, values in document.items()]
+    return [_plan_or_problem(str(name), values, allowed) for name, values in document.items()]
+
+
+def _plan_or_problem(name: str, values: Mapping[str, Any], allowed: Collection[str]) -> Plan:
+    """One of them; what can be no account is told, and keeps no other from being one."""
+    try:
+        return _plan(name, values, allowed)
+    except BadAccount as error:
+        return Plan(name.lower(), problem=str(error.values["why"]))
 
 
 def _plan(name: str, values: Mapping[str, Any], allowed: Collection[str]) -> Plan:
@@ -141,8 +157,18 @@ def _script(plan: Plan, key: str, value: Any) -> None:
             plan.take(
                 key, f"`{line.strip()}`: loaded in every job", modules=(*_had(plan, "modules"), *found[1].split())
             )
-        elif line.strip() and not line.strip().startswith("#"):
-            plan.refuse(key, f"`{line.strip()}`: no line of a shell is run outside the container under this account")
+        elif words := line.strip().partition(" #")[0].strip():
+            _shell_line(plan, key, words)
+
+
+def _shell_line(plan: Plan, key: str, line: str) -> None:
+    if line.startswith("#"):
+        return
+    prepares = _PREPARES.fullmatch(line)
+    if prepares and not str(prepares[1] or "").startswith(_TOOLS):
+        plan.leave(key, f"`{line}`: it prepares a shell outside the container, of which an app sees nothing")
+    else:
+        plan.refuse(key, f"`{line}`: no line of a shell is run outside the container under this account")
 
 
 def _options(plan: Plan, value: Any, allowed: Collection[str]) -> None:
@@ -152,6 +178,11 @@ def _options(plan: Plan, value: Any, allowed: Collection[str]) -> None:
             plan.refuse("init_sbatch_options", f"`{line.strip()}`: it is not an option of the form --name=value")
         elif found[1] in OWN and found[2]:
             plan.take("init_sbatch_options", f"`{line.strip()}`: its {OWN[found[1]]}", **{OWN[found[1]]: found[2]})
+        elif found[1] == "nodes" and str(found[2]).isdigit():
+            plan.rules.append({"effect": "deny", "who": "*", "limits": {"nodes": int(found[2])}})
+            plan.take("init_sbatch_options", f"`{line.strip()}`: nobody gets more nodes")
+        elif found[1] in _AMOUNTS:
+            plan.leave("init_sbatch_options", f"`{line.strip()}`: each app says how much it needs")
         elif found[1] not in allowed:
             plan.refuse("init_sbatch_options", f"`{line.strip()}`: --{found[1]} can't be added to jobs here")
         else:
@@ -215,6 +246,11 @@ def _limit(name: str, most: Any, unit: str) -> dict[str, Any] | str:
     return "there is no limit of that amount here; say it as a limit of cores, memory, gpus or nodes of the session"
 
 
+def _targets(mount: Any) -> str:
+    """Where containers saw what was mounted."""
+    return ", ".join(map(str, mount.values())) if isinstance(mount, Mapping) else "it"
+
+
 LIMITS = {"num_of_node": "nodes", "num_of_task": "cores", "gpus": "gpus"}
 READERS: dict[str, Callable[[Plan, str, Any], None]] = {
     "ip": _word("host", "its address {}"),
@@ -233,8 +269,10 @@ READERS: dict[str, Callable[[Plan, str, Any], None]] = {
     "denylist": _people("deny"),
     "slurm_input_rules": _limits,
     "slurm_global_cap": _limits,
-    "mount": lambda plan, key, value: plan.refuse(
-        key, "a container sees its session's own directories alone; an app names what else it needs as data"
+    "mount": lambda plan, key, value: plan.leave(
+        key,
+        f"apps that read {_targets(value)} can't run here: a container sees its session's own folders alone, and an "
+        "app names what else it needs as data (`sublet app check` says which do)",
     ),
     "xsede_job_log_credential": lambda plan, key, value: plan.leave(
         key, "usage per person is exported by `sublet usage`, and named in each job's record; this key is not stored"

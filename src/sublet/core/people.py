@@ -11,8 +11,10 @@ from sublet.errors import BadAddress, BadIdentity, BadName
 
 LONGEST_ADDRESS = 254  # of RFC 5321
 LONGEST_VALUE = 500
-LOCAL = re.compile(r"[a-z0-9!#$%&'*+=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+=?^_`{|}~-]+)*")
+# Mail allows more, but what a rule, a shell or a mail relay reads as something else than a letter is refused.
+LOCAL = re.compile(r"[a-z0-9#&'+=_~-]+(\.[a-z0-9#&'+=_~-]+)*")
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+SAME_MAILBOX = "same-mailbox"  # an identity that the service itself notes: another person has the same mailbox
 KINDS = re.compile(r"email|oidc|uid|htcondor|system:[A-Za-z][A-Za-z0-9._-]*")
 GROUP = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,99}")
 
@@ -41,7 +43,7 @@ class Known:
 class Identity:
     """One of the names that a person has somewhere."""
 
-    kind: str  # email, oidc, uid, htcondor, or system:NAME for their user name there
+    kind: str  # email, oidc, uid, htcondor, or system:NAME for their user name there; same-mailbox: another person
     value: str
     person: str
     created: datetime

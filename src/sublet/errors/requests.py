@@ -28,7 +28,7 @@ class BadName(BadRequest):
 class BadAddress(BadRequest):
     """{address} is not an e-mail address."""
 
-    hint = "Write NAME@DOMAIN, in letters that every mail server knows before the @."
+    hint = "Write NAME@DOMAIN; before the @ letters and digits without accents, and any of . _ - + = ~ # & '."
 
 
 class BadIdentity(BadRequest):

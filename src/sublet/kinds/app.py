@@ -24,14 +24,14 @@ from sublet.errors import BadManifest
 from sublet.kinds import container, images
 from sublet.kinds import fields as f
 from sublet.kinds.container import TOOLS
-from sublet.kinds.inside.app_runner import HOST
+from sublet.kinds.inside.task_runner import HOST
 from sublet.kinds.port import Kind, Setting, Way
 from sublet.kinds.travel import PROGRAM, packed
 
 # `pinned` is the service's own; no document may bring it. `resources` are amounts by the manifest's own names.
 FIELDS = ("app", "version", "parameters", "tasks", "resources", "pinned")
 BROUGHT = "sublet.app"  # the code
-PARTS = ("kinds/inside/container_runner.py", *container.PARTS)
+PARTS = container.PARTS
 INSIDE = "/sublet/stages"  # where a container sees what runs its stages
 HOME = "/sublet/home"
 LIBRARIES = ("library://", "oras://", "shub://")
@@ -190,6 +190,8 @@ def program(
         "stages": [stage.name for stage in manifest.stages],
         "each": [stage.name for stage in manifest.stages if stage.each],
         "tasks": executable.fields.get("tasks") or sized(manifest).tasks,
+        "program": PROGRAM,
+        "mpi": manifest.environment.get("SLURM_MPI_TYPE", ""),
     }
     travels = {PROGRAM: packed("app_runner", *PARTS), ".sublet/app.json": json.dumps(plan).encode()}
     environment["SUBLET_HOME_FOLDER"] = home if host else HOME

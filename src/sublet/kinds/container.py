@@ -18,8 +18,8 @@ from sublet.kinds.port import Kind, Setting, Way
 from sublet.kinds.travel import PROGRAM, packed
 
 INSIDE = (
-    *("container_images", "container_port", "container_start", "container_tools"),
-    *("gate", "image_files", "inner_port"),
+    *("container_images", "container_port", "container_runner", "container_start", "container_tools"),
+    *("gate", "image_files", "inner_port", "task_launcher", "task_runner"),
 )
 PARTS = ("container_network.py", *(f"kinds/inside/{name}.py" for name in INSIDE))
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
@@ -39,7 +39,8 @@ CALLED = (*TOOLS, "ch-run", "ch-image", "ch-convert", "unsquashfs")
 FOR_DOCKER = ("podman", "apptainer", "singularity", "docker", "charliecloud")
 FOR_SINGULARITY = ("apptainer", "singularity", "podman", "charliecloud")
 SHARES_PORTS = frozenset({"apptainer", "singularity", "charliecloud"})  # an inner port is the machine's own: no mapping
-SHARED_FIELDS = ("command", "entrypoint", "environment", "network")
+SHARED_FIELDS = ("command", "entrypoint", "environment", "network", "tasks")
+MOST_TASKS = 100_000
 
 
 class DockerContainer(Kind):
@@ -164,7 +165,20 @@ def check_run(fields: Mapping[str, Any], request: Request) -> list[Reason]:
         if ":" in volume.path or "," in volume.path or ".." in volume.path.split("/") or volume.path == "/":
             told = f"a volume can't be mounted at {volume.path!r}."
             found.append(Reason(f.INVALID, "compute.volumes", told, wanted=volume.path, nearest="/input"))
-    return found + check_network(fields.get("network"))
+    return found + check_tasks(fields) + check_network(fields.get("network"))
+
+
+def check_tasks(fields: Mapping[str, Any]) -> list[Reason]:
+    """How many copies of the container run side by side, as the ranks of an MPI program do."""
+    tasks = fields.get("tasks")
+    if tasks is None:
+        return []
+    if type(tasks) is not int or not 1 <= tasks <= MOST_TASKS:
+        told = f"a container runs in 1 to {MOST_TASKS} tasks, not {shown(tasks)}."
+        return [f.invalid("tasks", told, wanted=tasks, nearest="4")]
+    if access_ports(fields):
+        return [f.not_supported("tasks", "a container whose port is reached runs once, not in tasks.", wanted=tasks)]
+    return []
 
 
 def check_network(network: Any) -> list[Reason]:
@@ -269,8 +283,11 @@ def program(
         "mounts": [[f"{setting.directory}/{m.source}", m.target, m.read_only] for m in setting.mounts],
         "port": ports[0]["internal"]["port"] if ports else 0,
         "path": ports[0].get("path") or "/" if ports else "/",
+        "tasks": fields.get("tasks") or 0,
+        "program": PROGRAM,
+        "mpi": f.environment_of(fields).get("SLURM_MPI_TYPE", ""),
     }
-    travels = {PROGRAM: packed("container_runner", *PARTS), ".sublet/container.json": json.dumps(plan).encode()}
+    travels = {PROGRAM: packed("container_job", *PARTS), ".sublet/container.json": json.dumps(plan).encode()}
     environment = {"SUBLET_SECRET": setting.secret} if ports else {}
     connects = "uri:http" if ports else ""
     return Program((setting.tool("python3"), PROGRAM), environment, travels, tools=(tool,), connects=connects)

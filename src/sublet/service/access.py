@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from sublet.core.access import NO_LIMITS, NOUNS, AccessRequest, AccessRule, Limits, Thing
 from sublet.core.access_words import limits_text, why
+from sublet.core.mailboxes import is_pattern
 from sublet.core.people import Role
 from sublet.core.short_ids import pick_one, require_length
 from sublet.errors import (
@@ -131,6 +132,11 @@ class Access(AccessRules):
         host: str,
     ) -> AccessRequest:
         request, now = _found(tx, name, person), self.now()
+        if is_pattern(request.person):
+            raise BadRequest(
+                detail=f"a rule for {request.person} would let others in too: it is a pattern",
+                hint="Refuse the request, and have them sign in by another address.",
+            )
         note = f"asked for on {request.created:%Y-%m-%d}"
         rule = AccessRule(
             str(uuid4()), "allow", request.person, request.noun, request.name, now, limits, expires, person.name, note

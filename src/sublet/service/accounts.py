@@ -12,6 +12,7 @@ from sublet.core.access import AccessRule, Limits
 from sublet.core.account import Account, host_key
 from sublet.core.amounts import parse_duration, parse_memory
 from sublet.core.hpc_json import Plan, read_hpc
+from sublet.core.mailboxes import fold_address
 from sublet.core.turns import Turn
 from sublet.errors import AccountInUse, BadAccount, BadSettings, NotFound, OperatorsOnly, SubletError, UnknownHostKey
 from sublet.platforms.registry import load_platforms
@@ -196,7 +197,8 @@ class Accounts(AccountPlatforms, AccessRules):
             limits = Limits(**{key: READ.get(key, int)(value) for key, value in rule.get("limits", {}).items()})
         except (TypeError, ValueError) as error:
             raise BadAccount(name=name, why="a rule that comes with it has a limit that is none") from error
-        who, note = str(rule["who"]).lower(), "came with the account"
+        who = fold_address(str(rule["who"]).lower(), self.settings.signing.subaddresses)
+        note = "came with the account"
         return AccessRule(
             str(uuid4()), rule["effect"], who, "account", name, self.now(), limits, by=person.name, note=note
         )

@@ -14,7 +14,9 @@ from functools import cached_property, partial
 import structlog
 
 from sublet.core.amounts import duration_text
+from sublet.core.mailboxes import fold_address
 from sublet.core.offer import Reason
+from sublet.core.people import check_address
 from sublet.core.pledge import pools_of
 from sublet.core.request import Data, Executable
 from sublet.core.session import ACTIVE, Phase, Session
@@ -229,6 +231,10 @@ class Desk(Others):
         self.gateway()
         if not person.operator:
             raise OperatorsOnly
+
+    def check_address(self, text: str) -> str:
+        """The plain address of the mailbox that someone named, as people are known here by it."""
+        return fold_address(check_address(text), self.settings.signing.subaddresses)
 
     def mine(self, session: Session | None, person: Person, name: str, noun: str = "session") -> Session:
         """The session, if it exists and this person may see it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sublet.core.people import Group, check_address, check_group
+from sublet.core.people import Group, check_group
 from sublet.errors import AlreadyThere, NotFound
 from sublet.service.desk import Desk, Person
 from sublet.service.people import LONGEST_NOTE
@@ -61,7 +61,7 @@ class Groups(Desk):
 
     async def _move_member(self, person: Person, name: str, member: str, action: str, host: str) -> Group:
         self.operated(person)
-        address, now = check_address(member), self.now()
+        address, now = self.check_address(member), self.now()
 
         def work(tx: Tx) -> Group:
             _group(tx, name)

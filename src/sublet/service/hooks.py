@@ -10,6 +10,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from sublet.core.hooks import MAILTO, Delivery, Hook, words_of
+from sublet.core.mailboxes import fold_address
 from sublet.core.session import Event
 from sublet.core.short_ids import pick_one, require_length
 from sublet.errors import BadHook, BadRequest, NotFound, NotTold, TooManyHooks
@@ -74,7 +75,7 @@ class Hooks(Telling, Sessions):
             raise BadHook(address=address, why="guests of a personal service have no hooks")
         if address.startswith(MAILTO):
             to = address.removeprefix(MAILTO).strip().lower()
-            if to not in await self.own_addresses(person):
+            if not {to, fold_address(to, self.settings.signing.subaddresses)} & await self.own_addresses(person):
                 raise BadHook(address=to, why="mail is sent to your own address alone, once you signed in by it")
             return f"{MAILTO}{to}"
         if why := wrong_with(address, private=self.calls_private):

@@ -14,10 +14,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from sublet.core.people import Identity, Known, Role, check_address
+from sublet.core.people import Identity, Known, Role
 from sublet.errors import BadAddress, NotConfirmed, NotFound, WrongCode
 from sublet.service.desk import Person, log
-from sublet.service.people import known_as
+from sublet.service.same_mailbox import is_blocked, known_as
 from sublet.service.signing_in import SigningIn
 from sublet.service.throttle import neighbours
 from sublet.service.tokens import PREFIX, Token
@@ -110,7 +110,7 @@ class Oidc(SigningIn):
             if token is None or token.use != ONCE or not tx.tokens.revoke(token.id):
                 return None
             known = tx.people.get(token.person)
-            if not hmac.compare_digest(token.name, challenge) or known is None or known.blocked is not None:
+            if not hmac.compare_digest(token.name, challenge) or known is None or is_blocked(tx, known):
                 return None
             return self.let_in(tx, token.person, now, host, note[:100], "api", "oidc")
 
@@ -128,7 +128,7 @@ class Oidc(SigningIn):
         now = self.now()
         address = self._oidc_address(name, came)
         known = tx.people.find("oidc", came.identity) or (tx.people.find("email", address) if address else None)
-        if why := self.may_sign_in(address or (known.name if known else ""), known):
+        if why := self.may_sign_in(tx, address or (known.name if known else ""), known):
             return why
         if known is None:
             known = Known(address or _anonymous(name, came), Role.PERSON, now)
@@ -169,7 +169,7 @@ class Oidc(SigningIn):
     def _oidc_address(self, name: str, came: Confirmed) -> str:
         """The verified address, if this provider can speak for such."""
         try:
-            address = check_address(came.address) if came.address else ""
+            address = self.check_address(came.address) if came.address else ""
         except BadAddress:
             return ""
         patterns = self.settings.oidc[name].addresses

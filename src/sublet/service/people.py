@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from sublet.core.mailboxes import fold_address
 from sublet.core.people import Identity, Known, Role, check_address, check_identity
 from sublet.errors import AlreadyThere, BadRequest, NotFound, OperatorsOnly
-from sublet.service.desk import Desk, Person, utc_now
+from sublet.service.desk import Desk, Person, log, utc_now
+from sublet.service.same_mailbox import is_blocked, known_as, note_same_people, same_people
 from sublet.settings import Settings
 from sublet.store.audit import Entry
 from sublet.store.store import Store
@@ -38,15 +40,23 @@ class People(Desk):
         known = await self.store.read(lambda tx: tx.people.get(person.name))
         if known is None:  # the owner of the Unix socket, and those for whom they made a token
             return person
-        if known.blocked is not None:
+        if await self.store.read(lambda tx: is_blocked(tx, known)):
             return None
         return replace(person, operator=known.role is Role.OPERATOR, reviewer=known.role is Role.REVIEWER)
+
+    async def find_same_people(self) -> None:
+        """Note who exists twice by addresses of one mailbox, and tell the operators: in the log and the audit trail."""
+        if self.settings.mode == "personal":
+            return
+        folding, now = self.settings.signing.subaddresses, self.now()
+        for name, first in await self.store.write(lambda tx: note_same_people(tx, folding, now)):
+            log.warning("person.same-mailbox", person=name, first=first)
 
     async def named(self, name: str) -> str:
         """The name of whoever has this address, or would have, were they known."""
         if self.settings.mode == "personal" or "@" not in name:
             return name
-        address = check_address(name)
+        address = self.check_address(name)
         known = await self.store.read(lambda tx: tx.people.find("email", address))
         return known.name if known else address
 
@@ -69,7 +79,7 @@ class People(Desk):
     async def profile(self, person: Person, name: str) -> Profile:
         """One of them, by any of their addresses; people see themselves."""
         self.gateway()
-        found = await self.store.read(lambda tx: _found(tx, name))
+        found = await self.store.read(lambda tx: self._find_profile(tx, name))
         if not person.operator and (found is None or found.known.name != person.name):
             raise OperatorsOnly
         if found is None:
@@ -79,8 +89,8 @@ class People(Desk):
     async def add_person(self, person: Person, address: str, role: str = "person", host: str = "") -> Profile:
         """Know someone before they come; they can sign in whatever the patterns say."""
         self.operated(person)
-        now, by = self.now(), person.name
-        return await self.store.write(lambda tx: added(tx, now, by, address, role, host))
+        now, by, plain = self.now(), person.name, self.check_address(address)
+        return await self.store.write(lambda tx: added(tx, now, by, plain, role, host))
 
     async def set_role(self, person: Person, name: str, role: str, host: str = "") -> Profile:
         """Give someone another part, from now on."""
@@ -122,7 +132,7 @@ class People(Desk):
 
     async def add_identity(self, person: Person, name: str, kind: str, value: str, host: str = "") -> Profile:
         """Know someone by another name too."""
-        kind, value = check_identity(kind, value)
+        kind, value = self._check_identity(kind, value)
 
         def change(tx: Tx, known: Known) -> dict[str, Any]:
             if tx.people.find(kind, value):
@@ -153,35 +163,34 @@ class People(Desk):
         now = self.now()
 
         def work(tx: Tx) -> Profile:
-            found = _found(tx, name)
+            found = self._find_profile(tx, name)
             if found is None:
                 raise _unknown(name)
             detail = change(tx, found.known)
             tx.audit.add(Entry(now, person.name, action, "person", found.known.name, detail, host))
-            return _found(tx, found.known.name) or found
+            return self._find_profile(tx, found.known.name) or found
 
         done = await self.store.write(work)
         self.standings += 1
         return done
 
+    def _find_profile(self, tx: Tx, name: str) -> Profile | None:
+        known = tx.people.get(name) or tx.people.find("email", self.check_address(name))
+        return _profile(tx, known) if known else None
+
+    def _check_identity(self, kind: str, value: str) -> tuple[str, str]:
+        return (kind, self.check_address(value)) if kind == "email" else check_identity(kind, value)
+
 
 def names_in(tx: Tx, person: str) -> frozenset[str]:
     """All that rules know someone by: addresses are confirmed by a code, a provider, or the operator who adds them."""
-    return frozenset({person, *(one.value for one in tx.people.identities(person) if one.kind == "email")})
-
-
-def known_as(tx: Tx, identity: Identity) -> None:
-    """Know someone by another name too; groups that an address of theirs was in are theirs."""
-    tx.people.add_identity(identity)
-    if identity.kind == "email":
-        for group in tx.groups.of(identity.value):
-            tx.groups.leave(group, identity.value)
-            tx.groups.join(group, identity.person)
+    names = same_people(tx, person)
+    return frozenset(names) | {one.value for name in names for one in tx.people.identities(name) if one.kind == "email"}
 
 
 def added(tx: Tx, now: datetime, by: str, address: str, role: str, host: str = "") -> Profile:
-    """Know someone, in this transaction."""
-    address, part = check_address(address), role_of(role)
+    """Know someone by a plain address, in this transaction."""
+    part = role_of(role)
     if tx.people.find("email", address):
         raise AlreadyThere(
             noun="person", name=address, hint=f"`sublet person role {address} {part}` changes their part."
@@ -193,9 +202,10 @@ def added(tx: Tx, now: datetime, by: str, address: str, role: str, host: str = "
 
 def add_offline(settings: Settings, by: str, address: str, role: str) -> Profile:
     """Know someone, in the database of a gateway that may run or not: whoever owns it decides."""
+    plain = fold_address(check_address(address), settings.signing.subaddresses)
     store = Store.open(settings.database_url)
     try:
-        return store.write_sync(lambda tx: added(tx, utc_now(), by, address, role))
+        return store.write_sync(lambda tx: added(tx, utc_now(), by, plain, role))
     finally:
         store.close()
 
@@ -206,13 +216,6 @@ def role_of(word: str) -> Role:
         return Role(word)
     except ValueError:
         raise BadRequest(f"{word} is not a role.", hint=f"The roles are {', '.join(Role)}.") from None
-
-
-def _found(tx: Tx, name: str) -> Profile | None:
-    if known := tx.people.get(name):
-        return _profile(tx, known)
-    known = tx.people.find("email", check_address(name))
-    return _profile(tx, known) if known else None
 
 
 def _profile(tx: Tx, known: Known) -> Profile:

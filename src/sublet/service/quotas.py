@@ -33,6 +33,7 @@ from sublet.service.candidates import Asked
 from sublet.service.desk import Person
 from sublet.service.people import names_in
 from sublet.service.platforms import insist
+from sublet.service.same_mailbox import same_people
 from sublet.service.sessions import Sessions
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
@@ -56,12 +57,14 @@ def decided(tx: Tx, person: str, thing: Thing, now: datetime, *, let_in: bool = 
 
 def who_is(tx: Tx, person: str) -> Who:
     """A person as the rules know them."""
-    return Who(names_in(tx, person), frozenset(tx.groups.of(person)))
+    groups = (group for name in same_people(tx, person) for group in tx.groups.of(name))
+    return Who(names_in(tx, person), frozenset(groups))
 
 
 def used(tx: Tx, person: str, thing: Thing, now: datetime) -> Use:
-    """What they have of it already, this month."""
-    return tx.uses.of(person, *thing, month_of(now))
+    """What they have of it already, this month, under all their names."""
+    uses = [tx.uses.of(name, *thing, month_of(now)) for name in same_people(tx, person)]
+    return Use(sum(use.jobs for use in uses), sum(use.hours for use in uses))
 
 
 class Quotas(Sessions):

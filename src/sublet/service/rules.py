@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from sublet.core.access import GROUP, NO_LIMITS, AccessRule, Decision, Limits, Thing, Use, decide
 from sublet.core.access_words import limits_text
+from sublet.core.mailboxes import fold_address
 from sublet.core.session import Session
 from sublet.core.short_ids import pick_one, require_length
 from sublet.errors import BadRequest, NotFound, OperatorsOnly
@@ -73,9 +74,13 @@ class AccessRules(Quotas):
             raise BadRequest(detail=f"the rule would have expired on {expires:%Y-%m-%d}", hint="Name a later day.")
         if len(note) > LONGEST_NOTE:
             raise BadRequest(detail=f"the note has more than {LONGEST_NOTE} characters")
-        about = who.strip() if who.startswith(GROUP) else _small(who.strip())
+        about = who.strip() if who.startswith(GROUP) else self._plain(who.strip())
         rule = AccessRule(str(uuid4()), effect, about, noun, name.strip(), now, limits, expires, person.name, note)
         return await self.store.write(lambda tx: self._add(tx, rule, host))
+
+    def _plain(self, name: str) -> str:
+        """A name or pattern as people are known by it: in small letters, an address without its tag."""
+        return fold_address(_small(name), self.settings.signing.subaddresses)
 
     def _add(self, tx: Tx, rule: AccessRule, host: str) -> Changed:
         before = tx.rules.list()
@@ -108,7 +113,7 @@ class AccessRules(Quotas):
 
     async def standing(self, person: Person, of: str = "") -> Sequence[Standing]:
         """How someone stands with each thing that there is; operators look at others too."""
-        whose = _small(of) or person.name
+        whose = self._plain(of) or person.name
         if whose != person.name and not person.operator:
             raise OperatorsOnly
 

@@ -187,6 +187,7 @@ class Service(
         brought = (movers.found, strangers.found, own.found)
         service = cls(settings, store, platforms, kinds.by_name, *brought, broken, now)
         try:
+            await service.find_same_people()
             for platform in list(platforms.values()):
                 await service.open_platform(platform)
             await service.look_at(platforms)

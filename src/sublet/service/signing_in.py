@@ -13,10 +13,12 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from sublet.core.access import matches_person
-from sublet.core.people import Known, Role, check_address
+from sublet.core.mailboxes import fold_address
+from sublet.core.people import Known, Role
 from sublet.core.rate_limits import RateLimit
 from sublet.errors import MailNotSent, SubletError, TooMany, WrongCode
 from sublet.service.desk import Person, log
+from sublet.service.same_mailbox import is_blocked
 from sublet.service.throttle import neighbours
 from sublet.service.tokens import PREFIX, SHOWN, Token, Tokens
 from sublet.store.audit import Entry
@@ -53,7 +55,7 @@ class SigningIn(Tokens):
         whoever asks has shown that they signed in by it before.
         """
         self.gateway()
-        address = check_address(address)
+        address = self.check_address(address)
         if not self.mail.possible:
             raise MailNotSent(address=address, why="no mail server is set.")
         self.throttle.spend("sign_ins_per_host", neighbours(host))
@@ -72,7 +74,7 @@ class SigningIn(Tokens):
     ) -> tuple[Token, str]:
         """A token for a code, with its secret; WrongCode says the same whatever was wrong."""
         self.gateway()
-        address = check_address(address)
+        address = self.check_address(address)
         self.throttle.spend("codes_per_host", neighbours(host))
         typed = "".join(letter for letter in code if letter not in " -\t")
         name = " ".join(note.split())[:LONGEST_NOTE]
@@ -125,11 +127,12 @@ class SigningIn(Tokens):
             sending.cancel()
         await asyncio.gather(*self._mails, return_exceptions=True)
 
-    def may_sign_in(self, address: str, known: Known | None) -> str:
+    def may_sign_in(self, tx: Tx, address: str, known: Known | None) -> str:
         """Why someone may not sign in; empty: they may."""
-        if known and known.blocked is not None:
+        if known and is_blocked(tx, known):
             return "blocked"
-        patterns = self.settings.signing.allow
+        signing = self.settings.signing
+        patterns = [fold_address(one.lower(), signing.subaddresses) for one in signing.allow]
         if not patterns or (known and known.by) or any(matches_person(one, address) for one in patterns):
             return ""
         return "not allowed"
@@ -156,7 +159,7 @@ class SigningIn(Tokens):
         since = code.created - max(own.per, strange.per)
         wait = _wait(tx.codes.since(code.address, since), code.host, code.created, own, strange)
         known = tx.people.find("email", code.address)
-        refused = self.may_sign_in(code.address, known)
+        refused = self.may_sign_in(tx, code.address, known)
         if not wait:
             tx.codes.add(code)
         tx.codes.forget(since)
@@ -173,7 +176,7 @@ class SigningIn(Tokens):
         expected = code.hash if code and counted else ""
         right = hmac.compare_digest(self._hash(id, address, typed), expected) and tx.codes.close(address, now)
         known = tx.people.find("email", address)
-        refused = self.may_sign_in(address, known)
+        refused = self.may_sign_in(tx, address, known)
         if not right or refused:
             why = refused or ("wrong code" if counted else "too many tries" if code else "no code")
             tx.audit.add(Entry(now, "", "sign-in.refused", "person", address, {"way": "code", "why": why}, host))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sublet.core.hooks import MAILTO, TRIES, Delivery, Hook
+from sublet.core.mailboxes import fold_address
 from sublet.core.session import Event, Session
 from sublet.errors import SubletError
 from sublet.service.calling import Answered, call
@@ -91,7 +92,8 @@ class Telling(Desk):
         if await self.as_now(owner) is None:
             return "its owner may not come in"
         address = hook.address.removeprefix(MAILTO)
-        if hook.by_mail and address not in await self.own_addresses(owner):
+        plain = fold_address(address, self.settings.signing.subaddresses)
+        if hook.by_mail and not {address, plain} & await self.own_addresses(owner):
             return f"{address} is no longer its owner's"
         return ""
 

@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import base_of, on_socket, service_of
-from sublet.core.people import check_address
 from sublet.errors import BadAddress, Forged, NotSignedIn
 from sublet.service.desk import Desk, Person
 
@@ -129,7 +128,7 @@ def remember(request: Request, response: Response, address: str) -> None:
     https = _by_https(request)
     response.set_cookie(
         _prefixed(KNOWN_COOKIE, https),
-        _sign(service_of(request), "known", check_address(address)),
+        _sign(service_of(request), "known", service_of(request).check_address(address)),
         max_age=int(KNOWN_LASTS.total_seconds()),
         path="/" if https else "/web",
         secure=https,
@@ -142,7 +141,7 @@ def is_known(request: Request, address: str) -> bool:
     """Whether this browser shows that someone has signed in there by this address."""
     shown = request.cookies.get(_prefixed(KNOWN_COOKIE, _by_https(request)), "")
     try:
-        genuine = _sign(service_of(request), "known", check_address(address))
+        genuine = _sign(service_of(request), "known", service_of(request).check_address(address))
     except BadAddress:
         return False
     return hmac.compare_digest(shown.encode(), genuine.encode())

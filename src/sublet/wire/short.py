@@ -39,7 +39,7 @@ EXECUTABLES = {
 # What else an executable of a kind may say, and its name in the full form.
 _EXTRAS = {
     "command": {"env": "environment"},
-    "docker-container": {"env": "environment", "entrypoint": "entrypoint"},
+    "docker-container": {"env": "environment", "entrypoint": "entrypoint", "tasks": "tasks"},
     "jupyter-notebook": {"env": "environment", "parameters": "parameters", "requirements": "requirements"},
     "bag": {"env": "environment"},
     "interactive": {"env": "environment", "requirements": "requirements"},

@@ -7,26 +7,32 @@ the container's own.
 from __future__ import annotations
 
 import ctypes
+import glob
 import json
 import os
 import resource
 import shutil
 import signal
+import stat
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing, nullcontext
+from functools import partial
 
 from sublet.container_network import Network, choose_networks, find_program, is_about_network, look_at_machine
 from sublet.kinds.inside import container_tools as tools
-from sublet.kinds.inside.container_images import NoImage, alone, have_image, own_name, say
+from sublet.kinds.inside.container_images import alone, own_name, say
 from sublet.kinds.inside.container_port import open_gate
 from sublet.kinds.inside.container_start import NotStarted, Tail, find_why_unstarted
 from sublet.kinds.inside.container_tools import Image, Machine, Plan
 from sublet.kinds.inside.image_files import inside
 from sublet.kinds.inside.inner_port import InnerPort
+from sublet.kinds.inside.task_launcher import PMI_DESCRIPTOR, SHARED_MEMORY, find_descriptors
 
 NO_IMAGE = 125
+FIRST_DESCRIPTOR = 3  # after stdin, stdout and stderr
 LEFT_BEHIND = 2 * 86400  # seconds after which nobody is going to ask how a container ended
 STOP_SECONDS = 3  # between SIGTERM and SIGKILL inside the container
 TELL_SECONDS = 20  # for a tool to tell how a container ended that has ended, on a busy machine
@@ -76,6 +82,7 @@ def machine_of(plan: Plan, network: Network) -> Machine:
         root=root,
         init=bool(find_program("catatonit")),
         network=network.name,
+        inherits=bool(find_descriptors(os.environ)),
     )
 
 
@@ -123,6 +130,8 @@ def command(plan: Plan, image: Image, network: Network) -> tuple[list[str], dict
     machine, environment = machine_of(plan, network), dict(os.environ)
     environment.pop("SUBLET_SECRET", None)
     told = tools.inner_environment(plan, image)
+    if plan["tool"] == "podman" and find_descriptors(os.environ):
+        told[PMI_DESCRIPTOR] = str(FIRST_DESCRIPTOR)
     if plan["tool"] in ("podman", "docker"):
         lines = f"{plan['private']}/environment"
         write_private(lines, tools.environment_lines(told))
@@ -132,6 +141,7 @@ def command(plan: Plan, image: Image, network: Network) -> tuple[list[str], dict
         prepare_directory(plan, image, network)
         own = {"USER": environment.get("USER") or str(os.getuid()), "PATH": "/usr/local/bin:/usr/bin:/bin"}
         return tools.charliecloud(plan, image), {**own, **told}
+    os.makedirs(f"{plan['private']}/temporary", mode=0o700, exist_ok=True)
     told = tools.apptainer_environment(plan)
     outside = tools.apptainer_outside(environment)
     return tools.apptainer(plan, image, machine), {**outside, **tools.apptainer_home(plan), **told}
@@ -210,7 +220,7 @@ def on_term(number: int, frame: object) -> None:
 def run(plan: Plan, image: Image) -> int:
     """Run it to its end, or until the job is stopped; NotStarted if it can be started with none of its networks."""
     secret = os.environ.pop("SUBLET_SECRET", "")
-    networks = choose_networks(plan["tool"], plan["network"], bool(plan["port"]), look_at_machine())
+    networks = list_networks(plan)
     for number, network in enumerate(networks):
         if network.is_none:
             say(f"the container has {network.words}")
@@ -223,12 +233,26 @@ def run(plan: Plan, image: Image) -> int:
     raise AssertionError  # there always is a network to try
 
 
+def list_networks(plan: Plan) -> list[Network]:
+    """The networks that this container may get here, best first."""
+    return choose_networks(plan["tool"], plan["network"], bool(plan["port"]), look_at_machine())
+
+
 def run_with(plan: Plan, image: Image, network: Network, secret: str) -> int:
     """Run it with one network; NotStarted if the tool could not start it."""
     argv, environment = command(plan, image, network)
+    inherited = find_descriptors(os.environ)
+    argv = inherit_descriptors(plan, argv, inherited)
     with closing(InnerPort()) if plan["port"] and network.is_none else nullcontext() as inner:
         tail = Tail()
-        process = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, stderr=tail.write_end)
+        process = subprocess.Popen(
+            argv,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stderr=tail.write_end,
+            pass_fds=inherited,
+            preexec_fn=find_preparation(plan),
+        )
         tail.start()
         try:
             if plan["port"]:
@@ -240,6 +264,49 @@ def run_with(plan: Plan, image: Image, network: Network, secret: str) -> int:
         if why := find_why_unstarted(plan, code, process.pid, tail.read()):
             raise NotStarted(why)
         return code_of(code)
+
+
+def find_preparation(plan: Plan) -> Callable[[], None] | None:
+    """What the tool's process does before it becomes the tool: Apptainer takes shared memory from nowhere else."""
+    folder = plan.get("shared_memory")
+    return partial(mount_memory, os.fsencode(folder)) if folder else None
+
+
+def mount_memory(folder: bytes) -> None:
+    """From here on this process and its children see a folder as the machine's shared memory."""
+    enter_namespaces(CLONE_NEWNS)
+    libc = ctypes.CDLL(None, use_errno=True)
+    call(libc.mount(b"none", b"/", None, MS_REC | MS_SLAVE, None))
+    call(libc.mount(folder, os.fsencode(SHARED_MEMORY), None, MS_BIND, None))
+
+
+def can_mount_memory(plan: Plan, folder: str) -> bool:
+    """Whether a process here may see another folder as its shared memory, and the tool then keeps to that.
+
+    A tool that is installed with privileges of its own leaves what an ordinary user has mounted.
+    """
+    tool = os.path.realpath(plan["paths"][plan["tool"]])
+    starters = (f"{root}/{plan['tool']}/bin/starter-suid" for root in find_library_folders(tool))
+    if any(os.path.exists(starter) and os.stat(starter).st_mode & stat.S_ISUID for starter in starters):
+        return False
+    try:
+        trial = partial(mount_memory, os.fsencode(folder))
+        return subprocess.run(["true"], preexec_fn=trial, check=False).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def find_library_folders(program: str) -> list[str]:
+    """Where a program that lies in PREFIX/bin keeps its own programs."""
+    prefix = os.path.dirname(os.path.dirname(program))
+    return [f"{prefix}/libexec", *glob.glob(f"{prefix}/lib*"), *glob.glob(f"{prefix}/lib/*-linux-gnu")]
+
+
+def inherit_descriptors(plan: Plan, argv: list[str], inherited: tuple[int, ...]) -> list[str]:
+    """The same words so that the program inside has the descriptor: Podman passes on only those that follow stderr."""
+    if plan["tool"] != "podman" or not inherited:
+        return argv
+    return ["/bin/sh", "-c", f'exec "$@" {FIRST_DESCRIPTOR}<&{inherited[0]}', "sh", *argv]
 
 
 def code_of(code: int) -> int:
@@ -314,22 +381,3 @@ def tell_unstarted(plan: Plan, why: Exception) -> int:
     if not isinstance(why, NotStarted):
         say(f"the container could not be started: {why}")
     return not_run(plan, "not-started", f"the container could not be started: {why}")
-
-
-def main() -> int:
-    """Run the container that `.sublet/container.json` describes."""
-    with open(".sublet/container.json", encoding="utf-8") as file:
-        plan = json.load(file)
-    image = Image(own_name(plan["name"]), temporary=True)  # what may be half there if it is stopped early
-    signal.signal(signal.SIGTERM, on_term)
-    try:
-        image = have_image(plan)
-        return run(plan, image)
-    except Stopped:
-        return 128 + signal.SIGTERM
-    except NoImage as why:
-        return not_run(plan, "staging-failed", str(why))
-    except (NotStarted, OSError) as why:
-        return tell_unstarted(plan, why)
-    finally:
-        clean(plan, image)

@@ -83,6 +83,7 @@ class Machine:
     root: bool = False
     init: bool = True  # whether there is a first process for containers that passes signals on and buries the dead
     network: str = ""  # another than the tool's usual one, or "none"
+    inherits: bool = False  # whether a descriptor of the process manager is passed on to the program
 
 
 def podman(plan: Plan, image: Image, machine: Machine, environment_file: str) -> list[str]:
@@ -101,6 +102,7 @@ def podman(plan: Plan, image: Image, machine: Machine, environment_file: str) ->
     if machine.gpus:
         argv += [f"--device=nvidia.com/gpu={number}" for number in machine.gpus.split(",")]
     argv += ["--init"] if machine.init else []
+    argv += ["--preserve-fds=1"] if machine.inherits else []
     argv += [*_like_docker(plan, image, machine, environment_file, ",U=true" if owner_differs(image) else "")]
     if image.directory:
         return [*argv, "--rootfs", f"{image.directory}:O", *words(plan, image)]
@@ -143,7 +145,7 @@ def apptainer(plan: Plan, image: Image, machine: Machine) -> list[str]:
     """apptainer run or exec: nothing of the account's is seen but what is bound."""
     override = bool(plan["entrypoint"])
     argv = [plan["paths"][plan["tool"]], "--silent", "exec" if override else "run"]
-    argv += ["--containall", "--no-home", "--cleanenv", "--writable-tmpfs"]
+    argv += [*_apart(plan), "--no-home", "--cleanenv", "--writable-tmpfs"]
     argv += ["--pwd", plan.get("start") or inner_work(plan)]
     if machine.gpus:
         argv += ["--nv"]
@@ -152,6 +154,19 @@ def apptainer(plan: Plan, image: Image, machine: Machine) -> list[str]:
     for source, target, read_only in inner_mounts(plan):
         argv += ["--bind", f"{source}:{target}" + (":ro" if read_only else "")]
     return [*argv, image.reference or image.directory, *(plan["entrypoint"] or ()), *plan["command"]]
+
+
+def _apart(plan: Plan) -> list[str]:
+    """How a container is kept apart from the account's files and processes.
+
+    `--containall` gives each container a shared memory of its own. Tasks that share one see the machine's devices, with
+    that memory in their place, and nothing else that Apptainer would mount by itself.
+    """
+    if not plan.get("shared_memory"):
+        return ["--containall"]
+    private = f"{plan['private']}/temporary"
+    words = ["--pid", "--ipc", "--no-mount", "home,cwd,tmp,hostfs,bind-paths"]
+    return [*words, "--bind", f"{private}:/tmp", "--bind", f"{private}:/var/tmp"]
 
 
 def apptainer_outside(environment: Mapping[str, str]) -> dict[str, str]:

@@ -153,6 +153,7 @@ class AccountPlan:
     key_path: str = ""
     rules: tuple[AccountRule, ...] = ()
     refused: tuple[str, ...] = ()
+    problem: str = ""  # why it can be no account here; the others can
 
 
 @dataclass(frozen=True, kw_only=True)

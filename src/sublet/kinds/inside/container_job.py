@@ -1,0 +1,37 @@
+"""Runs a container as a job, once or once for each of its tasks. Travels with the job: Python alone."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from typing import Any
+
+from sublet.kinds.inside import container_runner as containers
+from sublet.kinds.inside import task_runner
+from sublet.kinds.inside.container_images import NoImage, have_image, own_name
+from sublet.kinds.inside.container_start import NotStarted
+from sublet.kinds.inside.container_tools import Image
+
+PLAN = ".sublet/container.json"
+
+
+def main() -> int:
+    """Run the container that `.sublet/container.json` describes, or one task of it."""
+    with open(PLAN, encoding="utf-8") as file:
+        plan: dict[str, Any] = json.load(file)
+    if sys.argv[1:] == ["task"]:
+        return task_runner.run_task(plan, containers.run)
+    image = Image(own_name(plan["name"]), temporary=True)  # what may be half there if it is stopped early
+    signal.signal(signal.SIGTERM, containers.on_term)
+    try:
+        image = have_image(plan)
+        return task_runner.run_tasks(plan, image) if plan["tasks"] else containers.run(plan, image)
+    except containers.Stopped:
+        return 128 + signal.SIGTERM
+    except NoImage as why:
+        return containers.not_run(plan, "staging-failed", str(why))
+    except (NotStarted, OSError) as why:
+        return containers.tell_unstarted(plan, why)
+    finally:
+        containers.clean(plan, image)

@@ -1,0 +1,89 @@
+"""People who exist twice, because two of their addresses belong to one mailbox: one block and one quota count for both.
+
+No new ones come to be, since addresses are folded wherever someone comes in. Those of before, and those whose domain
+was not folded at first, are noted when the service starts, as an identity of the kind `same-mailbox`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from sublet.core.mailboxes import Folding, fold_address
+from sublet.core.people import SAME_MAILBOX, Identity, Known
+from sublet.store.audit import Entry
+from sublet.store.tx import Tx
+
+STEP = 1000  # people that are read at once
+
+
+def same_people(tx: Tx, person: str) -> list[str]:
+    """The names under which someone is known: their own, and those of the same mailbox."""
+    name = find_first(tx, person)
+    others = [one.value for one in tx.people.identities(name) if one.kind == SAME_MAILBOX]
+    return list(dict.fromkeys((person, name, *others)))
+
+
+def find_first(tx: Tx, person: str) -> str:
+    """The name under which the others are noted: that of whoever came first."""
+    first = tx.people.find(SAME_MAILBOX, person)
+    return first.name if first else person
+
+
+def is_blocked(tx: Tx, known: Known) -> bool:
+    """Whether someone may not come in, under this name or another of the same mailbox."""
+    if known.blocked is not None:
+        return True
+    others = (tx.people.get(name) for name in same_people(tx, known.name) if name != known.name)
+    return any(other.blocked is not None for other in others if other)
+
+
+def note_same_people(tx: Tx, by_domain: Mapping[str, Folding], now: datetime) -> list[tuple[str, str]]:
+    """Know each person by the plain address too; and note who exists twice: the later name, and the first.
+
+    Someone whose only address has a tag comes in by the plain one from now on, as the same person.
+    """
+    fold_members(tx, by_domain)
+    first: dict[str, str] = {}
+    noted: list[tuple[str, str]] = []
+    for known in sorted(list_people(tx), key=lambda one: (one.created, one.name)):
+        addresses = [one.value for one in tx.people.identities(known.name) if one.kind == "email"]
+        for address in dict.fromkeys(fold_address(one, by_domain) for one in addresses):
+            owner = tx.people.find("email", address)
+            if owner is None:
+                known_as(tx, Identity("email", address, known.name, now))
+            other = first.setdefault(address, known.name)
+            if other != known.name and known.name not in same_people(tx, other):
+                tx.people.add_identity(Identity(SAME_MAILBOX, known.name, find_first(tx, other), now))
+                detail = {"person": other, "mailbox": address}
+                tx.audit.add(Entry(now, "", "person.same-mailbox", "person", known.name, detail))
+                noted.append((known.name, other))
+    return noted
+
+
+def known_as(tx: Tx, identity: Identity) -> None:
+    """Know someone by another name too; groups that an address of theirs was in are theirs."""
+    tx.people.add_identity(identity)
+    if identity.kind == "email":
+        for group in tx.groups.of(identity.value):
+            tx.groups.leave(group, identity.value)
+            tx.groups.join(group, identity.person)
+
+
+def fold_members(tx: Tx, by_domain: Mapping[str, Folding]) -> None:
+    """Members of groups who have not come yet come by their plain addresses."""
+    for group in tx.groups.list():
+        for member in group.members:
+            plain = fold_address(member, by_domain)
+            if plain != member and tx.people.get(member) is None:
+                owner = tx.people.find("email", plain)
+                tx.groups.leave(group.name, member)
+                tx.groups.join(group.name, owner.name if owner else plain)
+
+
+def list_people(tx: Tx) -> Iterator[Known]:
+    """All who are known."""
+    after = ""
+    while people := tx.people.list(after=after, limit=STEP):
+        yield from people
+        after = people[-1].name

@@ -1,0 +1,140 @@
+"""No block, limit or rule is escaped by another address of the same mailbox, whichever way someone comes in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.core.access import AccessRequest, Limits
+from sublet.core.people import Identity, Known, Role
+from sublet.errors import AlreadyThere, BadAddress, BadRequest, WrongCode
+from sublet.service.desk import Person
+from sublet.service.quotas import used
+from sublet.service.same_mailbox import note_same_people
+from sublet.service.service import Service
+from sublet.settings import Settings
+from sublet.settings_tables import SigningSettings
+from tests.contract.services import ask, serving
+from tests.smtp import Mailbox, running_smtp
+
+pytestmark = pytest.mark.anyio
+ROOT = Person("root", operator=True)
+TRIAL = {"trial": {"kind": "memory", "nodes": 4, "cores": 8, "takes": "1h"}}
+IMAGE: dict[str, Any] = {"run": None, "image": "docker://busybox"}
+ADA, TAGGED = "ada@example.org", "Ada+Lab@Example.org"
+
+
+@pytest.fixture(scope="module")
+def mailbox() -> Iterator[Mailbox]:
+    with running_smtp() as box:
+        yield box
+
+
+@pytest.fixture
+async def service(tmp_path: Path, mailbox: Mailbox) -> AsyncIterator[Service]:
+    settings = Settings.load(tmp_path, mode="gateway", mail=mailbox.settings, platforms={})
+    async with Service.open(settings, loop=False) as service:
+        yield service
+
+
+async def read_code(service: Service, mailbox: Mailbox, typed: str, to: str) -> str:
+    """The code that an address was sent for another that was typed."""
+    before = len(mailbox.to(to))
+    await service.ask_code(typed, "192.0.2.1")
+    await asyncio.gather(*service._mails)
+    return mailbox.code(to, before + 1)
+
+
+async def test_a_tagged_address_signs_in_the_same_person_by_the_same_mailbox(
+    service: Service, mailbox: Mailbox
+) -> None:
+    first, _ = await service.sign_in_by_code(ADA, await read_code(service, mailbox, ADA, ADA))
+    second, _ = await service.sign_in_by_code(TAGGED, await read_code(service, mailbox, TAGGED, ADA))
+    assert (first.person, second.person) == (ADA, ADA)
+    assert [one.known.name for one in await service.people(ROOT)] == [ADA]
+
+
+async def test_a_blocked_person_does_not_come_back_by_a_tag(service: Service, mailbox: Mailbox) -> None:
+    code = await read_code(service, mailbox, "eve@example.org", "eve@example.org")
+    await service.sign_in_by_code("eve@example.org", code)
+    await service.block(ROOT, "eve+other@example.org", "enough")  # named by a tag, too
+    for address in ("eve@example.org", "eve+2@example.org", "EVE+3@example.ORG"):
+        before = len(mailbox.mails)
+        await service.ask_code(address, "192.0.2.2")
+        await asyncio.gather(*service._mails)
+        assert len(mailbox.mails) == before, "no code is sent"
+    with pytest.raises(WrongCode):
+        await service.sign_in_by_code("eve+2@example.org", "00000000")
+
+
+async def test_people_groups_and_identities_are_the_same_by_either_address(service: Service) -> None:
+    await service.add_person(ROOT, "bob+x@example.org")
+    with pytest.raises(AlreadyThere):
+        await service.add_person(ROOT, "bob@example.org")
+    with pytest.raises(AlreadyThere):
+        await service.add_identity(ROOT, "bob@example.org", "email", "bob+y@example.org")
+    await service.add_group(ROOT, "flood")
+    group = await service.join_group(ROOT, "flood", "bob+z@example.org")
+    assert group.members == ("bob@example.org",)
+    assert await service.named("bob+new@example.org") == "bob@example.org"
+
+
+async def test_a_rule_for_a_tagged_address_is_for_the_person_and_patterns_stay(service: Service) -> None:
+    rule = {"effect": "allow", "noun": "system", "name": "trial"}
+    assert (await service.add_rule(ROOT, who="Bob+x@example.org", **rule)).rule.who == "bob@example.org"
+    assert (await service.add_rule(ROOT, who="*@example.org", **rule)).rule.who == "*@example.org"
+
+
+async def test_nobody_is_called_like_a_pattern_and_old_ones_get_no_rule(service: Service) -> None:
+    with pytest.raises(BadAddress):
+        await service.ask_code("*@example.org")
+    with pytest.raises(BadAddress):
+        await service.add_person(ROOT, "*@example.org")
+    request = AccessRequest("0123456789", "*@example.org", "system", "trial", "because", service.now())
+    await service.store.write(lambda tx: tx.access_requests.add(request))
+    with pytest.raises(BadRequest, match="would let others in too"):
+        await service.grant_access(request.id, ROOT)
+
+
+async def test_a_domain_can_keep_its_addresses_apart_or_fold_dots_too(tmp_path: Path, mailbox: Mailbox) -> None:
+    signing = SigningSettings(
+        subaddresses={"example.org": "keep", "example.com": "fold-dots"}, allow=("cy+lab@example.net", "*@example.com")
+    )
+    settings = Settings.load(tmp_path, mode="gateway", mail=mailbox.settings, platforms={}, signing=signing)
+    async with Service.open(settings, loop=False) as service:
+        assert await service.named("cy+a@example.org") == "cy+a@example.org"
+        assert await service.named("c.y+a@example.com") == "cy@example.com"
+        code = await read_code(service, mailbox, "cy+lab@example.net", "cy@example.net")
+        token, _ = await service.sign_in_by_code("cy+lab@example.net", code)
+        assert token.person == "cy@example.net", "who is named with a tag may sign in"
+
+
+async def test_people_who_exist_twice_already_share_blocks_rules_and_hours(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=TRIAL) as service:
+        now = service.now()
+
+        def come(tx: Any) -> None:
+            for days, name in enumerate((ADA, "ada+2@example.org", "zoe+only@example.org")):
+                tx.people.add(Known(name, Role.PERSON, now + timedelta(days=days)))
+
+        await service.store.write(come)
+        found = await service.store.write(lambda tx: note_same_people(tx, {}, now))
+        assert found == [("ada+2@example.org", ADA)]
+        assert await service.store.write(lambda tx: note_same_people(tx, {}, now)) == [], "once"
+        assert await service.named("zoe@example.org") == "zoe+only@example.org", "who has only a tagged address stays"
+        first, second = Person(ADA), Person("ada+2@example.org")
+        rule = {"effect": "allow", "noun": "system", "name": "trial", "limits": Limits(jobs=1)}
+        await service.add_rule(ROOT, who=ADA, **rule)
+        offers = await ask(service, second, **IMAGE)
+        await service.accept(offers.offers[0].id, second)
+        assert (await service.store.read(lambda tx: used(tx, ADA, ("system", "trial"), now))).jobs == 1
+        assert (await ask(service, first, **IMAGE)).result == "NO", "the one session is taken"
+        await service.block(ROOT, ADA)
+        assert await service.as_now(second) is None
+        identities = (await service.profile(ROOT, ADA)).identities
+        assert Identity("same-mailbox", "ada+2@example.org", ADA, now) in identities
