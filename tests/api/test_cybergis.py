@@ -171,6 +171,44 @@ async def test_an_old_client_runs_an_app_from_its_form_to_its_results(service: S
     assert (await bob.fails("PUT", f"{where}/cancel", jobId=job["id"]))[0] == 401
 
 
+async def test_a_form_in_a_notebook_opens_without_a_token_where_the_catalogue_is_open(
+    service: Service, port: int
+) -> None:
+    """What `show_ui()` of their client does before anything is drawn: it asks as nobody, and wants `hello_world`."""
+    nobody = OldClient(port, "")
+    status, _ = await asyncio.to_thread(nobody.send, "GET", "/git", {})
+    assert status == 402, "not open"
+    closed, service.settings = service.settings, service.settings.model_copy(update={"cybergis": "open"})
+    try:
+        _, jobs = await asyncio.to_thread(nobody.send, "GET", "/git", {})
+        _, hpcs = await asyncio.to_thread(nobody.send, "GET", "/hpc", {})
+        first = jobs["git"]["hello_world"]
+        assert first == jobs["git"]["hello"], "their form opens on a name of its own"
+        assert hpcs["hpc"][first["default_hpc"]]["ip"] == "", "nobody learns where it is"
+        _, one = await asyncio.to_thread(nobody.send, "GET", "/git/Hello", {})
+        assert one["git"]["Hello"] == first
+        assert (await asyncio.to_thread(nobody.send, "POST", "/job", {"hpc": "trial"}))[0] == 402
+    finally:
+        service.settings = closed
+
+
+async def test_an_old_client_is_told_where_its_results_are_and_slurms_own_number(service: Service, port: int) -> None:
+    bob = await old_client(service, port, BOB)
+    where = f"/job/{(await bob.request('POST', '/job', hpc='trial'))['id']}"
+    await bob.request("PUT", where, localExecutableFolder={"type": "git", "gitId": "Hel_lo"}, param={"years": "1"})
+    await bob.request("POST", f"{where}/submit")
+    async with asyncio.timeout(30):
+        while (done := await bob.request("GET", where))["phase"] != "COMPLETED":
+            await service.wait_for_news(0.05)
+    link = f"/web/sessions/{done['session']}/archive"
+    assert link in done["logs"][0]["message"]
+    answer = await asyncio.to_thread(
+        bob.send, "POST", f"/folder/{done['session']}/download/globus-init", {"jupyterhubApiToken": bob.token}
+    )
+    assert (answer[0], link in str(answer[1]["messages"])) == (403, True)
+    assert done["slurmId"] is None, "a platform without numbers of its own"
+
+
 async def test_what_old_clients_could_do_to_others_they_can_not_here(service: Service, port: int) -> None:
     bob = await old_client(service, port, BOB, plain=True)
     other = await old_client(service, port, "carl@example.org")

@@ -146,8 +146,15 @@ def _view(state: AccountState, person: Person) -> AccountView:
 def _plan(plan: Plan) -> AccountPlan:
     notes = tuple(NoteView(field=one.field, state=one.state, words=one.words) for one in plan.notes)
     rules = tuple(AccountRule(**rule) for rule in plan.rules)
-    own = {"name": plan.name, "fields": plan.fields, "key_path": plan.key_path, "problem": plan.problem}
-    return AccountPlan(**own, notes=notes, rules=rules, refused=plan.refused)
+    return AccountPlan(
+        name=plan.name,
+        fields=plan.fields,
+        key_path=plan.key_path,
+        notes=notes,
+        rules=rules,
+        refused=plan.refused,
+        problem=plan.problem,
+    )
 
 
 def _plain(ask: AccountAsk | AccountChange) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from sublet.core.session import Session
 from sublet.errors import BadRequest, NoGlobus, NotFound, NotHad, NotSignedIn, SubletError, TooMany
 from sublet.service.desk import Person
 from sublet.service.drafts import runtime_of
-from sublet.wire.cybergis import MAINTAINER, event_of, folder_of, job_of, secret_in
+from sublet.wire.cybergis import CODE, FIRST, MAINTAINER, event_of, find_same_name, folder_of, job_of, secret_in
 from sublet.wire.cybergis_manifest import manifest_of, supported
 
 PREFIX = "/compat/cybergis"
@@ -101,7 +101,10 @@ async def user(request: Request) -> Response:
 async def jobs(request: Request) -> Response:
     """All jobs of theirs."""
     person = await _person(request, await _asked(request))
-    return JSONResponse({"job": [job_of(*pair) for pair in await service_of(request).drafts(person)]})
+    service = service_of(request)
+    pairs = await service.drafts(person)
+    found = [job_of(draft, session, slurm_id=service.slurm_id(session)) for draft, session in pairs]
+    return JSONResponse({"job": found})
 
 
 @router.get("/user/slurm-usage")
@@ -138,17 +141,20 @@ async def containers(request: Request) -> Response:
 
 @router.get("/git")
 async def apps(request: Request) -> Response:
-    """The apps that they may run, with their forms."""
-    return JSONResponse({"git": await _apps(request, await _visitor(request))})
+    """The apps that they may run, with their forms; one of them under the name that their form opens on."""
+    found = await _apps(request, await _visitor(request))
+    first = find_same_name(FIRST, found)
+    return JSONResponse({"git": found | ({FIRST: found[first]} if first else {})})
 
 
 @router.get("/git/{name}")
 async def app(request: Request, name: str) -> Response:
     """One of them."""
     found = await _apps(request, await _visitor(request))
-    if name not in found:
+    meant = find_same_name(name, found)
+    if not meant:
         raise NotFound(noun="app", name=name, hint="GET …/git lists them.")
-    return JSONResponse({"git": {name: found[name]}})
+    return JSONResponse({"git": {name: found[meant]}})
 
 
 @router.get("/announcement")
@@ -220,7 +226,8 @@ async def job(request: Request, id: str) -> Response:
     person, draft, session = await _job(request, id)
     service = service_of(request)
     logs = await service.draft_logs(person, session) if session else []
-    return JSONResponse(job_of(draft, session, await service.draft_events(draft), logs))
+    events = await service.draft_events(draft)
+    return JSONResponse(job_of(draft, session, events, logs, slurm_id=service.slurm_id(session)))
 
 
 @router.get("/job/{id}/events")
@@ -289,9 +296,13 @@ async def no_endpoint(request: Request) -> Response:
 @router.post("/folder/{id}/download/globus-init")
 @router.get("/folder/{id}/download/globus-status")
 async def globus(request: Request, id: str = "") -> Response:
-    """Not had here."""
-    await _person(request, await _asked(request))
-    raise NoGlobus
+    """Not had here; where results can be downloaded instead is said."""
+    person, service = await _person(request, await _asked(request)), service_of(request)
+    try:
+        session = await service.session(id.removesuffix(CODE), person)
+    except SubletError:
+        raise NoGlobus from None
+    raise NoGlobus(hint=f"Download the results in a browser: {service.results_link(session)}")
 
 
 @router.api_route("/{path:path}", methods=["GET", "POST", "PUT", "DELETE"])
@@ -318,7 +329,7 @@ async def _apps(request: Request, person: Person | None) -> dict[str, dict[str, 
     """By name, with their forms; those that run nowhere here have none."""
     service = service_of(request)
     places = sorted(await _platforms(request, person))
-    states = await service.apps(person or Person("", guest=True))
+    states = await service.apps(person) if person else await service.approved_apps()
     found = {}
     for version in (state.current for state in states):
         manifest = version.as_manifest() if version else None

@@ -171,6 +171,10 @@ class Platform(BaseModel):
         """Whether it can run nothing at present, and is asked only by name; what ran there can be looked at."""
         return False
 
+    def find_own_id(self, key: str) -> str:
+        """What the platform itself calls the job of a session, as far as that is known now: the id in `squeue`."""
+        return ""
+
     def serves(self, person: str) -> bool:
         """Whether this person may run something there."""
         return True

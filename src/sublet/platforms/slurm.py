@@ -217,6 +217,10 @@ class Slurm(SlurmSite):
         await asyncio.to_thread(remove_tree, self._home / "sessions" / key)
         return key
 
+    def find_own_id(self, key: str) -> str:
+        """Slurm's own number of the job."""
+        return self._watch.look(key).id if self._watch.knows(key) else ""
+
     def _check_room(self, key: str) -> None:
         most = self._manners.sessions
         if most is not None and not self._watch.knows(key) and self._watch.under_way() >= most:

@@ -48,6 +48,14 @@ class AppCatalogue(Desk):
         states = await self._app_states()
         return [shown for one in states if (shown := await self._seen(one, person))]
 
+    async def approved_apps(self) -> list[AppState]:
+        """All that are approved, for a catalogue that anyone may read: whoever runs one is asked who they are."""
+        states = [
+            replace(one, versions=[version for version in one.versions if version.state is P.APPROVED])
+            for one in await self._app_states()
+        ]
+        return [one for one in states if one.versions]
+
     async def _app_states(self) -> list[AppState]:
         return await self.store.read(lambda tx: [AppState(app, tx.apps.versions(app.name)) for app in tx.apps.list()])
 

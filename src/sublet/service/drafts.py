@@ -32,8 +32,8 @@ from sublet.service.forgetting import SUBMITTED
 from sublet.service.hooks import Hooks
 from sublet.service.output import Output
 from sublet.store.tx import Tx
-from sublet.wire.app_runs import read_seed
-from sublet.wire.cybergis import CODE, SETTABLE, log_of, mail_of, seed_of
+from sublet.wire.app_runs import AppWish, read_seed
+from sublet.wire.cybergis import CODE, SETTABLE, find_same_name, log_of, mail_of, seed_of
 
 MOST_OPEN = 100  # drafts of one person that were not submitted
 LARGEST = 100_000  # characters of what one holds
@@ -91,7 +91,7 @@ class Drafts(Hooks, AppRuns, Output):
         draft = await self.draft(person, id)
         if draft.session:
             raise AlreadySubmitted(job=id)
-        wish = read_seed(seed_of(draft))
+        wish = await self._find_app(read_seed(seed_of(draft)))
         manifest = (await self.runnable(person, wish)).as_manifest()
         mailto = await self._mailed(person, draft)
         found = await self.ask_app(person, replace(wish, set=as_typed(manifest, wish.set)), Precedence(firm=True))
@@ -110,6 +110,11 @@ class Drafts(Hooks, AppRuns, Output):
         if mailto:
             await self._tell_by_mail(person, mailto, draft, session)
         return replace(draft, session=session.id, changed=now), session
+
+    async def _find_app(self, wish: AppWish) -> AppWish:
+        """The same wish for the app that is meant, as old clients write names."""
+        names = [state.app.name for state in await self.approved_apps()]
+        return replace(wish, app=find_same_name(wish.app, names) or wish.app) if wish.app else wish
 
     async def _mailed(self, person: Person, draft: Draft) -> str:
         """To whom a letter is to be sent; nobody but who submits it."""
@@ -161,9 +166,19 @@ class Drafts(Hooks, AppRuns, Output):
             return ()
         return await self.store.read(lambda tx: tx.events.after(0, session=draft.session))
 
+    def results_link(self, session: Session) -> str:
+        """The page where a browser downloads what a session left; old clients themselves can only ask Globus."""
+        return self.page(f"sessions/{session.id}/archive")
+
+    def slurm_id(self, session: Session | None) -> str:
+        """What its platform calls the job of a session, where that is known."""
+        platform = self.platforms_by_name.get(session.offer.platform) if session else None
+        return platform.find_own_id(session.id) if platform and session else ""
+
     async def draft_logs(self, person: Person, session: Session) -> list[dict[str, Any]]:
         """What it printed so far, on each of its streams; the beginning, if it is long."""
-        found = []
+        found = [log_of(session, f"Results: {self.results_link(session)}", session.ended or session.modified)]
+        found = found if session.phase in OVER else []
         for stream in ("stdout", "stderr"):
             text = (await self.output(session.id, person, stream, 0, LOG)).data.decode("utf-8", "replace")
             if text:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from sublet.wire.reader import instant_text
 
 SETTABLE = ("param", "env", "slurm", "localExecutableFolder", "localDataFolder", "name")
 MAINTAINER = "community_contribution"
+FIRST = "hello_world"  # the app that their form opens on, unless it is told another
 # Our events, as old clients know theirs. A session has many more states; the last two end their loops.
 EVENTS = {
     "session.accepted": "JOB_QUEUED",
@@ -65,6 +66,23 @@ def secret_in(token: Any) -> str:
     return secret if at and host else text
 
 
+def find_same_name(wanted: str, names: Iterable[str]) -> str:
+    """The app that an old client means: names differ in capitals, spaces, `-` and `_` there; empty if there is none.
+
+    Their form opens on `hello_world`, which stands for the first app where none is called so.
+    """
+    there = sorted(names)
+    same = [name for name in there if plain_letters(name) == plain_letters(wanted)]
+    if wanted in there:
+        return wanted
+    return next(iter([*same, *(there if wanted == FIRST else [])]), "")
+
+
+def plain_letters(name: str) -> str:
+    """A name as far as old clients and Sublet write it alike."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
 def event_of(event: Event) -> dict[str, Any]:
     """One of our events in their shape."""
     return {
@@ -82,7 +100,12 @@ def log_of(session: Session, text: str, at: datetime) -> dict[str, Any]:
 
 
 def job_of(
-    draft: Draft, session: Session | None, events: Sequence[Event] = (), logs: Sequence[Mapping[str, Any]] = ()
+    draft: Draft,
+    session: Session | None,
+    events: Sequence[Event] = (),
+    logs: Sequence[Mapping[str, Any]] = (),
+    *,
+    slurm_id: str = "",
 ) -> dict[str, Any]:
     """A job in their shape."""
     fields = draft.fields
@@ -96,7 +119,7 @@ def job_of(
         "param": fields.get("param") or {},
         "env": fields.get("env") or {},
         "slurm": fields.get("slurm") or {},
-        "slurmId": session.job or None if session else None,
+        "slurmId": slurm_id or None,
         "localExecutableFolder": fields.get("localExecutableFolder"),
         "localDataFolder": fields.get("localDataFolder"),
         "remoteExecutableFolder": folder_of(draft, session, CODE) if session else {},
