@@ -52,6 +52,7 @@ TOGETHER = {
     "tests/contract/test_service_pledges.py": "database",
     "tests/contract/test_service_track.py": "database",
     "tests/real/test_shared_work.py": "database",
+    "tests/real/test_jobs": "jobs",
     "tests/real/test_pilot_pull.py": "ap",
     "tests/real/test_access_point.py": "ap",
     "tests/real/test_ap_machine.py": "ap",

@@ -26,8 +26,15 @@ def test_a_cluster_is_edited_as_one() -> None:
 def test_a_factory_is_edited_even_before_it_has_made_a_job() -> None:
     [edit] = plan_edits(["12"], [], [Terms("12", ARCH)], MARKS)
     assert (edit.jobs, edit.changes["Requirements"]) == (("12",), KEPT)
-    [edit] = plan_edits(["12"], [], [Terms("12", KEPT)], unmark())
-    assert (edit.jobs, edit.changes) == (("12",), {"SubletTarget": "undefined", "SubletSupplier": "undefined"})
+    [edit] = plan_edits(["12"], [], [Terms("12", KEPT)], unmark(NOW))
+    assert (edit.jobs, edit.changes["SubletTarget"], edit.changes["SubletSupplier"]) == (("12",), *["undefined"] * 2)
+    assert "Requirements" not in edit.changes
+
+
+def test_marking_by_hand_counts_more_than_the_line_that_a_job_has() -> None:
+    for marks in (MARKS, unmark(NOW)):
+        assert "unparse(AnnexName)" in marks.changes["SubletTaken"]
+        assert marks.changes["SubletFollowed"] == str(int(NOW.timestamp()))
 
 
 def test_a_factory_whose_jobs_each_require_something_else_is_refused() -> None:

@@ -75,4 +75,5 @@ async def submitting(request: Request, name: Name) -> Response:
 
 
 def _list(listed: Listed) -> Response:
-    return json_response(JobList(items=tuple(job_view(job, listed.names) for job in listed.jobs)))
+    items = tuple(job_view(job, listed.names) for job in listed.jobs)
+    return json_response(JobList(items=items, dags=tuple(listed.dags)))

@@ -24,7 +24,8 @@ ANNEX = click.option("--annex", required=True, metavar="NAME", help="The annex."
 def job() -> None:
     """Submit HTCondor jobs for an annex, move them, and say why they wait.
 
-    JOB is 12.0, or 12 for all jobs of a cluster. Jobs that name no annex run on none, unless one is open.
+    JOB is 12.0, or 12 for all jobs of a cluster. Jobs that name no annex run on none, unless one is open. A submit
+    description can name one itself, for whichever program submits it: MY.AnnexName = "example"
     """
 
 
@@ -42,16 +43,22 @@ def list_(out: Output, annex: str) -> None:
 @JOBS
 @ANNEX
 def mark(out: Output, ids: tuple[str, ...], annex: str) -> None:
-    """Let jobs that name no annex run on one. They may have been submitted in any way."""
+    """Let jobs that name no annex run on one. They may have been submitted in any way.
+
+    The id of a DAG means all its nodes: those in the queue, and those that it submits later.
+    """
     _tell(out, out.link().do(jobs.mark(ids, annex)), f"for {annex} now")
 
 
-@command("move", "sublet job move 12.3 --annex other")
+@command("move", "sublet job move 12.3 --annex other", "sublet job move 40 --annex other --now")
 @JOBS
 @ANNEX
 @NOW
 def move(out: Output, ids: tuple[str, ...], annex: str, now: bool) -> None:
-    """Let jobs that name an annex run on another. Those that run stay where they are, unless you say --now."""
+    """Let jobs that name an annex run on another. Those that run stay where they are, unless you say --now.
+
+    The id of a DAG means all its nodes, also of its sub-DAGs: those in the queue, and those that it submits later.
+    """
     _tell(out, out.link().do(jobs.move(ids, annex, now=now)), f"for {annex} now")
 
 
@@ -59,7 +66,7 @@ def move(out: Output, ids: tuple[str, ...], annex: str, now: bool) -> None:
 @JOBS
 @NOW
 def unmark(out: Output, ids: tuple[str, ...], now: bool) -> None:
-    """Let jobs name no annex: they run on those that are open, else on none."""
+    """Let jobs, or a DAG's nodes, name no annex: they run on those that are open, else on none."""
     _tell(out, out.link().do(jobs.unmark(ids, now=now)), "for no annex now")
 
 
@@ -87,11 +94,13 @@ def explain(out: Output, id: str) -> None:
 
 def _tell(out: Output, found: JobList, what: str) -> None:
     count = len(found.items)
-    out.show(
-        found,
-        lambda: [f"{counted(count, 'job')} {'is' if count == 1 else 'are'} {what}."],
-        lambda: (one.id for one in found.items),
-    )
+    jobs = f"{counted(count, 'job')} {'is' if count == 1 else 'are'} {what}"
+    if not found.dags:
+        out.show(found, lambda: [f"{jobs}."], lambda: (one.id for one in found.items))
+        return
+    dags = f"{'DAG' if len(found.dags) == 1 else 'DAGs'} {', '.join(found.dags)}"
+    lines = [f"{jobs}.", f"Nodes that {dags} will submit later are {what.removesuffix(' now')} too."]
+    out.show(found, lambda: lines if count else lines[1:], lambda: found.dags)
 
 
 def _table(found: Sequence[JobView]) -> list[str]:

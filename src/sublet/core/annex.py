@@ -29,6 +29,11 @@ JOB_SESSION = "SubletSession"  # in a job: the session that it is
 JOB_BOOKED = "SubletBooked"  # in a job: that its session has its time booked
 JOB_TIME = "SubletTime"  # in a job: how many seconds it may run; it starts on no node that ends before
 JOB_GUEST = "SubletGuest"  # in a job: for whom it runs, when that is not the annex's owner
+# What a person writes in a submit description to name an annex: Sublet's own word, and that of HTCondor's annexes.
+JOB_LINES = ("AnnexName", "TargetAnnexName")
+JOB_TAKEN = "SubletTaken"  # in a job: that line as it was when the job was last marked
+JOB_FOLLOWED = "SubletFollowed"  # in a job: when it was last marked otherwise than by its line, in epoch seconds
+DAG_MOVED = "SubletMoved"  # in a DAG's manager: when the DAG was marked with all its nodes, in epoch seconds
 TARGETED = (
     f"(MY.{JOB_TARGET} =?= undefined || (TARGET.{SLOT_ANNEX} =?= MY.{JOB_TARGET}"
     f" && (TARGET.AuthenticatedIdentity =?= undefined || TARGET.AuthenticatedIdentity == MY.{JOB_SUPPLIER})))"

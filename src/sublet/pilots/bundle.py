@@ -13,7 +13,9 @@ from importlib.resources import files
 from ipaddress import ip_address
 
 from sublet.core.annex import (
+    JOB_LINES,
     JOB_SESSION,
+    JOB_TAKEN,
     JOB_TARGET,
     JOB_TIME,
     SLOT_ANNEX,
@@ -153,7 +155,9 @@ def values_of(plan: Plan) -> dict[str, str]:
     domain = plan.to.owner.partition("@")[2]
     owner = owner_of(plan.lease, plan.number)
     chosen = f"TARGET.{JOB_TARGET} =?= MY.{SLOT_ANNEX}"
-    opened = f"(MY.{SLOT_OPEN} && TARGET.{JOB_TARGET} =?= undefined)"
+    without_line = " && ".join(f"TARGET.{name} =?= undefined" for name in JOB_LINES)
+    unnamed = f"TARGET.{JOB_TARGET} =?= undefined && (TARGET.{JOB_TAKEN} =!= undefined || ({without_line}))"
+    opened = f"(MY.{SLOT_OPEN} && {unnamed})"
     let_in = f"(MY.{SLOT_SESSIONS} =!= True || TARGET.{JOB_SESSION} =!= undefined)"
     return {
         **places(""),

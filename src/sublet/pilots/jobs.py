@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from sublet.errors import AccessPointRefused
+from sublet.pilots.configuration import quoted_string
 from sublet.pilots.tools import Ad, Tools, limited_to, read_ads, reading
 from sublet.reach.port import Command, Outcome
 
@@ -94,7 +95,8 @@ def to_forget(tools: Tools, constraint: str) -> Command[bool]:
 
 
 def _act(tools: Tools, program: str, constraint: str, reason: str) -> Command[bool]:
-    words = tools.words(program, *(("-reason", reason) if reason else ()), "-constraint", constraint)
+    told = quoted_string(reason)[1:-1]  # HTCondor puts it between quotes as it is
+    words = tools.words(program, *(("-reason", told) if reason else ()), "-constraint", constraint)
     return Command(words, lambda said: not _none(said) and reading(lambda _: True)(said))
 
 

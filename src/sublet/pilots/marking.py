@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sublet.core.annex import JOB_SUPPLIER, JOB_TARGET
+from sublet.core.annex import JOB_FOLLOWED, JOB_LINES, JOB_SUPPLIER, JOB_TAKEN, JOB_TARGET
 from sublet.core.inputs import JOB_LOOKED, JOB_UNTIL, PATIENCE
 from sublet.errors import NotMarkable
 from sublet.pilots.configuration import quoted_string
@@ -23,6 +23,7 @@ from sublet.reach.port import Command
 
 LEASE, LEASE_SETTING = "JobLeaseDuration", "JOB_DEFAULT_LEASE_DURATION"
 HTCONDORS_LEASE = 2400  # seconds: what a job has that says nothing, where no setting does
+WRITTEN = f'(unparse({JOB_LINES[0]}) != "" ? unparse({JOB_LINES[0]}) : unparse({JOB_LINES[1]}))'  # a job's line
 _WANTED = ("ClusterId", "ProcId", "Requirements", LEASE)
 _EXPRESSION = re.compile(r"/Expr\((.*)\)/", re.DOTALL)
 
@@ -77,13 +78,18 @@ def mark_for(annex: str, supplier: str, now: datetime, lease: timedelta, usual: 
     """What makes jobs run on an annex; what they share with others may be brought there first."""
     until = str(round(now.timestamp()) + PATIENCE)
     named = {JOB_TARGET: quoted_string(annex), JOB_SUPPLIER: quoted_string(supplier)}
-    changes = {**named, JOB_UNTIL: until, JOB_LOOKED: "0"}
+    changes = {**named, JOB_UNTIL: until, JOB_LOOKED: "0", **_settle(now)}
     return Marks(changes, round(lease.total_seconds()), int(usual) if usual.isdecimal() else HTCONDORS_LEASE)
 
 
-def unmark() -> Marks:
+def unmark(now: datetime) -> Marks:
     """What makes jobs run on no annex."""
-    return Marks({JOB_TARGET: "undefined", JOB_SUPPLIER: "undefined"})
+    return Marks({JOB_TARGET: "undefined", JOB_SUPPLIER: "undefined", **_settle(now)})
+
+
+def _settle(now: datetime) -> dict[str, str]:
+    """From now on neither the line by which a job names an annex nor its DAG counts, until one of them changes."""
+    return {JOB_TAKEN: WRITTEN, JOB_FOLLOWED: str(round(now.timestamp()))}
 
 
 def to_terms(tools: Tools, constraint: str) -> Command[list[Terms]]:

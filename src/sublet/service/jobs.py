@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from sublet.core.annex import JOB_TARGET, Annex
+from sublet.core.dags import QueuedDag
 from sublet.core.inputs import JOB_INPUTS, JOB_LOOKED, JOB_READY, JOB_UNTIL
 from sublet.core.jobs import Explained, Looked, QueuedJob, explain
 from sublet.errors import BadRequest, NotFound, NotMarkable, OperatorsOnly, SubletError
@@ -45,6 +46,7 @@ class Listed:
 
     jobs: Sequence[QueuedJob]
     names: Mapping[str, str]
+    dags: Sequence[str] = ()  # the DAGs whose nodes they are, where whole ones were named
 
 
 class Jobs(AnnexStatus):
@@ -56,10 +58,7 @@ class Jobs(AnnexStatus):
         named = whole(name)
 
         def find(tx: Tx) -> tuple[Annex, bool]:
-            found = tx.annexes.named(person.name, named.name)
-            if found is None:
-                found = Annex(str(uuid4()), person.name, named.name, self.now())
-                tx.annexes.add(found)
+            found = self._find_or_add(tx, named.name, person)
             return found, any(lease.ended is None for lease in tx.leases.list(found.id))
 
         annex, leased = await self.store.write(find)
@@ -69,6 +68,14 @@ class Jobs(AnnexStatus):
         where = {"CONDOR_CONFIG": point.tools.configuration} if point.tools.configuration else {}
         programs = {program: point.tools.release.program(program) for program in PROGRAMS}
         return Submitting(annex, leased, {**where, **point.tools.environment, **told}, programs)
+
+    def _find_or_add(self, tx: Tx, name: str, person: Person) -> Annex:
+        """A person's annex of this name, which is made if it is new: jobs may wait for its nodes."""
+        found = tx.annexes.named(person.name, name)
+        if found is None:
+            found = Annex(str(uuid4()), person.name, name, self.now())
+            tx.annexes.add(found)
+        return found
 
     async def jobs(self, person: Person, annex: str = "") -> Listed:
         """The person's jobs in the queue: all, or those that name an annex."""
@@ -92,21 +99,28 @@ class Jobs(AnnexStatus):
         point = await self.access_point()
         found = await self._jobs_named(point, jobs)
         if not move:
-            _refuse((job for job in found if job.annex not in ("", annex.id)), "names an annex", "sublet job move")
+            refuse_marking(
+                (job for job in found if job.annex not in ("", annex.id)), "names an annex", "sublet job move"
+            )
         else:
-            _refuse((job for job in found if not job.annex), "names no annex", "sublet job mark")
+            refuse_marking((job for job in found if not job.annex), "names no annex", "sublet job mark")
+        await self._edit(point, jobs, await self._marks_for(point, annex.id))
+        return await self._changed(point, jobs, found, person, annex.id, now=now)
+
+    async def _marks_for(self, point: AccessPoint, annex: str) -> marking.Marks:
+        """What is set in jobs that are to run on an annex, by its id; on none, if it is empty."""
+        if not annex:
+            return marking.unmark(self.now())
         usual = await LocalReach("access point").run(to_config(point.tools, marking.LEASE_SETTING))
         lease = usual.get(marking.LEASE_SETTING, "")
-        marks = marking.mark_for(annex.id, point.contact.owner, self.now(), point.lease, lease)
-        await self._edit(point, jobs, marks)
-        return await self._changed(point, jobs, found, person, annex.id, now=now)
+        return marking.mark_for(annex, point.contact.owner, self.now(), point.lease, lease)
 
     async def unmark(self, jobs: Sequence[str], person: Person, *, now: bool = False) -> Listed:
         """Let jobs run on no annex but those that are open; `now` takes those that run off their nodes."""
         self._at_home(person)
         point = await self.access_point()
         found = await self._jobs_named(point, jobs)
-        await self._edit(point, jobs, marking.unmark())
+        await self._edit(point, jobs, await self._marks_for(point, ""))
         return await self._changed(point, jobs, found, person, "", now=now)
 
     async def remove_jobs(self, jobs: Sequence[str], person: Person) -> Listed:
@@ -126,7 +140,7 @@ class Jobs(AnnexStatus):
         if missing := queue.named(found, wanted):
             raise NotFound(noun="job", name=", ".join(missing), hint="`sublet job list` lists those that wait or run.")
         sessions = [job for job in found if job.session]
-        _refuse(sessions, "belongs to a session, whose place was agreed", "sublet cancel SESSION, and ask again")
+        refuse_marking(sessions, "belongs to a session, whose place was agreed", "sublet cancel SESSION, and ask again")
         return found
 
     async def _find_jobs(self, point: AccessPoint, wanted: Sequence[str]) -> list[QueuedJob]:
@@ -212,7 +226,7 @@ class Jobs(AnnexStatus):
             raise OperatorsOnly
 
 
-def _refuse(jobs: Iterable[QueuedJob], why: str, instead: str) -> None:
+def refuse_marking(jobs: Iterable[QueuedJob | QueuedDag], why: str, instead: str) -> None:
     """NotMarkable, if there are any."""
     if found := [job.id for job in jobs]:
         raise NotMarkable(jobs=", ".join(found[:5]), why=f"{why}.", hint=f"`{instead}` does that.")

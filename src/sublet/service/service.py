@@ -31,6 +31,7 @@ from sublet.service.audit import AuditLog
 from sublet.service.candidates import Candidates
 from sublet.service.connect import Connect
 from sublet.service.contents import Contents
+from sublet.service.dag_moves import DagMoves
 from sublet.service.dags import Dags
 from sublet.service.database_guard import DatabaseGuard
 from sublet.service.desk import log, utc_now
@@ -49,6 +50,7 @@ from sublet.service.lease_watch import LeaseWatch
 from sublet.service.leases import Leases
 from sublet.service.logins import Logins
 from sublet.service.maintainers import Maintainers
+from sublet.service.naming import Naming
 from sublet.service.node_releases import NodeReleases
 from sublet.service.offers import Offers
 from sublet.service.oidc import Oidc
@@ -123,6 +125,8 @@ class Service(
     People,
     Tokens,
     # annexes, and jobs on them
+    Naming,
+    DagMoves,
     Dags,
     Jobs,
     Inputs,

@@ -35,6 +35,7 @@ class JobList:
     """Jobs, by id."""
 
     items: tuple[JobView, ...]
+    dags: tuple[str, ...] = ()  # the DAGs that were marked as a whole, with the nodes that they submit later
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ class JobExplanation:
 class MarkAsk:
     """Names jobs, and what is to become of them."""
 
-    jobs: tuple[str, ...]  # 12 (all of a cluster), 12.0
+    jobs: tuple[str, ...]  # 12 (all of a cluster, or a DAG), 12.0
     annex: str = ""  # not for unmark and remove
     now: bool = False  # take those that run elsewhere off their nodes
 
