@@ -96,6 +96,9 @@ class PlayedService(Service):
     async def _look_at_inputs(self) -> None:
         """No jobs wait at an access point that is not there."""
 
+    async def _look_at_lines(self, point: AccessPoint) -> None:
+        """No jobs wait at an access point that is not there."""
+
 
 @contextlib.asynccontextmanager
 async def leasing(home: Path, **settings: Any) -> AsyncIterator[PlayedService]:

@@ -93,3 +93,15 @@ def test_jobs_are_counted_by_the_annex_that_they_name() -> None:
     states = [1, 1, 2, 5, 3, 4, 6]
     ads = [{"SubletTarget": "a", "JobStatus": state} for state in states] + [{"SubletTarget": "b", "JobStatus": 1}]
     assert read_jobs(ads) == {"a": Jobs(idle=2, running=2, held=1), "b": Jobs(idle=1)}
+
+
+def test_slots_of_equal_size_are_counted_and_a_node_that_is_drained_says_so() -> None:
+    ads = [
+        {"SubletLease": "l", "SubletNode": 0, "SlotType": "Static", "State": state, "Cpus": 2, "TotalSlotCpus": 2}
+        for state in ("Claimed", "Unclaimed", "Unclaimed")
+    ]
+    [slots] = read_occupancy(ads)
+    assert (slots.slots, slots.cores, slots.busy, slots.running) == (3, 6, 2, 1)
+    pilot = Pilot("l", 0, NOW, "c1", NOW, facts={"draining": "node"})
+    [node] = nodes_of([pilot], [replace(SLOTS, slots=3)], NOW)
+    assert (node.state, node.slots, node.draining) == ("up", 3, True)

@@ -136,3 +136,23 @@ def test_what_it_costs_is_counted_in_the_centres_own_coin_where_that_is_known(
     details: Details, queue: Queue | None, cost: Cost
 ) -> None:
     assert cost_of(details, queue, 2 * HOUR) == cost
+
+
+@pytest.mark.parametrize(
+    ("details", "state", "says"),
+    [
+        (Details(slots=4, cores=8), "ok", ""),
+        (Details(slots=9, cores=8), "error", "9 slots need a core each, and a node has 8."),
+        (Details(slots=3, cores=8), "warning", "Of each node 2 of its 8 cores would be in no slot"),
+        (Details(slots=4, cores=8, gpus=2), "warning", "Of each node 2 of its 2 gpus would be in no slot"),
+    ],
+)
+def test_slots_of_equal_size_are_checked_against_what_a_node_has(details: Details, state: str, says: str) -> None:
+    found = plan([("you", replace(details, system="expanse", queue="shared", nodes=1))], EXPANSE)
+    row = next(row for row in found.rows if row.field == "slots")
+    assert (row.value, row.flag, row.state) == (str(details.slots), "--slots", state)
+    assert row.message.startswith(says)
+
+
+def test_without_a_word_a_node_is_one_slot_that_is_cut_up_as_jobs_need() -> None:
+    assert by_field([("you", Details("expanse", "compute"))])["slots"] == ("one, cut up as jobs need", "default", "ok")

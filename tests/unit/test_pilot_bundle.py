@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.pilots.bundle import Calling, Plan, bundle, configuration, far, renewal, stamp_of
+from sublet.pilots.bundle import Calling, Plan, bundle, changeable, configuration, far, renewal, stamp_of
 from sublet.pilots.keys import order_token, pilot_key
 from sublet.pilots.own import Contact
 from sublet.pilots.tokens import identity, issuer, usable_key
@@ -108,3 +108,33 @@ def test_a_node_that_has_htcondor_as_a_module_uses_that_if_it_is_new_enough(sh: 
 @pytest.mark.parametrize("sh", ["dash", "bash"])
 def test_the_script_can_be_read_by_every_shell(sh: str, tmp_path: Path) -> None:
     assert subprocess.run([sh, "-n"], input=far("pilot"), capture_output=True).stderr == b""
+
+
+def test_a_node_is_one_slot_that_is_cut_up_or_several_of_equal_size() -> None:
+    names = ("NUM_SLOTS_TYPE_1", "SLOT_TYPE_1", "SLOT_TYPE_1_PARTITIONABLE")
+    one, four = lines(configuration(PLAN)), lines(configuration(replace(PLAN, slots=4)))
+    assert [one[name] for name in names] == ["1", "100%", "True"]
+    assert [four[name] for name in names] == ["4", "1/4", "False"]
+
+
+def test_a_node_that_is_drained_takes_nothing_new_and_ends_as_soon_as_it_is_idle() -> None:
+    assert "MY.SubletDraining =!= True" in lines(configuration(PLAN))["START"]
+    before, after = lines(changeable(PLAN)), lines(changeable(replace(PLAN, draining=True)))
+    assert (before["SubletDraining"], before["STARTD_NOCLAIM_SHUTDOWN"]) == ("False", "300")
+    assert (after["SubletDraining"], after["STARTD_NOCLAIM_SHUTDOWN"]) == ("True", "2")
+    assert "STARTD_DIRECT_ATTACH_SCHEDD_NAME" in after
+    assert "STARTD_DIRECT_ATTACH_SCHEDD_NAME" not in before
+
+
+def test_lines_of_the_systems_file_are_fetched_and_say_nothing_over_sublets_own() -> None:
+    added = replace(PLAN, lines=(" STARTER_DEBUG = D_FULLDEBUG ",))
+    text = changeable(added)
+    assert text.startswith("STARTER_DEBUG = D_FULLDEBUG\n")
+    assert text.endswith(changeable(PLAN))
+    assert stamp_of(added, NOW, LIFE) != stamp_of(PLAN, NOW, LIFE), "pilots that run hear of a change"
+
+
+def test_a_job_whose_line_was_not_yet_read_does_not_run_on_an_annex_that_is_open() -> None:
+    start = lines(configuration(PLAN))["START"]
+    assert "TARGET.AnnexName =?= undefined" in start
+    assert "TARGET.TargetAnnexName =?= undefined" in start

@@ -21,6 +21,7 @@ from sublet.wire.v1.annexes import (
     AnnexList,
     AnnexView,
     CloseAsk,
+    DrainAsk,
     GuestAsk,
     LeaseAsk,
     LeaseView,
@@ -85,6 +86,22 @@ async def shutdown(request: Request, name: Name, ask: ShutdownAsk | None = None)
         annex, lease = await service.give_back(name, ask.nodes, person)
         return json_response(annex_view(await service.state_of_leases(annex, [lease])))
     annex, leases = await service.shutdown(name, person)
+    return json_response(annex_view(await service.state_of_leases(annex, leases)))
+
+
+@router.post("/{name}/drain", response_model=AnnexView, responses=CHANGE)
+async def drain(request: Request, name: Name, ask: DrainAsk | None = None) -> Response:
+    """Let leases, or some nodes of one, take no new jobs; each node ends when those that run on it are done."""
+    person, service = await person_of(request), service_of(request)
+    annex, leases = await service.drain_annex(name, ask.nodes if ask else (), person)
+    return json_response(annex_view(await service.state_of_leases(annex, leases)))
+
+
+@router.post("/{name}/undrain", response_model=AnnexView, responses=CHANGE)
+async def undrain(request: Request, name: Name, ask: DrainAsk | None = None) -> Response:
+    """Let them take jobs again, if they have not ended yet."""
+    person, service = await person_of(request), service_of(request)
+    annex, leases = await service.undrain_annex(name, ask.nodes if ask else (), person)
     return json_response(annex_view(await service.state_of_leases(annex, leases)))
 
 

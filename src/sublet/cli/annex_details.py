@@ -17,6 +17,7 @@ PARSERS: dict[str, Callable[[str], Any]] = {
     "cores": parse_count,
     "memory": parse_memory,
     "gpus": lambda text: parse_count(text, "a count", 0),
+    "slots": parse_count,
     "lifetime": parse_duration,
     "idle": parse_duration,
 }
@@ -28,6 +29,7 @@ OPTIONS = (
     click.option("--cores", metavar="N", help="Cores on each node."),
     click.option("--memory", metavar="SIZE", help="Memory on each node: 8GiB."),
     click.option("--gpus", metavar="N", help="GPUs on each node."),
+    click.option("--slots", metavar="N", help="Cut each node into N slots of equal size, not as jobs need."),
     click.option("--lifetime", metavar="TIME", help="For how long at most: 2h, 1-12:00:00."),
     click.option("--idle", metavar="TIME", help="A node without a job for so long ends: 10m."),
     click.option(

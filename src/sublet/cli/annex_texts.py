@@ -149,7 +149,7 @@ def _lease(lease: LeaseView, now: datetime) -> Iterator[str]:
         yield f"  has cost {costs(lease.cost, details.project)}"
     if lease.nodes:
         rows = [_node(node, now) for node in lease.nodes]
-        head = ("NODE", "NAME", "STATE", "CORES BUSY", "JOBS", "MEMORY", "GPUS", "HEARD", "WHY")
+        head = ("NODE", "NAME", "STATE", "CORES BUSY", "JOBS", "SLOTS", "MEMORY", "GPUS", "HEARD", "WHY")
         yield from table(head, rows, margin="  ")
 
 
@@ -167,7 +167,9 @@ def _node(node: NodeStateView, now: datetime) -> tuple[str, ...]:
     memory = size(node.memory) if node.memory else ""
     jobs = str(node.running) if node.state == "up" else ""
     heard = away(node.heard, now) if node.heard else ""
-    return (str(node.number), node.node, node.state, busy, jobs, memory, str(node.gpus or ""), heard, node.why)
+    slots, gpus = str(node.slots or ""), str(node.gpus or "")
+    state = "draining" if node.draining and node.state == "up" else node.state
+    return (str(node.number), node.node, state, busy, jobs, slots, memory, gpus, heard, node.why)
 
 
 def remembered(leases: Iterable[LeaseView], now: datetime) -> list[str]:

@@ -10,6 +10,7 @@ WHERE = {
     **dict.fromkeys(("create", "add", "clone"), "annex_create"),
     **dict.fromkeys(("status", "history", "logs"), "annex_status"),
     **dict.fromkeys(("shutdown", "cancel", "rename", "share", "unshare", "close"), "annex_changes"),
+    **dict.fromkeys(("drain", "undrain"), "annex_drains"),
     "open": "annex_changes:open_",
     "template": "annex_templates",
     "setup": "annex_setup",

@@ -21,6 +21,7 @@ SLOT_LEASE = "SubletLease"  # in a slot: the lease's id
 SLOT_NODE = "SubletNode"  # in a slot: the node's number in its lease
 SLOT_OPEN = "SubletOpen"  # in a slot: whether it takes its owner's jobs that named no annex
 SLOT_SESSIONS = "SubletSessions"  # in a slot: whether it takes sessions alone, and no jobs submitted otherwise
+SLOT_DRAINING = "SubletDraining"  # in a slot: whether its node takes no new jobs, and ends after those that run
 SLOT_END = "SubletEnd"  # in a slot: when its node ends, in seconds since the epoch
 SLOT_TOOLS = "SubletTools"  # in a slot: what kinds can use there, as `sh=/bin/sh python3=/usr/bin/python3`
 JOB_TARGET = "SubletTarget"  # in a job: the annex's id that it is to run on
@@ -34,6 +35,7 @@ JOB_LINES = ("AnnexName", "TargetAnnexName")
 JOB_TAKEN = "SubletTaken"  # in a job: that line as it was when the job was last marked
 JOB_FOLLOWED = "SubletFollowed"  # in a job: when it was last marked otherwise than by its line, in epoch seconds
 DAG_MOVED = "SubletMoved"  # in a DAG's manager: when the DAG was marked with all its nodes, in epoch seconds
+DRAINING = "draining"  # in a pilot's facts: that its "node", or its whole "lease", is being drained
 TARGETED = (
     f"(MY.{JOB_TARGET} =?= undefined || (TARGET.{SLOT_ANNEX} =?= MY.{JOB_TARGET}"
     f" && (TARGET.AuthenticatedIdentity =?= undefined || TARGET.AuthenticatedIdentity == MY.{JOB_SUPPLIER})))"
@@ -54,6 +56,7 @@ class Details:
     cores: int | None = None  # per node
     memory: int | None = None  # per node, in bytes
     gpus: int | None = None  # per node
+    slots: int | None = None  # per node, of equal size; None: one, which is cut up as jobs need
     lifetime: timedelta | None = None
     idle: timedelta | None = None  # a pilot without a job for so long ends
     carry: Literal["", "direct", "spool"] = ""  # how jobs get to the nodes; empty: the pilot finds out
@@ -108,6 +111,11 @@ class Pilot:
     ended: datetime | None = None
     why: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)  # cores, memory, tools: as the node said
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether it takes no new jobs, and ends after those that run."""
+        return bool(self.facts.get(DRAINING)) and self.ended is None
 
 
 @dataclass(frozen=True, slots=True)

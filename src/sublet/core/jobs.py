@@ -51,6 +51,7 @@ class NodeRoom:
     gpus: int
     free_gpus: int
     ends: datetime | None = None
+    is_static: bool = False  # whether this is one of several slots of equal size, and not the whole node
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,11 @@ def _waiting(job: QueuedJob, state: AnnexState, looked: Looked, now: datetime) -
     if not any(lease.state == "up" for lease in state.leases):
         queued = tuple(_not_up(name, lease) for lease in state.leases)
         return Explained(queued, f"`sublet annex status {name}` says more.")
+    if _is_draining(state):
+        return Explained(
+            (f"Every node of {name} is being drained: none takes new jobs.",),
+            f"`sublet annex undrain {name}` lets them; `sublet annex add {name}` leases others.",
+        )
     if looked.nodes is None:
         return Explained((f"How full {name} is can't be told: {state.trouble or 'the access point did not say'}.",))
     if lacks := tuple(_lacks(job, name, looked.nodes)):
@@ -144,6 +150,12 @@ def _waiting(job: QueuedJob, state: AnnexState, looked: Looked, now: datetime) -
     if busy := tuple(_busy(job, name, looked.nodes)):
         return Explained(busy, f"`sublet annex add {name}` leases more.")
     return _fits(job, state, looked, now)
+
+
+def _is_draining(state: AnnexState) -> bool:
+    """Whether all nodes that are up take no new jobs."""
+    up = [node for lease in state.leases for node in lease.nodes if node.state == "up"]
+    return bool(up) and all(node.draining for node in up)
 
 
 def _fits(job: QueuedJob, state: AnnexState, looked: Looked, now: datetime) -> Explained:
@@ -179,7 +191,8 @@ def _lacks(job: QueuedJob, name: str, nodes: Sequence[NodeRoom]) -> Iterator[str
     for word, text in AMOUNTS:
         wanted, most = getattr(job, word), max((getattr(node, word) for node in nodes), default=0)
         if wanted is not None and wanted > most:
-            yield f"It asks for {text(wanted)} {word}; no node of {name} has more than {text(most)} {word}."
+            noun = "slot" if any(node.is_static for node in nodes) else "node"
+            yield f"It asks for {text(wanted)} {word}; no {noun} of {name} has more than {text(most)} {word}."
 
 
 def _late(job: QueuedJob, name: str, nodes: Sequence[NodeRoom], now: datetime) -> str:

@@ -37,6 +37,7 @@ class Slots:
     gpus: int
     heard: datetime
     interval: timedelta  # between two updates
+    slots: int = 0  # of equal size; 0: one, which is cut up as jobs need
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,12 @@ class NodeState:
     cores: int = 0
     busy: int = 0
     running: int = 0
+    slots: int = 0
     memory: int = 0
     gpus: int = 0
     heard: datetime | None = None
     why: str = ""
+    draining: bool = False  # whether it takes no new jobs, and ends after those that run
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ def _by_its_word(pilot: Pilot, now: datetime) -> NodeState:
         return NodeState(pilot.number, pilot.node, "ended", heard=pilot.seen, why=pilot.why)
     silence = now - (pilot.seen or pilot.claimed)
     if silence < SILENT:
-        return NodeState(pilot.number, pilot.node, "up", heard=pilot.seen)
+        return NodeState(pilot.number, pilot.node, "up", heard=pilot.seen, draining=pilot.is_draining)
     return NodeState(pilot.number, pilot.node, "dead", heard=pilot.seen, why=_silent(silence))
 
 
@@ -129,10 +132,12 @@ def _node(pilot: Pilot, slots: Slots | None, now: datetime) -> NodeState:
         cores=slots.cores,
         busy=0 if dead else slots.busy,
         running=0 if dead else slots.running,
+        slots=slots.slots,
         memory=slots.memory,
         gpus=slots.gpus,
         heard=slots.heard,
         why=_silent(silence) if dead else "",
+        draining=pilot.is_draining,
     )
 
 

@@ -27,11 +27,12 @@ LINES = {
     "cores": "not said",
     "memory": "what the queue gives",
     "gpus": "none",
+    "slots": "one, cut up as jobs need",
     "lifetime": "",
     "idle": "",
     "carry": "as the pilot finds out: direct, else spool",
 }
-OF_A_QUEUE: dict[str, Any] = {"cores": None, "memory": None, "gpus": None}  # what means nothing in another queue
+OF_A_QUEUE: dict[str, Any] = {"cores": None, "memory": None, "gpus": None, "slots": None}  # of no meaning in another
 OF_A_SYSTEM: dict[str, Any] = {"system": "", "queue": "", "project": "", **OF_A_QUEUE}  # and on another system
 _SAME = {"time": "lifetime"}  # what the check of a system calls otherwise
 
@@ -156,6 +157,8 @@ def _own_checks(rows: Sequence[Row], details: Details, queue: Queue | None) -> I
         if row.field == "cores" and details.cores is None and not whole:
             message = row.message or f"{details.nodes} nodes alone don't say how many cores of each."
             yield replace(row, state="error", message=message, nearest=row.nearest or "--cores N")
+        elif row.field == "slots" and details.slots:
+            yield _check_slots(row, details)
         elif row.field == "lifetime" and lifetime < SHORTEST:
             least = duration_text(SHORTEST)
             yield replace(row, state="error", message=f"A lease lasts {least} at least.", nearest=f"--lifetime {least}")
@@ -164,6 +167,20 @@ def _own_checks(rows: Sequence[Row], details: Details, queue: Queue | None) -> I
             yield replace(row, state="warning", message=message, nearest=f"--idle {duration_text(lifetime)}, or less")
         else:
             yield row
+
+
+def _check_slots(row: Row, details: Details) -> Row:
+    """As many slots of equal size as a node is to have: each needs a core, and what can't be shared out is unused."""
+    slots = details.slots or 1
+    if details.cores is not None and slots > details.cores:
+        message = f"{slots} slots need a core each, and a node has {details.cores}."
+        return replace(row, state="error", message=message, nearest=f"--slots {details.cores}, or fewer")
+    left = {name: (getattr(details, name) or 0) % slots for name in ("cores", "gpus")}
+    unused = [f"{count} of its {getattr(details, name)} {name}" for name, count in left.items() if count]
+    if not unused:
+        return row
+    message = f"Of each node {' and '.join(unused)} would be in no slot: slots are of equal size."
+    return replace(row, state="warning", message=message)
 
 
 def text_of(field: str, value: object) -> str:

@@ -174,6 +174,8 @@ class System:
     scratch: str = ""  # a node's own disk
     modules: tuple[str, ...] = ()  # to load, for finding tools and in every job
     path: tuple[str, ...] = ()  # where tools are looked for first
+    options: tuple[str, ...] = ()  # more options for sbatch, in every job and lease
+    pilot: tuple[str, ...] = ()  # lines of HTCondor's configuration, for the pilots of every lease
     site_file: str = ""  # the site's own file that lowers polling and limits
     poll: timedelta | None = None  # the least time between two calls of squeue
     look: timedelta | None = None  # the least time between two looks at jobs' records

@@ -19,6 +19,7 @@ from sublet.core.annex import (
     JOB_TARGET,
     JOB_TIME,
     SLOT_ANNEX,
+    SLOT_DRAINING,
     SLOT_END,
     SLOT_LEASE,
     SLOT_NODE,
@@ -30,10 +31,11 @@ from sublet.kinds.pilot import assigned, script
 from sublet.pilots.configuration import PLUGINS, STRICT, attribute, places, written
 from sublet.pilots.own import Contact
 
+DRAINED = timedelta(seconds=2)  # after which a node without jobs ends that is being drained
 OLDEST = 23  # HTCondor's version from which on a node attaches directly to an access point
 SHORTEST = 10  # seconds that a job which says nothing of its length is given at least
 SHORTEST_MARGIN = timedelta(seconds=12)  # the session's own end is near, and HTCondor needs a moment
-ADVERTISED = (SLOT_ANNEX, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_SESSIONS, SLOT_END, SLOT_TOOLS)
+ADVERTISED = (SLOT_ANNEX, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_SESSIONS, SLOT_DRAINING, SLOT_END, SLOT_TOOLS)
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,9 @@ class Plan:
     lifetime: timedelta
     to: Contact
     sessions: bool = False  # for sessions alone, not for jobs
+    draining: bool = False  # takes no new jobs, and ends after those that run
+    lines: tuple[str, ...] = ()  # of configuration, that its system's file adds
+    slots: int = 0  # of equal size; 0: one, which is cut up as jobs need
 
     @property
     def name(self) -> str:
@@ -137,8 +142,12 @@ def _changing(plan: Plan, tokens: Mapping[str, str], stamp: str) -> dict[str, by
 
 def changeable(plan: Plan) -> str:
     """The part of its configuration that may change while it runs."""
-    whom = {SLOT_OPEN: str(plan.open), SLOT_SESSIONS: str(plan.sessions)}
-    return written({**whom, "STARTD_NOCLAIM_SHUTDOWN": str(seconds(plan.idle))})
+    whom = {SLOT_OPEN: str(plan.open), SLOT_SESSIONS: str(plan.sessions), SLOT_DRAINING: str(plan.draining)}
+    # What is drained ends as soon as it is idle. The schedd keeps what it was told of a slot, so it is told no more.
+    idle = DRAINED if plan.draining else plan.idle
+    withheld = {"STARTD_DIRECT_ATTACH_SCHEDD_NAME": ""} if plan.draining else {}
+    own = written({**whom, "STARTD_NOCLAIM_SHUTDOWN": str(seconds(idle)), **withheld})
+    return "".join(f"{line.strip()}\n" for line in plan.lines) + own
 
 
 def configuration(plan: Plan) -> str:
@@ -197,16 +206,16 @@ def values_of(plan: Plan) -> dict[str, str]:
         "SHUTDOWN_FAST_TIMEOUT": "20",
         "MAX_DEFAULT_LOG": "5 Mb",
         "MAX_NUM_DEFAULT_LOG": "1",
-        "NUM_SLOTS_TYPE_1": "1",
-        "SLOT_TYPE_1": "100%",
-        "SLOT_TYPE_1_PARTITIONABLE": "True",
+        "NUM_SLOTS_TYPE_1": str(plan.slots or 1),
+        "SLOT_TYPE_1": f"1/{plan.slots}" if plan.slots else "100%",
+        "SLOT_TYPE_1_PARTITIONABLE": str(not plan.slots),
         SLOT_ANNEX: attribute(plan.annex),
         SLOT_LEASE: attribute(plan.lease),
         SLOT_NODE: str(plan.number),
         "STARTD_ATTRS": f"$(STARTD_ATTRS) {' '.join(ADVERTISED)}",
         "MASTER_ATTRS": f"$(MASTER_ATTRS) {' '.join(ADVERTISED)}",
         "ENOUGH": f"time() + (TARGET.{JOB_TIME} ?: TARGET.AllowedExecuteDuration ?: {SHORTEST}) <= MY.{SLOT_END}",
-        "START": f"({chosen} || {opened}) && {let_in} && $(ENOUGH)",
+        "START": f"({chosen} || {opened}) && {let_in} && MY.{SLOT_DRAINING} =!= True && $(ENOUGH)",
         "MASTER.DAEMON_SHUTDOWN_FAST": f"time() > $({SLOT_END})",
     }
 

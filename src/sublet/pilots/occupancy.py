@@ -62,6 +62,7 @@ def _node(lease: str, number: int, ads: list[Ad]) -> Slots:
         cores=_sum(whole, "TotalSlotCpus", "Cpus"),
         busy=_sum(taken, "Cpus"),
         running=len(taken),
+        slots=sum(ad.get("SlotType") == "Static" for ad in ads),
         memory=_sum(whole, "TotalSlotMemory") * MIB,
         gpus=_sum(whole, "TotalSlotGPUs", "TotalGPUs"),
         heard=datetime.fromtimestamp(max(int(ad.get("LastHeardFrom", 0)) for ad in ads), UTC),

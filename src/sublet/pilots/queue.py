@@ -24,7 +24,7 @@ ATTRIBUTES = (
     *(JOB_TARGET, JOB_SESSION, JOB_GUEST, JOB_TIME),
 )
 SLOT = (
-    *("SlotType", "Cpus", "Memory", "Disk", "GPUs", "TotalSlotCpus", "TotalSlotMemory", "TotalSlotDisk"),
+    *("SlotType", "State", "Cpus", "Memory", "Disk", "GPUs", "TotalSlotCpus", "TotalSlotMemory", "TotalSlotDisk"),
     *("TotalSlotGPUs", SLOT_END),
 )
 KIB, MIB = 1 << 10, 1 << 20
@@ -98,6 +98,9 @@ def read_room(ad: Ad) -> NodeRoom:
     """One node's slot that others are cut out of."""
     free = {name: int(ad.get(name) or 0) for name in ("Cpus", "Memory", "Disk", "GPUs")}
     whole = {name: int(ad.get(f"TotalSlot{name}") or free[name]) for name in free}
+    is_static = ad.get("SlotType") == "Static"
+    if is_static and ad.get("State") == "Claimed":
+        free = dict.fromkeys(free, 0)
     return NodeRoom(
         cores=whole["Cpus"],
         free_cores=free["Cpus"],
@@ -108,6 +111,7 @@ def read_room(ad: Ad) -> NodeRoom:
         gpus=whole["GPUs"],
         free_gpus=free["GPUs"],
         ends=moment_of(ad.get(SLOT_END)),
+        is_static=is_static,
     )
 
 

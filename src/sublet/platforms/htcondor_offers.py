@@ -8,7 +8,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sublet.core.amounts import duration_iso, duration_text
-from sublet.core.annex import JOB_BOOKED, JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END, SLOT_SESSIONS, SLOT_TOOLS
+from sublet.core.annex import (
+    JOB_BOOKED,
+    JOB_TARGET,
+    JOB_TIME,
+    SLOT_ANNEX,
+    SLOT_DRAINING,
+    SLOT_END,
+    SLOT_SESSIONS,
+    SLOT_TOOLS,
+)
 from sublet.core.calendar import Calendar
 from sublet.core.calendar import Slot as Found
 from sublet.core.limits import LIMIT, check_limits
@@ -83,7 +92,7 @@ class Seen:
 def to_see(tools: Tools, annex: str) -> Command[list[Ad]]:
     """The slots of an annex; without one, those of no annex."""
     whose = f"{SLOT_ANNEX} =?= {quoted_string(annex)}" if annex else f"{SLOT_ANNEX} =?= undefined"
-    return to_slots(tools, f'{whose} && SlotType =!= "Dynamic"', SLOT)
+    return to_slots(tools, f'{whose} && SlotType =!= "Dynamic" && {SLOT_DRAINING} =!= True', SLOT)
 
 
 def to_see_jobs(tools: Tools, annex: str) -> Command[list[Ad]]:
@@ -102,8 +111,9 @@ def places(view: View) -> list[Place]:
         if isinstance(heard, int) and view.as_of - _moment(heard) > SILENT:
             continue
         end = ad.get(SLOT_END)
+        name = str(ad.get("Name", ""))
         node = Node(
-            _node_of(str(ad.get("Name", ""))),
+            name if ad.get("SlotType") == "Static" else _node_of(name),
             int(ad.get("TotalSlotCpus") or ad.get("Cpus") or 0),
             int(ad.get("TotalSlotMemory") or ad.get("Memory") or 0) * MIB,
             int(ad.get("TotalSlotGPUs") or ad.get("GPUs") or 0),
@@ -215,10 +225,10 @@ def taken(view: View) -> tuple[Take, ...]:
     found += [
         Take(node.name, now, now + HEARS, node.cores, node.memory, node.gpus)
         for node in (place.node for place in there)
-        if node.name not in told
+        if _node_of(node.name) not in told
     ]
     for ad in view.jobs:
-        node, shape = _node_of(str(ad.get("RemoteHost") or "")), _shape(ad)
+        node, shape = _taken(ad, there)
         if ad.get(JOB_BOOKED) is True or ad.get("JobStatus") == IDLE or node not in ends:
             continue
         until = min(ends[node], _until(ad, now) or ends[node])
@@ -236,8 +246,7 @@ def fill(calendar: Calendar, there: Sequence[Place], view: View, now: datetime) 
         calendar.put(f"end {node.name}", [Take(node.name, since, since + HORIZON, node.cores, node.memory, node.gpus)])
     waiting = []
     for number, ad in enumerate(view.jobs):
-        shape = _shape(ad)
-        node_name = _node_of(str(ad.get("RemoteHost") or ""))
+        node_name, shape = _taken(ad, there)
         if ad.get("JobStatus") == IDLE:
             waiting.append((shape, _time(ad)))
         elif node_name in ends:
@@ -250,6 +259,13 @@ def fill(calendar: Calendar, there: Sequence[Place], view: View, now: datetime) 
         if found := calendar.earliest(shape, 1, time, [window]):
             take = Take(found.nodes[0], found.start, found.start + time, shape.cores, shape.memory, shape.gpus)
             calendar.put(f"waiting {number}", [take])
+
+
+def _taken(ad: Ad, there: Sequence[Place]) -> tuple[str, Shape]:
+    """Where a job runs, and what it takes of that: one of several slots of equal size as a whole."""
+    host = str(ad.get("RemoteHost") or "")
+    slot = next((place.node for place in there if place.node.name == host), None)
+    return (host, Shape(slot.cores, slot.memory, slot.gpus)) if slot else (_node_of(host), _shape(ad))
 
 
 def _shape(ad: Ad) -> Shape:

@@ -15,6 +15,7 @@ from sublet.container_network import USUAL
 from sublet.core.amounts import parse_duration, parse_memory
 from sublet.core.job import Job, JobState
 from sublet.core.offer import Answer, Node, Quote, Reason, Take
+from sublet.core.pilot_config import Additions
 from sublet.core.pledge import MOST, OPEN
 from sublet.core.probe import Live
 from sublet.core.request import Request
@@ -287,6 +288,11 @@ class Platform(BaseModel):
     @abstractmethod
     async def extend(self, id: str, until: datetime) -> None:
         """Move the end of a job's time."""
+
+    @property
+    def additions(self) -> Additions:
+        """What its settings add to every lease there."""
+        return Additions()
 
     async def give_back(self, id: str, nodes: Sequence[str]) -> None:
         """Go on with fewer nodes: these are not needed any more."""

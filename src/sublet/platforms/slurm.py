@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 from sublet.core.job import Job, JobState, State
 from sublet.core.offer import Answer, Offer, Reason
+from sublet.core.pilot_config import Additions
 from sublet.core.request import Request
 from sublet.core.session import CONTINUED, HELD, RELEASED, STOPPED, Phase
 from sublet.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable, QueueFull
@@ -288,6 +289,11 @@ class Slurm(SlurmSite):
         starts = [row.start for row in rows if row.start and row.end and until + self.grace > row.end]
         minutes = -(-(until + timedelta(minutes=1) - min(starts)) // timedelta(minutes=1)) if starts else 0
         await self.reach.run_all(to.to_extend(self.name, root, id, look.id, round(until.timestamp()), minutes))
+
+    @property
+    def additions(self) -> Additions:
+        """Options for sbatch, and lines of its pilots' configuration."""
+        return Additions(self.options, self.pilot)
 
     async def give_back(self, id: str, nodes: Sequence[str]) -> None:
         """Have Slurm take back some of its nodes; the first, which carries the others, stays."""

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
+from sublet.core.pilot_config import check_lines
 from sublet.core.probe import Live
 from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.platforms import slurm_commands as to
@@ -38,6 +39,12 @@ def _options(words: tuple[str, ...]) -> tuple[str, ...]:
     if found := wrong(words):
         raise ValueError("; ".join(found))
     return words
+
+
+def _pilot_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
+    if found := check_lines(lines):
+        raise ValueError("; ".join(found))
+    return lines
 
 
 def _name(word: str) -> str:
@@ -69,6 +76,11 @@ class SlurmSite(Remote):
     reservation: Name = Field(default="", description="The reservation to run in.")
     options: Annotated[tuple[str, ...], AfterValidator(_options)] = Field(
         default=(), description="More options for sbatch, as `--licenses=matlab:1`; what Sublet says itself is refused."
+    )
+    pilot: Annotated[tuple[str, ...], AfterValidator(_pilot_lines)] = Field(
+        default=(),
+        description="Lines of HTCondor's configuration for pilots there, as `STARTER_DEBUG = D_FULLDEBUG`; pilots fetch"
+        " them, also while they run. What decides whose jobs run, and who commands them, is refused.",
     )
     wckey: bool = Field(
         default=False,

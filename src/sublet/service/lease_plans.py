@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sublet.core.amounts import duration_text
 from sublet.core.annex import Details, check_name
 from sublet.core.leasing import YOU, Plan, Row, Sources, plan, system_of
+from sublet.core.pilot_config import Additions
 from sublet.core.system import System
 from sublet.errors import BadRequest
 from sublet.pilots.access_point import usual_lease
@@ -49,7 +50,7 @@ class LeasePlans(Annexes, Templates, AccessPoints):
         live = await self.store.read(lambda tx: [lease for lease in tx.leases.live() if lease.details.system == chosen])
         made = plan(sources, system, today=self.now().date(), jobs=len(live) + 1)
         rows = [self._checked_own(row) if row.field == "system" else row for row in made.rows]
-        return replace(made, rows=(*rows, *await self._point_rows())), number
+        return replace(made, rows=(*rows, *self._added_rows(chosen), *await self._point_rows())), number
 
     def _any_system(self, name: str) -> System:
         """What is known of a system that can be leased on, or could be if it were the person's own."""
@@ -65,6 +66,13 @@ class LeasePlans(Annexes, Templates, AccessPoints):
             return replace(row, state="error", message=broken)
         message = f"{row.value} is in the catalogue, but not yet yours."
         return replace(row, state="error", message=message, nearest=f"sublet system add {row.value} --user NAME")
+
+    def _added_rows(self, system: str) -> list[Row]:
+        """What the system's file adds to every lease: options for sbatch, and lines of the pilots' configuration."""
+        platform = self.platforms_by_name.get(system)
+        found = platform.additions if platform else Additions()
+        added = {"sbatch options": " ".join(found.options), "pilot config": "; ".join(found.lines)}
+        return [Row(name, text, "the system's file", "the system's file") for name, text in added.items() if text]
 
     async def _point_rows(self) -> list[Row]:
         """What an access point decides: where jobs wait, and for how long they stay with a node that is lost."""

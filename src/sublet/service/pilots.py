@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from sublet.core.annex import Annex, Lease, Pilot
+from sublet.core.annex import DRAINING, Annex, Lease, Pilot
 from sublet.core.session import ACTIVE, Session
 from sublet.errors import NotListening, PilotRefused, SubletError
 from sublet.kinds.port import Callback
@@ -113,7 +113,7 @@ class Pilots(NodeReleases):
         """What a node that has told this of itself needs."""
         point = await self.access_point(place.session.offer.platform)
         callback = await self.callback(place.session.offer.platform)
-        plan = plan_of(place, number, point)
+        plan = await self.plan_pilot(place, number, point)
         calling = Calling(
             callback.urls, callback.pin, self._pilot_secret(place.lease.id, number), self.settings.annex.renew
         )
@@ -128,11 +128,19 @@ class Pilots(NodeReleases):
         await self.store.write(lambda tx: tx.pilots.see(lease, number, now))
         self._check_open(place)
         point = await self.access_point(place.session.offer.platform)
-        plan = plan_of(place, number, point)
+        plan = await self.plan_pilot(place, number, point)
         stamp = stamp_of(plan, now, self.settings.annex.tokens / 2)
         if told.get("have") == stamp:
             return b""
         return renewal(plan, await point.pilot_tokens(self.settings.annex.tokens, now), stamp)
+
+    async def plan_pilot(self, place: Place, number: int, point: AccessPoint) -> Plan:
+        """What is decided for one pilot, as of now."""
+        pilot = await self.store.read(lambda tx: tx.pilots.get(place.lease.id, number))
+        platform = self.platforms_by_name.get(place.session.offer.platform)
+        plan = plan_of(place, number, point)
+        draining = pilot is not None and pilot.is_draining
+        return replace(plan, draining=draining, lines=platform.additions.lines if platform else ())
 
     async def release_for_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> NodeRelease:
         """The HTCondor for a node that has none of its own; its system keeps a copy, if it can."""
@@ -254,11 +262,14 @@ def plan_of(place: Place, number: int, point: AccessPoint) -> Plan:
         idle=details.idle or timedelta(minutes=5),
         lifetime=details.lifetime or place.session.offer.duration,
         to=point.contact,
+        slots=details.slots or 0,
     )
 
 
 def _claimed(tx: Tx, place: Place, pilot: Pilot) -> bool:
     """Whether the place was free, or is claimed again by the one who has it and lost the answer."""
+    if any(one.facts.get(DRAINING) == "lease" for one in tx.pilots.list(pilot.lease)):
+        pilot = replace(pilot, facts={**pilot.facts, DRAINING: "lease"})
     if tx.pilots.claim(pilot):
         person = place.session.person
         tx.events.add(pilot.claimed, place.lease.id, person, "pilot.claimed", f"{pilot.number} on {pilot.node}")

@@ -20,6 +20,7 @@ from sublet.service.access_point import AccessPoints
 from sublet.service.account_platforms import AccountPlatforms
 from sublet.service.accounts import Accounts
 from sublet.service.again import Again
+from sublet.service.annex_drains import AnnexDrains
 from sublet.service.annex_platforms import AnnexPlatforms
 from sublet.service.annex_status import AnnexStatus
 from sublet.service.annexes import Annexes
@@ -132,6 +133,7 @@ class Service(
     Inputs,
     LeaseWatch,
     AnnexStatus,
+    AnnexDrains,
     Shrinking,
     Leases,
     LeasePlans,

@@ -10,7 +10,7 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -30,7 +30,7 @@ from sublet.pilots.split.relay_plan import Plan as RelayPlan
 from sublet.pilots.split.relaying import FarNode, Relaying, State
 from sublet.platforms.slurm_commands import WANTED as TOOLS
 from sublet.service.desk import log
-from sublet.service.pilots import Pilots, Place, plan_of
+from sublet.service.pilots import Pilots, Place
 from sublet.store.tx import Tx
 
 LOOKED = timedelta(seconds=1)
@@ -94,7 +94,7 @@ class Splits(Pilots):
             self.remember_carry(system, "direct")
             return await super().bundle_for(place, number, told, now)
         point = await self.access_point(system)
-        plan = plan_of(place, number, point)
+        plan = replace(await self.plan_pilot(place, number, point), lines=())  # they are for nodes, not for a bridge
         tokens = await point.pilot_tokens(self.settings.annex.tokens, now)
         key = pilot_key(self._key(), plan.lease, number)
         release = find_release(self.settings.home / "htcondor")
@@ -225,7 +225,7 @@ class Splits(Pilots):
 
     async def _renew_bridge(self, one: Carried, number: int, now: datetime) -> None:
         point = await self.access_point()
-        plan = plan_of(one, number, point)
+        plan = replace(await self.plan_pilot(one, number, point), lines=())
         stamp = stamp_of(plan, now, self.settings.annex.tokens / 2)
         if self._stamps.get((one.lease.id, number)) == stamp:
             return

@@ -67,5 +67,5 @@ def platform_of(system: System) -> dict[str, Any]:
         "refuses": tuple(option.lstrip("-") for option in system.refuses),
     }
     values["tool_modules"] = {tool.name: tool.module for tool in system.tools if tool.module}
-    kept = ("directory", "scratch", "modules", "path", "site_file", "poll", "look", "mounts")
+    kept = ("directory", "scratch", "modules", "path", "options", "pilot", "site_file", "poll", "look", "mounts")
     return values | {name: getattr(system, name) for name in kept if getattr(system, name)} | door

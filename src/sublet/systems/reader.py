@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sublet.core.pilot_config import check_lines
 from sublet.core.system import Charge, NodeKind, Queue, Quota, Source, System, TimeStep, Tool
 from sublet.systems.fields import (
     Path,
@@ -200,6 +201,16 @@ def _mounts(value: Any, path: Path) -> dict[str, str]:
     return found
 
 
+def _pilot(value: Any, path: Path) -> tuple[str, ...]:
+    lines = texts(value, path)
+    for index, line in enumerate(lines):
+        if found := check_lines([line]):
+            raise Wrong((*path, index), f"{found[0]}.")
+    if found := check_lines(lines):
+        raise Wrong(path, f"{found[0]}.")
+    return lines
+
+
 def _quotas(value: Any, path: Path) -> tuple[Quota, ...]:
     return tuple(
         Quota("" if per == UNSTATED else per, what, most)
@@ -308,6 +319,8 @@ SYSTEM: dict[str, Read] = {
     "scratch": text,
     "modules": words,
     "path": texts,
+    "options": texts,
+    "pilot": _pilot,
     "site_file": text,
     "poll": duration,
     "look": duration,

@@ -22,7 +22,7 @@ from sublet.wire.v1.annexes import (
     TemplateView,
 )
 
-LEAST = {"nodes": 1, "cores": 1, "memory": 1, "gpus": 0}
+LEAST = {"nodes": 1, "cores": 1, "memory": 1, "gpus": 0, "slots": 1}
 MOST = 10_000_000_000_000_000  # of anything
 
 

@@ -57,6 +57,16 @@ def shutdown(name: str, nodes: Sequence[int] = ()) -> Call[AnnexView]:
     return _change(name, "shutdown", **({"nodes": list(nodes)} if nodes else {}))
 
 
+def drain(name: str, nodes: Sequence[str] = ()) -> Call[AnnexView]:
+    """Let leases, or some nodes of one, take no new jobs; each node ends when those that run on it are done."""
+    return _change(name, "drain", **({"nodes": list(nodes)} if nodes else {}))
+
+
+def undrain(name: str, nodes: Sequence[str] = ()) -> Call[AnnexView]:
+    """Let them take jobs again."""
+    return _change(name, "undrain", **({"nodes": list(nodes)} if nodes else {}))
+
+
 def rename(name: str, new: str) -> Call[AnnexView]:
     """Call it otherwise."""
     return _change(name, "rename", name=new)

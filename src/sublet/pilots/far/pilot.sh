@@ -279,6 +279,9 @@ ended() { # why HTCondor ended, in words
     [ -s ending ] && { cat ending; return; }
     [ -n "$why" ] && { printf '%s' "$why"; return; }
     [ "$(date +%s)" -ge "$end" ] && { printf 'its lifetime was over'; return; }
+    grep -q 'No resources have been claimed for' log/StartLog 2>/dev/null && {
+        grep -q '^SubletDraining = True' annex.conf && { printf 'it was drained'; return; }
+    }
     grep -q 'No resources have been claimed for' log/StartLog 2>/dev/null && { printf 'it was idle for too long'; return; }
     grep -q 'Got SIG[QT]' log/MasterLog 2>/dev/null && { printf 'its owner shut it down'; return; } # an order comes as one
     return 1

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from sublet.core.annex import SLOT_DRAINING
 from sublet.errors import SubletError
 from sublet.pilots.address import is_here
 from sublet.pilots.bundle import Plan, changeable, values_of
@@ -27,8 +28,9 @@ from sublet.reach.target import private, short
 PLACES = ("log", "spool", "execute", "lock", "run", "etc", "credentials", "tokens.d", "passwords.d")
 # The schedd keeps what it was first told of a slot, so one that can't take jobs is not offered at all.
 WITHHELD = written({"STARTD_DIRECT_ATTACH_SCHEDD_NAME": ""})
+IDLE = "it was idle for too long"
 ENDS = (
-    ("StartLog", "No resources have been claimed for", "it was idle for too long"),
+    ("StartLog", "No resources have been claimed for", IDLE),
     ("MasterLog", "DAEMON_SHUTDOWN_FAST", "its lifetime was over"),
     ("MasterLog", "Got SIGQUIT", "its owner shut it down"),  # an order comes as one
     ("MasterLog", "Got SIGTERM", "its owner shut it down"),
@@ -162,6 +164,8 @@ class Bridge:
         if not there:
             self.running = False
             self.over = next((why for log, mark, why in ENDS if mark in self._said(log)), "HTCondor ended by itself")
+            if self.over == IDLE and f"{SLOT_DRAINING} = True" in self._said("../annex.conf"):
+                self.over = "it was drained"
 
     async def stop(self) -> None:
         """Withdraw the node at once; its jobs go back to the queue."""

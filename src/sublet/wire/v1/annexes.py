@@ -19,6 +19,7 @@ class DetailsView:
     cores: int | None = None  # on each node
     memory: int | None = None  # on each node
     gpus: int | None = None  # on each node
+    slots: int | None = None  # on each node, of equal size; null: one, which is cut up as jobs need
     lifetime: timedelta | None = None
     idle: timedelta | None = None  # a node without a job for so long ends
     carry: str = ""  # direct, spool, or empty: as the pilot finds out
@@ -82,10 +83,12 @@ class NodeStateView:
     cores: int = 0
     busy: int = 0  # cores
     running: int = 0  # jobs
+    slots: int = 0  # of equal size; 0: one, which is cut up as jobs need
     memory: int = 0
     gpus: int = 0
     heard: datetime | None = None
     why: str = ""
+    draining: bool = False  # whether it takes no new jobs, and ends after those that run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +168,13 @@ class ShutdownAsk:
     """Names nodes of a lease by their numbers; none: all of it."""
 
     nodes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrainAsk:
+    """Names nodes of a lease, by their numbers or their names; none: all of it."""
+
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
