@@ -44,8 +44,7 @@ class LeasePlans(Annexes, Templates, AccessPoints):
         if not chosen:
             chosen = await self._only_system()
             sources = [*sources, ("it is the only one", Details(system=chosen))]
-        if chosen not in self.platforms_by_name:
-            await self.refresh()
+        await self.refresh()  # its file may have been edited since
         system = await asyncio.to_thread(self._any_system, chosen)
         live = await self.store.read(lambda tx: [lease for lease in tx.leases.live() if lease.details.system == chosen])
         made = plan(sources, system, today=self.now().date(), jobs=len(live) + 1)
