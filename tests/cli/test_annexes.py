@@ -323,6 +323,26 @@ def test_some_nodes_of_a_lease_are_given_back(type_in: Type, canned: Serve) -> N
     assert json.loads(service.heard[-1].body) == {"nodes": [1]}
 
 
+def test_what_is_drained_is_told_with_how_it_is_undone(type_in: Type, canned: Serve) -> None:
+    one, other = replace(NODE, draining=True), replace(NODE, number=1, node="exp-1-02")
+    service = canned(
+        {
+            "POST /v1/annexes/example%231/drain": Said(replace(ANNEX, leases=(replace(UP, nodes=(one, other)),))),
+            "POST /v1/annexes/example/drain": Said(replace(ANNEX, leases=(replace(UP, nodes=(one,)),))),
+            "POST /v1/annexes/example/undrain": Said(replace(ANNEX, leases=(replace(UP, nodes=(other,)),))),
+        }
+    )
+    typed = type_in("annex", "drain", "example#1", "--node", "exp-1-01")
+    assert typed.out == "Of example#1 exp-1-01 takes no new jobs.\n"
+    assert "sublet annex undrain example#1 --node exp-1-01" in typed.err
+    assert json.loads(service.heard[-1].body) == {"nodes": ["exp-1-01"]}
+    assert type_in("annex", "drain", "example").out == (
+        "example#1 takes no new jobs, and ends when those that run are done.\n"
+    )
+    assert type_in("annex", "undrain", "example").out == "example#1 takes new jobs on 1 node.\n"
+    assert " draining " in lines(list(described(replace(ANNEX, leases=(replace(UP, nodes=(one,)),)), NOW)))
+
+
 def test_sharing_says_plainly_what_it_means_and_wants_a_yes(type_in: Type, canned: Serve) -> None:
     service = canned({"POST /v1/annexes/example/share": Said(ANNEX)})
     typed = type_in("annex", "share", "example", "bob")

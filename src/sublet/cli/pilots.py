@@ -74,12 +74,14 @@ def pull(out: Output, invitation: str, words: tuple[str, ...], directory: str, e
     """Fetch requests for leases from who invited you, and answer them: on this machine, or by COMMAND.
 
     COMMAND gets a script and its argument added, and starts it on as many nodes as were asked for: in its words,
-    {nodes}, {cores}, {memory} (MiB), {gpus} and {minutes} are put in. Without one, requests for one node run here.
+    {nodes}, {cores}, {memory} (MiB), {gpus} and {minutes} are put in. Without one, requests for one node run here. The
+    jobs that come are HTCondor jobs of who invited you, and of nobody else; they run as your own account.
     """
     from sublet.client.pulling import Pulling  # only needed here
 
     pulling, pause = Pulling(invitation), parse_duration(every).total_seconds()
     place = os.path.abspath(os.path.expanduser(directory))
+    out.note(f"Jobs of whoever wrote {os.path.basename(invitation)} will run as your own account; you answer for them.")
     while True:
         try:
             for one in pulling.wanted():
