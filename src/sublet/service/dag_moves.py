@@ -14,7 +14,7 @@ from sublet.reach.local import LocalReach
 from sublet.service.annexes import whole
 from sublet.service.dags import Dags
 from sublet.service.desk import Person
-from sublet.service.jobs import Listed, refuse_marking
+from sublet.service.jobs import MOST, Listed, refuse_marking
 
 
 class DagMoves(Dags):
@@ -51,7 +51,7 @@ class DagMoves(Dags):
     async def _sort_out(self, wanted: Sequence[str], person: Person) -> tuple[list[QueuedDag], list[str]]:
         """The DAGs that these ids name, and the ids of everything else."""
         self._at_home(person)
-        clusters = [word.removesuffix(".0") for word in wanted]
+        clusters = [word.removesuffix(".0") for word in wanted if "." not in word.removesuffix(".0")][:MOST]
         point, here = await self.access_point(), LocalReach("access point")
         found = [dag for clause in ids(clusters) for dag in await here.run(dags.to_dags(point.tools, clause))]
         named = {dag.id for dag in found}
