@@ -17,6 +17,7 @@ SETTLES = 0.05  # seconds that a failed turn may take until it is told
 LOG_BASE, LOG_PER_SECOND = 512 << 10, 16 << 10  # bytes
 SHELL_SIGNAL = 128
 EXIT_CODES = {"timeout": 124, "not-started": 127, "cancelled": 130, "out-of-memory": 137}
+BY_ITSELF = "sublet, because"  # who stopped a job at the end of its time
 UNREACHABLE = 3  # the exit code of a command line that found no service
 
 Check = Callable[[Evidence], Iterable[str]]
@@ -82,7 +83,7 @@ def _is_as_planned(record: Record, work: Work) -> bool:
 
 def _is_explained(record: Record, work: Work, told: Told | None, evidence: Evidence) -> bool:
     """Whether it was cancelled by its own client, or met a fault that leads to such an end."""
-    if record.kind == "cancelled":
+    if record.kind == "cancelled" and not record.by.startswith(BY_ITSELF):
         return work.cancel_after is not None and told is not None and told.cancelled
     ended = record.ended or record.created
     for fault in evidence.faults:
@@ -122,7 +123,8 @@ def check_cancels(evidence: Evidence) -> Iterator[str]:
     planned = {work.name: work for work in evidence.work}
     for record in evidence.records:
         work = planned.get(record.name)
-        if record.phase == "CANCELLED" and work is not None and work.cancel_after is None:
+        is_by_itself = record.by.startswith(BY_ITSELF)
+        if record.phase == "CANCELLED" and not is_by_itself and work is not None and work.cancel_after is None:
             yield f"{record.name} ({record.id[:8]}) was cancelled by {record.by!r}, and nobody asked for that"
 
 

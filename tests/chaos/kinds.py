@@ -11,6 +11,8 @@ SHIM_POINTS = ALL_SHIM_POINTS[1:]  # the first one kills the service
 CRASH_POINTS = (*SERVICE_POINTS, ALL_SHIM_POINTS[0])
 HERE, SITE = "here", "site"  # the platforms
 ON_SITE = frozenset({SITE})
+# Slurm may believe that a job runs which never began: Sublet stops that at the end of its time.
+LOST = frozenset({"node-lost", "unknown", "not-started", "timeout", "cancelled"})
 NEVER_RAN = frozenset({"not-started", "staging-failed", "window-passed", "disk-full"})  # ends that deny that it ran
 
 
@@ -73,7 +75,7 @@ FAULTS = (
         "slurmctld crashes within a second of sbatch",
         (0.0, 1.0),
         needs=ON_SITE,
-        explains=frozenset({"unknown", "not-started", "node-lost"}),
+        explains=LOST,
         hits=ON_SITE,
     ),
     _kind(
@@ -81,7 +83,7 @@ FAULTS = (
         "the node that runs jobs loses its power",
         (1.0, 3.0),
         needs=ON_SITE,
-        explains=frozenset({"node-lost", "unknown", "not-started"}),
+        explains=LOST,
         hits=ON_SITE,
     ),
     _kind("cable", "the login host falls silent", (2.0, 6.0), needs=ON_SITE),

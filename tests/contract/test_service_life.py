@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -13,9 +14,11 @@ from uuid import uuid4
 import pytest
 from pydantic import PrivateAttr
 
-from sublet.core.job import JobState
+from sublet.core.job import Job, JobState
 from sublet.core.session import EndKind, Phase
+from sublet.platforms.local import Local
 from sublet.platforms.memory import MemoryPlatform
+from sublet.platforms.sessiondir import SessionDir
 from sublet.service.reconcile import asked_meanwhile
 from sublet.service.step import Step
 from sublet.service.steps import STEPS
@@ -72,6 +75,62 @@ async def test_what_the_platform_lost_can_be_cancelled(tmp_path: Path) -> None:
         assert ended.phase is Phase.CANCELLED
         assert ended.end
         assert "no record" in ended.end.detail
+
+
+class SlowToStart(Local):
+    """This machine, where it takes until someone says so to start a program."""
+
+    _begun: threading.Event = PrivateAttr(default_factory=threading.Event)
+    _go: threading.Event = PrivateAttr(default_factory=threading.Event)
+
+    def _submit(self, job: Job, session: SessionDir) -> None:
+        self._begun.set()
+        self._go.wait(30)
+        super()._submit(job, session)
+
+
+async def test_what_is_cancelled_while_it_is_being_started_does_not_run_on(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms={"here": {"kind": "local"}}) as service:
+        slow = SlowToStart(name="here")
+        await slow.open(tmp_path / "platforms" / "here")
+        service.platforms_by_name["here"] = slow
+        mine = await ask(service, run=["sh", "-c", "sleep 300"], time="1h")
+        id = (await service.accept(mine.offers[0].id, ME)).id
+        assert await asyncio.to_thread(slow._begun.wait, 30)
+        cancelling = asyncio.create_task(service.cancel(id, ME))
+        await reach(service, id, lambda session: bool(session.cancel_by))
+        await asyncio.sleep(0)
+        service.nudged.set()
+        done, _ = await asyncio.wait([cancelling], timeout=1)
+        assert not done, "nobody knows yet whether it runs"
+        slow._go.set()
+        ended = await over(service, id)
+        await cancelling
+        assert ended.phase is Phase.CANCELLED
+        record = json.loads((tmp_path / "platforms" / "here" / "sessions" / id / "end.json").read_text())
+        assert record["kind"] == "cancelled"
+
+
+async def test_what_was_submitted_before_a_crash_is_found_before_it_is_told_as_cancelled(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms={"here": {"kind": "local"}}) as service:
+        mine = await ask(service, run=["sleep", "300"], time="1h")
+        id = (await service.accept(mine.offers[0].id, ME)).id
+        running = await reach(service, id, in_phase(Phase.RUNNING))
+        forgotten = replace(running, phase=Phase.PREPARING, job="", cancel_by="me")  # as a crash after submit leaves it
+        step = await STEPS[Phase.PREPARING](service, forgotten)
+        assert (step.to, step.changes) == (None, {"job": id})
+        await service.cancel(id, ME)
+
+
+async def test_what_another_process_is_about_to_start_is_kept_from_it_by_a_cancel(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms={"here": {"kind": "local"}}, loop=False) as service:
+        mine = await ask(service, run=["true"], time="1h")
+        accepted = await service.accept(mine.offers[0].id, ME)
+        place = await service.platforms_by_name["here"].place(accepted.id)
+        step = await STEPS[Phase.PREPARING](service, replace(accepted, phase=Phase.PREPARING, cancel_by="me"))
+        assert step.to is Phase.CANCELLED
+        assert place
+        assert (place / "ran").is_dir(), "no shim can begin any more"
 
 
 @pytest.mark.parametrize("phase", [Phase.OFFERED, Phase.WAITING, Phase.RUNNING])

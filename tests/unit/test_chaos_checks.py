@@ -146,6 +146,14 @@ def test_an_end_is_explained_by_a_fault_that_the_session_met_and_by_no_other() -
     assert judge(replace(unknown, faults=(replace(met, kind="kill"),)))
 
 
+def test_what_sublet_stopped_by_itself_needs_a_fault_that_explains_it() -> None:
+    stopped = having(replace(A, platform="site"), phase="CANCELLED", kind="cancelled", by="sublet, because of its time")
+    stopped = without_witness(stopped, "a", "begin", "end")
+    crash = Injected("node-crash", "", 99.0, 103.0)
+    assert judge(replace(stopped, faults=(crash,))) == []
+    assert judge(stopped)
+
+
 def test_health_of_another_process_than_the_failing_one_counts_for_nothing() -> None:
     ok = replace(RIGHT, health=(Health(200.4, 200.5, "ok", 0),))
     assert judge(replace(ok, starts=((0, 200.3),))) == []

@@ -190,6 +190,7 @@ class Loop:
         new = await self.desk.store.write(lambda tx: _record(tx, old, token, step, now, more))
         if new is None:
             log.warning("claim.lost", session=old.id)
+            self.desk.fresh.discard(old.id)  # whoever has it now may submit it
             return None
         self._note(new, step)
         if step.event:
@@ -224,7 +225,8 @@ class Loop:
         """Stop bringing data for what someone has cancelled meanwhile: its next step sees to the rest."""
         for id, (task, token) in list(self.tasks.items()):
             session = await self.desk.store.read(lambda tx, i=id: tx.sessions.get(i))  # type: ignore[misc]
-            if session and session.cancel_by and session.phase is Phase.PREPARING and not session.job:
+            is_staging = id in self.desk.fresh  # once it is being submitted, it has to be found and stopped there
+            if session and session.cancel_by and session.phase is Phase.PREPARING and is_staging:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from sublet.core.job import Job, JobState, State
 from sublet.core.request import Executable, Request
 from sublet.core.session import PAUSED, STOPPED, Connector, End, EndKind, Phase, Session, paused
-from sublet.errors import DataNotThere, DiskFull, NotFound, PlatformRefused
+from sublet.errors import DataNotThere, DiskFull, LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable
 from sublet.kinds.port import Setting, Way
 from sublet.platforms.port import Platform
 from sublet.service.dependencies import doomed, ended_with, jobs_before, must_wait, waited_for
@@ -54,7 +55,7 @@ async def preparing(desk: Desk, session: Session) -> Step:
     platform = desk.platform_of(session)
     if session.job:
         return await _queued(desk, session, platform)
-    if step := await _taken_back(desk, session) or await doomed(desk, session):
+    if step := await _end_unwanted(desk, session, platform):
         return step
     if step := await _found_again(desk, session, platform) or await held_back(desk, session):
         return step
@@ -87,8 +88,26 @@ async def _found_again(desk: Desk, session: Session, platform: Platform) -> Step
     """An earlier try may have been cut off as it submitted."""
     found = None if session.id in desk.fresh else await platform.find(session.id)
     if not found:
+        desk.fresh.add(session.id)
         return None
     return Step(due=desk.now(), event="session.submitted", detail="found again", changes={"job": found})
+
+
+async def _end_unwanted(desk: Desk, session: Session, platform: Platform) -> Step | None:
+    """The end of what is cancelled, revoked, or waits in vain for another session."""
+    found = await _found_before_cancel(desk, session, platform)
+    return found or await _taken_back(desk, session) or await doomed(desk, session)
+
+
+async def _found_before_cancel(desk: Desk, session: Session, platform: Platform) -> Step | None:
+    """Look for what an earlier try may have submitted before it is told as cancelled; what wasn't never will be."""
+    if not session.cancel_by or session.id in desk.fresh:
+        return None
+    with suppress(PlatformUnreachable, LoginNeeded):  # nobody can be asked; what is left there is swept later
+        if step := await _found_again(desk, session, platform):
+            return step
+        await platform.cancel([session.id], session.cancel_by)  # another process may be about to start it
+    return None
 
 
 async def _staged(desk: Desk, request: Request, platform: Platform, place: Path, session: Session) -> Step | None:
