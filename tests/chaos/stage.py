@@ -12,11 +12,12 @@ from pathlib import Path
 
 from testbed.plan import started
 
+from sublet.platforms.shim.clocks import VARIABLE
 from tests.chaos.gathering import find_directories, find_groups, find_links, find_processes
 from tests.chaos.plan import Part
 from tests.chaos.services import BrokenService
 from tests.chaos.slurm_site import SlurmSite
-from tests.chaos.world import World, wait_for
+from tests.chaos.world import World, clock_of, wait_for
 from tests.databases import put_database
 from tests.postgres import running_postgres
 from tests.sites import control, mounted, succeed, sweep_mounts
@@ -58,7 +59,7 @@ def set_stage(part: Part, cluster: SlurmSite | None) -> Iterator[World]:
 def _make_service(base: Path, number: int, database: str) -> BrokenService:
     socket = base / f"{number}.sock"
     options = ["--database", database, "--socket", str(socket), "--config", str(base / "sublet.toml")]
-    environment = {**os.environ, "SUBLET_HOME": str(base / "home")}
+    environment = {**os.environ, "SUBLET_HOME": str(base / "home"), VARIABLE: str(clock_of(base))}
     return BrokenService(number, socket, base / f"service-{number}.log", options, environment)
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.chaos.clients import do_work
-from tests.chaos.evidence import Evidence, Told
+from tests.chaos.evidence import Evidence, Record, Told
 from tests.chaos.faults import inject
 from tests.chaos.faults.damage import try_damaged
 from tests.chaos.gathering import (
@@ -23,6 +23,7 @@ from tests.chaos.gathering import (
     read_ends,
     read_failed_turns,
     read_records,
+    undo_clock,
 )
 from tests.chaos.plan import Part
 from tests.chaos.program import read_witnesses
@@ -117,7 +118,7 @@ def _gather(world: World, told: list[Told], samplers: list[HealthSampler], unfin
     for service in world.services:
         if not service.stop():
             world.notes.append(f"service {service.number} did not stop when asked")
-    records = read_records(world.database)
+    records = tuple(_with_true_times(record, world) for record in read_records(world.database))
     ids = frozenset(record.id for record in records)
     cluster = world.cluster
     return Evidence(
@@ -140,6 +141,12 @@ def _gather(world: World, told: list[Told], samplers: list[HealthSampler], unfin
         seconds=world.elapsed * len(world.services),
         notes=tuple(world.notes),
     )
+
+
+def _with_true_times(record: Record, world: World) -> Record:
+    first, last = time.time() - world.elapsed, time.time()
+    ended = undo_clock(record.ended, first, last) if record.ended is not None else None
+    return replace(record, created=undo_clock(record.created, first, last), ended=ended)
 
 
 def _name_directories(world: World) -> Iterator[str]:

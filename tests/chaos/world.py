@@ -41,6 +41,11 @@ class World:
         return self.base / "witness"
 
     @property
+    def clock(self) -> Path:
+        """The file that says by how many seconds the clock is off."""
+        return clock_of(self.base)
+
+    @property
     def elapsed(self) -> float:
         """Seconds since the part began."""
         return time.monotonic() - self.began
@@ -69,6 +74,11 @@ class World:
         for service in self.services:
             if not service.is_alive:
                 self.notes.append(f"service {service.number} ended by itself ({service.code}): {service.last_words()}")
+
+
+def clock_of(base: Path) -> Path:
+    """Where the services of a part look for that."""
+    return base / "clock"
 
 
 def wait_for(look: Callable[[], bool], seconds: float, every: float = 0.05) -> bool:

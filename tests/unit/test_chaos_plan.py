@@ -1,6 +1,7 @@
 """A chaos run can be repeated: its plan comes from its seed alone."""
 
 from tests.chaos.faults import INJECTORS
+from tests.chaos.gathering import undo_clock
 from tests.chaos.kinds import CRASH_POINTS, FAULTS, SHIM_POINTS
 from tests.chaos.plan import CLIENTS, Plan, Stage, make_plan
 from tests.chaos.program import read_witnesses, write_request
@@ -52,6 +53,11 @@ def test_every_kind_of_fault_has_an_injector_and_every_crash_point_is_used() -> 
     assert INJECTORS.keys() == {kind.name for kind in FAULTS}
     details = {fault.detail for seed in range(40) for part in plan(seed).parts for fault in part.faults}
     assert {*CRASH_POINTS, *SHIM_POINTS} <= details
+
+
+def test_times_are_true_again_that_a_clock_off_by_an_hour_wrote() -> None:
+    times = (1000.0, 4600.0, -2600.0)
+    assert [undo_clock(time, 900.0, 1100.0) for time in times] == [1000.0] * 3
 
 
 def test_a_plan_can_be_read() -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from tests.chaos.evidence import Injected
-from tests.chaos.faults import databases, freezing, killing, points, shortages, sites
+from tests.chaos.faults import clocks, databases, freezing, killing, points, shortages, sites
 from tests.chaos.plan import Fault
 from tests.chaos.world import World
 
@@ -20,6 +20,7 @@ INJECTORS: dict[str, Callable[[World, Fault], None]] = {
     "full-disk": shortages.fill_disk,
     "few-descriptors": shortages.take_descriptors,
     "database-crash": databases.crash_database,
+    "clock": clocks.step_clock,
     "controller-crash": sites.crash_controller,
     "node-crash": sites.crash_node,
     "cable": sites.pull_cable,
