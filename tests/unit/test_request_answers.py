@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.request import Limit, Window
+from sublet.core.request import GIB, Limit, Range, Window
 from sublet.core.windows import parse_interval
 from sublet.errors import BadRequest
 from sublet.wire.request import Read, read_document
@@ -128,6 +128,40 @@ def test_older_lists_of_times_are_the_windows_of_one_request() -> None:
         assert not found.reasons
         assert [window.start.day for window in found.request.windows] == [1, 2]
         assert found.request.duration == timedelta(hours=1)
+
+
+def test_a_length_of_at_least_and_at_most_is_the_least() -> None:
+    found = read(schedule={"requested": {"duration": {"min": "PT15M", "max": "PT30M"}}})
+    assert (found.reasons, found.request.duration) == ((), timedelta(minutes=15))
+
+
+def test_the_oldest_lists_of_resources_are_sorted_by_their_type() -> None:
+    compute = {"type": "urn:compute-resource", "spec": {"cores": {"min": 4, "units": "cores"}}}
+    data = {"type": "urn:simple-data-resource", "name": "a", "location": "https://x/y"}
+    found = read(resources=[compute, data])
+    assert ([item.name for item in found.request.data], found.request.compute.kind) == (["a"], "compute-resource")
+    odd = read(resources=[{"type": "urn:quantum-resource"}])
+    assert [(reason.field, reason.kind) for reason in odd.reasons] == [("resources[0].type", "urn:unknown-kind")]
+
+
+def test_units_count_and_are_not_ignored() -> None:
+    found = read(
+        compute={"memory": {"min": 512, "max": 2048, "units": "Mi bytes"}, "cores": {"min": 2, "units": "cores"}}
+    )
+    assert (found.reasons, found.request.compute.memory) == ((), Range(GIB // 2, 2 * GIB))
+    assert read(compute={"memory": {"min": 8, "units": "GiB"}}).request.compute.memory.min == 8 * GIB
+    for part, unit in (("cores", "m cores"), ("memory", "words")):
+        odd = read(compute={part: {"min": 4, "units": unit}})
+        assert [reason.field for reason in odd.reasons] == [f"compute.{part}.units"]
+
+
+def test_volumes_may_be_named_in_compute_and_described_beside_it() -> None:
+    volume = {"name": "calibration", "path": "/calibration", "resources": ["a"]}
+    data = [{"name": "a", "location": "https://x/y"}]
+    found = read(compute={"volumes": ["calibration"]}, volumes=[volume], data=data)
+    assert (found.reasons, [one.path for one in found.request.compute.volumes]) == ((), ["/calibration"])
+    gone = read(compute={"volumes": ["gone"]}, volumes=[volume], data=data)
+    assert [reason.kind for reason in gone.reasons] == ["urn:resource-not-found"]
 
 
 def test_limits_of_components_are_read_with_their_part() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sublet.wire.fields import a_list, a_map, decline
 from sublet.wire.kinds import SIMPLE_COMPUTE
+from sublet.wire.older import one_length, resolve_volumes, sort_resources, with_unit
 
 Document = dict[str, Any]
 
@@ -49,7 +50,7 @@ def _parts(document: Mapping[str, Any]) -> Document:
     parts = without_nulls(document)
     resources = parts.pop("resources", None)
     if resources is not None:
-        inner = without_nulls(a_map(resources, "resources"))
+        inner = without_nulls(sort_resources(resources))
         for name, value in inner.items():
             if name in parts:
                 decline(f"resources.{name}", "it is also given outside resources")
@@ -105,13 +106,11 @@ def _compute(parts: Document) -> Document:
     found.setdefault("kind", SIMPLE_COMPUTE)
     for name in ("nodes", "cores", "memory", "gpus"):
         if name in found:
-            found[name] = _bounds(found[name], f"compute.{name}")
+            found[name] = _bounds(found[name], f"compute.{name}", is_size=name == "memory")
     found.setdefault("cores", DEFAULT_COUNT)
     found.setdefault("memory", DEFAULT_COUNT)
     if "volumes" in parts:
-        if "volumes" in found:
-            decline("volumes", "they are also given in compute")
-        found["volumes"] = parts["volumes"]
+        found["volumes"] = resolve_volumes(found.get("volumes", []), parts["volumes"])
     if "volumes" in found:
         volumes = a_list(found["volumes"], "compute.volumes")
         found["volumes"] = [_volume(item, f"compute.volumes[{at}]") for at, item in enumerate(volumes)]
@@ -133,11 +132,11 @@ def _resources(value: Any, family: str) -> list[Document]:
     found = [component(item, f"{family}[{at}]") for at, item in enumerate(a_list(value, family))]
     for at, item in enumerate(found):
         if family == "storage" and "size" in item:
-            item["size"] = _bounds(item["size"], f"storage[{at}].size")
+            item["size"] = _bounds(item["size"], f"storage[{at}].size", is_size=True)
     return found
 
 
-def _bounds(value: Any, path: str) -> Any:
+def _bounds(value: Any, path: str, *, is_size: bool) -> Any:
     """An amount as at least and at most; what is given alone is exact."""
     if not isinstance(value, Mapping):
         return {"min": value, "max": value}
@@ -145,6 +144,7 @@ def _bounds(value: Any, path: str) -> Any:
     inner = found.get("requested")
     if isinstance(inner, Mapping):
         found = without_nulls(inner)
+    found = with_unit(found, path, is_size=is_size)
     if "min" in found:
         found.setdefault("max", found["min"])
     return found
@@ -170,7 +170,7 @@ def _block(value: Any, path: str) -> Document:
     if "datetime" in found:
         older = found.pop("datetime")
         found.setdefault("start", older)
-    return found
+    return without_nulls(found | {"duration": one_length(found.get("duration"))})
 
 
 def _as_one(blocks: list[Document]) -> Document:
