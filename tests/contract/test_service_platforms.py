@@ -151,3 +151,17 @@ async def test_what_a_platform_is_stated_to_perform_is_offered_and_compared(tmp_
         }
         too_little = await asking(501)
         assert [(reason.field, reason.nearest) for reason in too_little.reasons] == [("compute.metrics[0].min", "500")]
+
+
+async def test_a_limit_on_costs_is_kept_by_platforms_that_answer_for_themselves(tmp_path: Path) -> None:
+    platforms = {"queue": {"kind": "memory", "terms": "predicted"}}
+    async with serving(tmp_path, loop=False, platforms=platforms) as service:
+        for cost, result in (("monetary", "YES"), ("carbon", "NO")):
+            limit = {"type": f"urn:ivoa:calycopis:cost:{cost}", "max": 0.5}
+            document = {"executable": {"kind": "command", "argv": ["true"]}, "costs": [limit]}
+            asked = await service.read(json.dumps(document).encode(), "application/json", ME)
+            found = await service.ask(ME, asked)
+            assert (found.result, [reason.field for reason in found.reasons]) == (
+                result,
+                [] if result == "YES" else ["costs[0].type"],
+            )

@@ -130,6 +130,50 @@ def test_older_lists_of_times_are_the_windows_of_one_request() -> None:
         assert found.request.duration == timedelta(hours=1)
 
 
+S3 = {"kind": f"{KINDS}data/S3-data-resource.yaml", "endpoint": "https://s3.example.org/", "bucket": "b"}
+IVOA_DATA = f"{KINDS}data/ivoa-data-resource.yaml"
+LINKS = {"access_url": "https://x/links", "content_type": "application/x-votable+xml;content=datalink"}
+
+
+@pytest.mark.parametrize(
+    ("item", "location"),
+    [
+        (
+            S3 | {"template": "https://s3.example.org/{bucket}/{object}", "object": "a b/c?d"},
+            "https://s3.example.org/b/a%20b/c%3Fd",
+        ),
+        (S3 | {"template": "{endpoint}/{bucket}/{object}", "object": "c"}, "https://s3.example.org/b/c"),
+        ({"kind": IVOA_DATA, "ivoa": {"ivoid": "ivo://a/b", "obscore": {"access_url": "https://x/y"}}}, "https://x/y"),
+        (
+            {
+                "kind": IVOA_DATA,
+                "ivoa": {"ivoid": "ivo://a/b", "datalink": LINKS, "obscore": {"access_url": "https://x/y"}},
+            },
+            "https://x/y",
+        ),
+    ],
+)
+def test_data_whose_fields_make_an_address_is_brought_from_there(item: dict[str, Any], location: str) -> None:
+    found = read(data=[item])
+    assert (found.reasons, [data.location for data in found.request.data]) == ((), [location])
+
+
+@pytest.mark.parametrize(
+    ("item", "field"),
+    [
+        (S3, "template"),
+        (S3 | {"template": "https://x/{bucket}"}, "object"),
+        (S3 | {"template": "https://x/{region}/{object}", "object": "c"}, "template"),
+        (S3 | {"template": "s3://{bucket}/{object}", "object": "c"}, "template"),
+        ({"kind": IVOA_DATA}, "ivoa.ivoid"),
+        ({"kind": IVOA_DATA, "ivoa": {"ivoid": "ivo://a/b"}}, "ivoa"),
+        ({"kind": IVOA_DATA, "ivoa": {"ivoid": "ivo://a/b", "datalink": LINKS}}, "ivoa"),
+    ],
+)
+def test_data_without_an_address_is_a_no(item: dict[str, Any], field: str) -> None:
+    assert [reason.field for reason in read(data=[item]).reasons] == [f"data[0].{field}"]
+
+
 def test_a_length_of_at_least_and_at_most_is_the_least() -> None:
     found = read(schedule={"requested": {"duration": {"min": "PT15M", "max": "PT30M"}}})
     assert (found.reasons, found.request.duration) == ((), timedelta(minutes=15))

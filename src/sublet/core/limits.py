@@ -7,14 +7,15 @@ from datetime import timedelta
 
 from sublet.core.amounts import duration_iso, duration_text, memory_text
 from sublet.core.calendar import Calendar
-from sublet.core.offer import Node, Quote, Reason, Shape
-from sublet.core.prices import Bill
+from sublet.core.offer import Answer, Node, Offer, Quote, Reason, Shape
+from sublet.core.prices import MONETARY, Bill
 from sublet.core.request import Compute, Limit, Request
 
 LIMIT = "urn:resource-limit"
 UNKNOWN = "urn:unknown-kind"
 NOT_SUPPORTED = "urn:not-supported"
 COST = "urn:cost-limit"
+FREE = (Quote(MONETARY, 0, 0),)
 
 _KNOWN_COMPUTE = ("simple-compute-resource", "node-compute-resource")
 
@@ -205,3 +206,18 @@ def check_costs(request: Request, bill: Bill, platform: str) -> list[Reason]:
             message = f"{platform} asks at least {price} for {what} ({quote.description}); the limit is {asked}."
             found.append(Reason(COST, f"{path}.max", message, asked, price, price, platform))
     return found
+
+
+def drop_unaffordable(answer: Answer, request: Request, platform: str) -> Answer:
+    """What a platform with its own calendar answered, without what passes the asker's limits on costs.
+
+    An offer without a price costs no money; of energy and carbon it says nothing.
+    """
+    offers: list[Offer] = []
+    reasons = list(answer.reasons)
+    for offer in answer.offers:
+        quotes = offer.costs or FREE
+        over = check_costs(request, Bill(quotes, offer.compute_costs or quotes, offer.storage_costs), platform)
+        reasons += over
+        offers += [] if over else [offer]
+    return Answer(tuple(offers), tuple(dict.fromkeys(reasons)))

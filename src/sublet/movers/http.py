@@ -17,7 +17,7 @@ import httpx2
 from sublet.core.offer import Reason
 from sublet.core.request import Data
 from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refused, safe_name
-from sublet.movers.port import Progress
+from sublet.movers.port import SIMPLE, Progress
 from sublet.movers.public import PublicOnly
 
 SPEED = 10_000_000  # bytes a second, for a guess
@@ -47,6 +47,7 @@ class HttpMover:
     largest: int = 0  # bytes that one download may have, as strangers could name an endless one; 0: any number
     name: str = "http"
     schemes: Sequence[str] = ("http", "https")
+    kinds: Sequence[str] = (SIMPLE, "S3-data-resource", "ivoa-data-resource")  # whose address is on the web
 
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with its address or checksum."""

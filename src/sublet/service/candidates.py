@@ -14,7 +14,7 @@ from sublet.core.answers import date_reasons, find_fault
 from sublet.core.bounds import Bounds, names_of
 from sublet.core.drain import Drain
 from sublet.core.giving_way import USUAL, Precedence
-from sublet.core.limits import check_metrics
+from sublet.core.limits import check_metrics, drop_unaffordable
 from sublet.core.offer import IGNORED, Answer, Reason
 from sublet.core.offers import WayFacts
 from sublet.core.request import Executable, Request
@@ -219,7 +219,7 @@ class Candidates(Desk):
         if fault := find_fault(answer, name, ways, wanted):
             raise PlatformBroken(platform=name, why=fault)
         offers = tuple(replace(offer, metrics=survey.metrics or offer.metrics) for offer in answer.offers)
-        answer = replace(answer, offers=offers)
+        answer = drop_unaffordable(replace(answer, offers=offers), request, name)
         login = bool(answer.offers) and await needs_login(platform)
         return replace(found, bounds=most, answer=answer, needs_login=login)
 

@@ -191,7 +191,9 @@ class Desk(Others):
             movers = [mover for mover in movers if SIMPLE in kinds_of(mover)]
         field_name = f"data[{data.name}]"
         if not any(data.kind in kinds_of(mover) for mover in movers):
-            known = "simple-data-resource, with a file: or http(s): location"
+            known = (
+                "simple-data-resource with a file: or http(s): location, and S3 or ivoa data with an http(s): address"
+            )
             return Reason(
                 "urn:not-supported",
                 f"{field_name}.kind",

@@ -24,6 +24,7 @@ from sublet.core.request import (
 )
 from sublet.core.windows import parse_start
 from sublet.errors import BadAmount, BadRequest
+from sublet.wire.data_locations import locate_data
 from sublet.wire.fields import (
     MISSING,
     a_list,
@@ -281,17 +282,13 @@ def _data(found: Document, path: str, index: int, reading: Reading) -> Data:
     if kind not in _DATA:
         return Data(name, kind, fields={field: value for field, value in found.items() if field not in COMMON})
     reading.ignore_unknown(found, _DATA[kind], path)
-    location = found.get("location")
-    if location is None and kind == "simple-data-resource":
-        hint = "Write where the data is: https://… or file:///…."
-        decline(f"{path}.location", "it is missing", hint, MISSING)
     skao = found.get("skao")
     size = found.get("size", skao.get("datasize") if isinstance(skao, Mapping) else None)
     checksum = found.get("checksum", skao.get("checksum") if isinstance(skao, Mapping) else None)
     return Data(
         name=name,
         kind=kind,
-        location="" if location is None else a_text(location, f"{path}.location", MOST_LINE),
+        location=locate_data(found, kind, path),
         size=None if size is None else _bytes_at(f"{path}.size", size),
         checksum="" if checksum is None else _checksum(checksum, f"{path}.checksum"),
         prepare=_preparing(found.get("schedule"), f"{path}.schedule"),

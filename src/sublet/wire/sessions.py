@@ -273,7 +273,7 @@ def _data(data: Data, session: Session, names: _Names, phase: str) -> Document:
         "meta": {"uuid": names.uuid("data", data.name), "name": data.name},
         "phase": phase,
     }
-    if data.location:
+    if data.location and data.kind == "simple-data-resource":
         document["location"] = data.location
     document["storage"] = names.uuid("storage", data.storage or data.name)
     if data.prepare is not None:
