@@ -13,6 +13,7 @@ from sublet.core.app import VersionState
 from sublet.core.request import Data
 from sublet.core.session import EndKind
 from sublet.errors import (
+    AppFromElsewhere,
     AppTaken,
     BadManifest,
     NotAsReviewed,
@@ -66,6 +67,24 @@ async def test_a_proposal_pins_all_that_will_run(service: Service, repository: R
     seen = await service.review(version.name, REVIEWER)
     assert [file.path for file in seen.files] == ["hello.sh", "sublet.yaml"]
     assert seen.base is None
+
+
+async def test_two_repositories_with_one_name_are_not_versions_of_one_app(
+    service: Service, repository: Repository, git: GitServer
+) -> None:
+    first = await service.propose(ANN, repository.url)
+    files = {"sublet.yaml": MANIFEST, "hello.sh": program("from mpi4py import MPI  # elsewhere\n")}
+    other = git.repository("ann/another")
+    other.commit(files, "Begin")
+    with pytest.raises(AppFromElsewhere, match=f"{first.app} already, from {repository.url}") as refused:
+        await service.propose(ANN, other.url)
+    assert f"--name {first.app}" in refused.value.advice
+    assert (await service.propose(ANN, other.url, name="another")).name == "another@1"
+    moved = await service.propose(ANN, other.url, name=first.app)
+    assert moved.number == 2
+    assert any("another repository than hello_world@1" in finding for finding in moved.findings)
+    assert any("it needs MPI: it uses mpi4py (hello.sh:" in finding for finding in moved.findings)
+    assert any("no platform here has Slurm" in finding for finding in moved.findings), "whether it is had here"
 
 
 async def test_exactly_what_was_seen_is_approved(service: Service, repository: Repository) -> None:

@@ -99,3 +99,13 @@ def check_names(paths: Iterable[str]) -> None:
 def _like_git(part: str) -> bool:
     plain = "".join(letter for letter in part.lower() if letter.isascii()).rstrip(". ")
     return plain == ".git" or plain.startswith("git~")
+
+
+def is_same_repository(one: str, other: str) -> bool:
+    """Whether two addresses are one repository, in whichever way each is written."""
+    return plain_address(one) == plain_address(other)
+
+
+def plain_address(repository: str) -> str:
+    """A repository's address, so that two ways to write it are one."""
+    return repository.lower().rstrip("/").removesuffix(".git")

@@ -34,6 +34,7 @@ from sublet.errors.annexes import (
     ReleaseRefused,
 )
 from sublet.errors.apps import (
+    AppFromElsewhere,
     AppRefused,
     AppRevoked,
     AppTaken,
@@ -170,6 +171,7 @@ __all__ = [
     "AlreadyThere",
     "Ambiguous",
     "AnnexInUse",
+    "AppFromElsewhere",
     "AppRefused",
     "AppRevoked",
     "AppTaken",

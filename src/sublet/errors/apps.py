@@ -78,6 +78,13 @@ class NotDecidable(SubletError):
     status = 409
 
 
+class AppFromElsewhere(SubletError):
+    """There is an app {name} already, from {repository}, and this is another repository."""
+
+    hint = "Give this one another name with --name. If the project has moved, say so with --name {name}."
+    status = 409
+
+
 class AppTaken(SubletError):
     """There is an app {name} already, and it is {owner}'s."""
 

@@ -23,15 +23,17 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 class Surveyor:
     """The last survey, as Slurm said it: read anew each time, so that a newer version reads what an older one kept."""
 
-    def __init__(self, platform: str, file: Path, fresh: timedelta) -> None:
-        """Read what was kept, if anything."""
-        self._platform, self._file, self._fresh = platform, file, fresh
+    def __init__(self, platform: str, file: Path, fresh: timedelta, site: str = "") -> None:
+        """Read what was kept of this site, if anything; another site may have had the platform's name before."""
+        self._platform, self._file, self._fresh, self._site = platform, file, fresh, site
         self._said: dict[str, str] = {}
         self._as_of, self._trouble = NEVER, ""
         self._expired = False
         self._lock = asyncio.Lock()
         try:
             known = json.loads(file.read_text())
+            if known.get("site", site) != site:
+                return
             self._said, self._as_of = known["said"], datetime.fromisoformat(known["as_of"])
         except (OSError, ValueError, KeyError):
             return
@@ -89,7 +91,7 @@ class Surveyor:
 
     def _keep(self) -> None:
         part = self._file.with_suffix(".part")
-        part.write_text(json.dumps({"as_of": self._as_of.isoformat(), "said": self._said}))
+        part.write_text(json.dumps({"as_of": self._as_of.isoformat(), "site": self._site, "said": self._said}))
         part.replace(self._file)
 
     def site(self) -> Site:

@@ -10,7 +10,7 @@ from sublet.core.app import Version, VersionState, revoked
 from sublet.core.giving_way import USUAL, Precedence
 from sublet.core.offer import Reason
 from sublet.core.parameters import read as read_word
-from sublet.core.repository import read_address
+from sublet.core.repository import plain_address, read_address
 from sublet.core.request import Executable
 from sublet.core.session import OfferSet, Session
 from sublet.errors import Ambiguous, AppRevoked, NoOffers, NotFound, NotReviewed
@@ -84,13 +84,13 @@ class AppRuns(Maintainers, Tokens):
             if gone := await self.gone(await self._app_state(wish.app), person, number):
                 raise gone
             raise NotFound(f"{wish.app} has no approved version {wish.version}".rstrip() + ".", hint=LIST)
-        address = _same(read_address(wish.repository).text)
+        address = plain_address(read_address(wish.repository).text)
         states = await self.apps(person)
         current = [state.current for state in states]
         found = [
             each
             for each in current
-            if each and _same(each.repository) == address and self.approved_for(wish.maintainer, each)
+            if each and plain_address(each.repository) == address and self.approved_for(wish.maintainer, each)
         ]
         if len(found) > 1:
             names = ", ".join(each.app for each in found)
@@ -103,14 +103,9 @@ class AppRuns(Maintainers, Tokens):
         """That what came from a repository was revoked."""
         for state in await self._app_states():
             taken = revoked(state.versions)
-            if taken and _same(taken.repository) == address and (gone := await self.gone(state, person)):
+            if taken and plain_address(taken.repository) == address and (gone := await self.gone(state, person)):
                 return gone
         return None
-
-
-def _same(repository: str) -> str:
-    """A repository's address, so that two ways to write it are one."""
-    return repository.lower().rstrip("/").removesuffix(".git")
 
 
 def no_offers(reasons: Sequence[Reason]) -> NoOffers:

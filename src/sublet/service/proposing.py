@@ -16,11 +16,12 @@ from sublet.core.app import (
     name_of,
     notes_on,
 )
+from sublet.core.app_needs import Need, NeedKind, describe_need, find_needs
 from sublet.core.manifest import Image, Manifest, to_json
-from sublet.core.repository import Snapshot
+from sublet.core.repository import Snapshot, is_same_repository
 from sublet.core.request import Data
 from sublet.core.tree import archive_of, hash_of
-from sublet.errors import AppTaken, BadManifest, DataNotThere, NotFound, TooManyOpen
+from sublet.errors import AppFromElsewhere, AppTaken, BadManifest, DataNotThere, NotFound, TooManyOpen
 from sublet.movers.app import keep
 from sublet.movers.port import Pins
 from sublet.movers.registries import read_reference
@@ -89,7 +90,7 @@ class Proposing(AppCatalogue):
         version = await self._version(person, found, name, otherwise, maintainer)
         archive = archive_of(found.files)
         await asyncio.to_thread(keep, self.archives, archive)
-        kept, new = await self.store.write(lambda tx: self._propose(tx, person, version, host))
+        kept, new = await self.store.write(lambda tx: self._propose(tx, person, version, host, is_named=bool(name)))
         if new:
             log.info("app.proposed", app=kept.name, person=person.name, commit=kept.commit, tree=kept.tree)
             await self._tell_reviewers(kept)
@@ -113,7 +114,8 @@ class Proposing(AppCatalogue):
             manifest = replace(manifest, systems=generic.hpc)
         manifest, trouble = await self._settled(manifest)
         plain = to_json(manifest)
-        findings = [*trouble, *map(str, reading.findings), *notes_on(found.files)]
+        needs = [self._tell_need(need) for need in find_needs(manifest, contents)]
+        findings = [*trouble, *map(str, reading.findings), *needs, *notes_on(found.files)]
         return Version(
             id=str(uuid4()),
             app=check_name(name or name_of(manifest.name) or otherwise),
@@ -134,6 +136,15 @@ class Proposing(AppCatalogue):
             subject=found.subject,
             findings=tuple(findings[:MOST_FINDINGS]),
         )
+
+    def _tell_need(self, need: Need) -> str:
+        """What an app needs, and whether that is here."""
+        queues = sorted(name for name, platform in self.platforms_by_name.items() if platform.kind == "slurm")
+        here = {
+            NeedKind.MPI: f"here that is on {', '.join(queues)}" if queues else "no platform here has Slurm",
+            NeedKind.MOUNT: "no account here has it",
+        }.get(need.kind, "")
+        return f"warning: it needs {describe_need(need)}{f'; {here}' if here else ''}."
 
     async def _settled(self, manifest: Manifest) -> tuple[Manifest, list[str]]:
         """The manifest with exactly one image; or why it is not known which one that is."""
@@ -156,13 +167,18 @@ class Proposing(AppCatalogue):
             return manifest, [UNKNOWN_DIGEST.format(image=image.location, why=error.message)]
         return manifest.pinned_to(location.partition("@")[0], pinned.location.rpartition("@")[2]), []
 
-    def _propose(self, tx: Tx, person: Person, version: Version, host: str) -> tuple[Version, bool]:
+    def _propose(self, tx: Tx, person: Person, version: Version, host: str, *, is_named: bool) -> tuple[Version, bool]:
         app, now = tx.apps.get(version.app), self.now()
         if app and app.person != person.name and not person.operator:
             raise AppTaken(name=app.name, owner=app.person)
         last = tx.apps.newest(version.app)
         if last and last.same_as(version) and last.state in (P.PROPOSED, P.APPROVED):
             return last, False
+        if last and not is_same_repository(last.repository, version.repository):
+            if not is_named:  # two projects may have the same name in their manifests
+                raise AppFromElsewhere(name=version.app, repository=last.repository)
+            moved = f"warning: it comes from another repository than {last.name}, which is from {last.repository}."
+            version = replace(version, findings=(moved, *version.findings))
         if app is None:
             tx.apps.add(App(version.app, person.name, version.repository, now))
         numbered = replace(version, number=tx.apps.next_number(version.app))

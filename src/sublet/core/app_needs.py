@@ -1,0 +1,108 @@
+"""What an app needs beside its image, as far as its manifest and the code that its stages run say it.
+
+It is read, not run: what is found is told to whoever writes, proposes or reviews the app, with where it was found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sublet.core.manifest import Manifest
+
+LARGEST = 1 << 20  # bytes of a file that are looked at
+MOST_FILES = 200
+WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
+COMMENT = re.compile(r"\s*(?:#|//|%)(?!include)")
+
+
+class NeedKind(StrEnum):
+    """What can be needed."""
+
+    MOUNT = "mount"  # a folder of the centre's
+    UPLOAD = "upload"  # data that whoever runs it brings
+    MPI = "mpi"
+    NETWORK = "network"  # the internet, while it runs
+    GPU = "gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing, and where that is said."""
+
+    kind: NeedKind
+    what: str  # a path, a program, a field
+    where: str  # FILE:LINE
+
+
+# Folders that containers of CyberGIS-Compute had mounted, and those of the centres themselves.
+MOUNTED = re.compile(
+    r"(?<![\w$}.~-])(/(?:compute_[a-z]+|cvmfs|projects?|gpfs|lustre|scratch|anvil/\w+|expanse/lustre|jet/home"
+    r"|data/(?:cigi|keeling))(?=[/\"'\s$;,)]|$))"
+)
+SIGNS: dict[NeedKind, re.Pattern[str]] = {
+    NeedKind.MOUNT: MOUNTED,
+    NeedKind.MPI: re.compile(r"\b(mpi4py|mpirun|mpiexec|MPI_Init|Rmpi|pbdMPI|MPI\.Init|mpi\.h)\b"),
+    NeedKind.NETWORK: re.compile(r"\b(git clone|wget|curl|(?:pip3?|conda|mamba) install|install\.packages)\b"),
+}
+WORDS = {
+    NeedKind.MOUNT: "a mount: it uses {what} ({where}), a folder of a centre that no container sees here; what is in "
+    "it has to come as data",
+    NeedKind.UPLOAD: "data: whoever runs it brings some ({where}), named by an https address",
+    NeedKind.MPI: "MPI: it uses {what} ({where}); its tasks are started by srun on Slurm, else by mpirun",
+    NeedKind.NETWORK: "the internet: it fetches while it runs ({what}, {where}), and compute nodes may have no way out",
+    NeedKind.GPU: "GPUs ({where})",
+}
+
+
+def find_needs(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
+    """All that it needs, each kind of thing once; a mount for each folder."""
+    found = reversed(_read(manifest, files))  # so that the first of each is kept
+    needs = {(need.kind, need.what if need.kind is NeedKind.MOUNT else ""): need for need in found}
+    return sorted(needs.values(), key=lambda need: (list(NeedKind).index(need.kind), need.what))
+
+
+def describe_need(need: Need) -> str:
+    """A need in words, after `needs`."""
+    return WORDS[need.kind].format(what=need.what, where=need.where)
+
+
+def name_need(need: Need) -> str:
+    """What is needed, in a word or two."""
+    return re.split("[:(]", WORDS[need.kind])[0].strip()
+
+
+def _read(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
+    needs = [Need(NeedKind.UPLOAD, one.name, manifest.source) for one in manifest.data if one.required]
+    gpus = (bounds for name, bounds in manifest.resources.items() if name.startswith("gpus"))
+    needs += [Need(NeedKind.GPU, "gpus", manifest.source) for bounds in gpus if bounds.min > 0]
+    for path, text in _reached(manifest, files):
+        for number, line in enumerate(text.splitlines(), 1):
+            if not COMMENT.match(line):
+                found = ((kind, sign.search(line)) for kind, sign in SIGNS.items())
+                needs += [Need(kind, match[1], f"{path}:{number}") for kind, match in found if match]
+    return needs
+
+
+def _reached(manifest: Manifest, files: Mapping[str, bytes]) -> list[tuple[str, str]]:
+    """The stages, and the files that they name, and those that these name."""
+    stages = [(manifest.source, stage.script or " ".join(stage.argv)) for stage in manifest.stages]
+    reached, seen = list(stages), {manifest.source}
+    for _, text in reached:  # it grows while it is gone through
+        for path in _named(text, list(files)):
+            if path not in seen and len(seen) <= MOST_FILES:
+                seen.add(path)
+                reached.append((path, files[path][:LARGEST].decode("utf-8", "replace")))
+    return reached
+
+
+def _named(text: str, paths: Sequence[str]) -> list[str]:
+    """The files of the app that a text names, by their paths, or by a module's name."""
+    words = {word.removeprefix("./") for word in WORD.findall(text)}
+    return [path for path in paths if path in words or path.rpartition("/")[2] in words or _module(path) in words]
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".") if path.endswith(".py") else path
