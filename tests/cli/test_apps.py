@@ -43,6 +43,24 @@ def test_a_manifest_that_is_begun_is_one_that_can_be_checked(type_in: Type) -> N
     assert "no digest" in type_in("app", "check", "my app").out
 
 
+def test_what_an_app_needs_beside_its_image_is_told_before_it_is_said_to_run(type_in: Type) -> None:
+    Path("mpi").mkdir()
+    said = {"name": "MPI Hello", "container": "mpich", "execution_stage": "python main.py"}
+    Path("mpi/manifest.json").write_text(json.dumps(said | {"require_upload_data": True}))
+    Path("mpi/main.py").write_text("from mpi4py import MPI\n")
+    first, second, last = type_in("app", "check", "mpi").out.splitlines()
+    assert first.startswith("needs data: whoever runs it brings some (manifest.json)")
+    assert second.startswith("needs MPI: it uses mpi4py (main.py:1)")
+    assert last.startswith("mpi-hello can be run where there is data, MPI: execution")
+    Path("mpi/main.py").write_text("from mpi4py import MPI\nopen('/compute_shared/x')\n")
+    typed = type_in("app", "check", "mpi")
+    assert typed.code == 0
+    assert "needs a mount: it uses /compute_shared (main.py:2)" in typed.out
+    assert "can't be run as it is, since it needs a mount" in typed.out
+    needs = json.loads(type_in("app", "check", "mpi", "--json").out)["needs"]
+    assert [need["kind"] for need in needs] == ["mount", "upload", "mpi"]
+
+
 def test_code_without_a_manifest_is_told_what_it_would_be_taken_for(type_in: Type) -> None:
     Path("flood").mkdir()
     Path("flood/flood.ipynb").write_text(json.dumps(notebook("years = 1\nlabel = ''")))
