@@ -67,6 +67,22 @@ async def test_a_played_queue_says_no_with_the_field_and_the_limit(tmp_path: Pat
     assert offer.start == later
 
 
+async def test_a_played_queue_predicts_no_start_before_the_window_that_was_asked_for(tmp_path: Path) -> None:
+    platform = await opened(tmp_path, terms="predicted")
+    for minutes in (0, 1.5, 2.5, 600):
+        opens = NOW + timedelta(minutes=minutes)
+        asked = replace(REQUEST, windows=(Window(opens, opens + timedelta(hours=1)),))
+        (offer,) = (await platform.offers(asked, ["sh"], NOW)).offers
+        assert isinstance(offer.terms, Predicted)
+        assert opens <= offer.terms.p10 <= offer.terms.p50 <= offer.terms.p90
+        assert offer.start == offer.terms.p50
+    trial = Trial(platform)
+    later = datetime.now(UTC) + timedelta(hours=1)
+    job = await platform.submit(replace(trial.job("true"), begin=later), trial.key())
+    assert (await trial.state(job)).state is State.QUEUED
+    assert platform._jobs[job].starts == later.timestamp()
+
+
 async def test_in_a_played_queue_a_job_waits_and_then_has_its_whole_time(tmp_path: Path) -> None:
     platform = await opened(tmp_path, terms="predicted", waits=("0s", "1s", "1s"))
     trial = Trial(platform)

@@ -212,12 +212,12 @@ class MemoryPlatform(Platform):
                 no = Reason("urn:resource-limit", field, said, text(least), text(limit), text(limit), self.name)
                 return Answer(reasons=(no,))
         p10, p50, p90 = (now + wait for wait in self.waits)
-        start = now if self.terms == "remote" else p50
+        start, opens = now if self.terms == "remote" else p50, now
         if request.windows:
             fitting = [
-                max(start, w.start)
-                for w in request.windows
-                if max(start, w.start) < max(w.end, w.start + timedelta.resolution)
+                window.start
+                for window in request.windows
+                if max(start, window.start) < max(window.end, window.start + timedelta.resolution)
             ]
             if not fitting:
                 said = (
@@ -227,7 +227,8 @@ class MemoryPlatform(Platform):
                     "urn:window-passed", "schedule", said, nearest=f"{start.isoformat()}/PT1H", platform=self.name
                 )
                 return Answer(reasons=(no,))
-            start = min(fitting)
+            opens = min(fitting, key=lambda first: max(start, first))  # a queue holds the job until then
+            start, p10, p50, p90 = (max(time, opens) for time in (start, p10, p50, p90))
         terms: Terms = Predicted(p10, p50, p90, samples=100, as_of=now)
         if self.terms == "remote":
             terms = Remote(f"{NOWHERE}/offersets/played", now + timedelta(minutes=5))
@@ -246,6 +247,7 @@ class MemoryPlatform(Platform):
             qos=request.qos,
             project=request.project,
             count=wanted.nodes.min,
+            begin=opens if opens > now else None,
         )
         return Answer(offers=(offer,))
 
@@ -281,6 +283,7 @@ class MemoryPlatform(Platform):
         except (BadAmount, ValueError) as error:
             raise PlatformRefused(platform=self.name, why=str(error)) from error
         starts = now + (self.waits[1].total_seconds() if self.terms == "predicted" else 0)
+        starts = max(starts, job.begin.timestamp()) if job.begin else starts
         until = job.until.timestamp()
         if self.terms == "predicted":
             until += starts - now  # a queue gives a job its whole time from its own start

@@ -125,5 +125,5 @@ def find_blame(tx: Tx, platform: str, person: str, now: datetime) -> Blame:
 
     everyone = tx.holds.on(platform, MOST_NAMED)
     others = [hold for hold in everyone if hold.person != person] if len(everyone) < MOST_NAMED else []
-    own = tx.holds.of(person, platform)[-MOST_NAMED:]  # the oldest: these give way first
+    own = tx.holds.find_oldest(person, platform, MOST_NAMED)  # these give way first
     return Blame(standing(own), standing(others), calendar, platform)

@@ -23,7 +23,12 @@ _sets = (
 )
 ON_PLATFORM = _sets.where(S.platform == given("on_platform")).limit(given("most"))
 OF_PERSON = _sets.where(S.person == given("of_person"))
-OF_PERSON_ON_PLATFORM = OF_PERSON.where(S.platform == given("on_platform"))
+OLDEST_OF_PERSON = (
+    OF_PERSON.where(S.platform == given("on_platform"))
+    .order_by(None)
+    .order_by(func.max(S.created), S.offerset.desc())
+    .limit(given("most"))
+)
 OFFERS = SESSION.where(_open, S.offerset == given("of_set")).order_by(S.created, S.id)
 
 
@@ -50,15 +55,14 @@ class Holds:
         rows = self._sql.rows(ON_PLATFORM, {"on_platform": platform, "most": limit})
         return [_hold(row) for row in rows]
 
-    def of(self, person: str, platform: str | None = None) -> list[Hold]:
+    def of(self, person: str) -> list[Hold]:
         """A person's, the newest first."""
-        params = {"of_person": plain(person)}
-        rows = (
-            self._sql.rows(OF_PERSON, params)
-            if platform is None
-            else self._sql.rows(OF_PERSON_ON_PLATFORM, {**params, "on_platform": platform})
-        )
-        return [_hold(row) for row in rows]
+        return [_hold(row) for row in self._sql.rows(OF_PERSON, {"of_person": plain(person)})]
+
+    def find_oldest(self, person: str, platform: str, limit: int) -> list[Hold]:
+        """So many of a person's on a platform, the oldest of them; the newest of those first."""
+        params = {"of_person": plain(person), "on_platform": platform, "most": limit}
+        return [_hold(row) for row in self._sql.rows(OLDEST_OF_PERSON, params)][::-1]
 
     def offers(self, offerset: str) -> list[Session]:
         """The offers of a set that can still be accepted."""
