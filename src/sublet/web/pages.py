@@ -120,6 +120,7 @@ def mount(app: FastAPI) -> None:
             Route("/operate", operate.look),
             Route("/operate/cancel", operate.ask, methods=["GET"]),
             Route("/operate/cancel", operate.cancel, methods=["POST"]),
+            Route("/platforms", platforms.listing),
             Route("/platforms/{name}", platforms.look),
             Route("/platforms/{name}/{change}", platforms.change, methods=["POST"]),
             Route("/people", people.look),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -48,6 +49,7 @@ async def _page(
         more=found[MOST - 1].known.name if len(found) > MOST else "",
         sought=sought,
         given=given,
+        watched=f"{HERE}?{urlencode({field: text for field, text in sought.items() if text})}".rstrip("?"),
         roles=[role.value for role in Role],
         filters=[*(role.value for role in Role), BLOCKED],
         form=form or {},

@@ -1,4 +1,4 @@
-"""One platform, as operators see it: what it has, who is on it, and the switch that drains it."""
+"""Platforms: all of them, and one as operators see it, with who is on it and the switch that drains it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ from sublet.web.reading import change_of, posted, visitor
 from sublet.web.words import Clock, counted
 
 MOST = 100  # sessions that are named
+
+
+async def listing(request: Request) -> Response:
+    """All platforms that the visitor may know of, and how they are."""
+    who = await visitor(request)
+    service = service_of(request)
+    logins = service.logins() if who.person.operator else set()
+    return page(request, "platforms.html", who, platforms=await service.platforms(who.person), logins=logins)
 
 
 async def look(request: Request) -> Response:

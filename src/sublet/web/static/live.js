@@ -62,19 +62,31 @@ const handles = "a[href], button, input, select, textarea, summary, [tabindex]";
 const nameOf = (element) =>
   element.id || element.getAttribute("aria-label") || element.getAttribute("href") || element.name || element.textContent.trim();
 
+const fields = "input:not([type=hidden]), textarea, select";
+
+function isChanged(field) {
+  // Whether a person has typed or chosen something there; what the server drew may be drawn anew.
+  if (field.matches("select")) {
+    const drawn = [...field.options].findIndex((option) => option.defaultSelected);
+    return field.selectedIndex !== Math.max(drawn, 0);
+  }
+  return field.value !== field.defaultValue || field.checked !== field.defaultChecked;
+}
+
 function replace(part, markup) {
   // What a person has opened, scrolled to, focused or typed stays as it is.
   const active = part.contains(document.activeElement) ? document.activeElement : null;
   const focused = active && nameOf(active);
   const open = [...part.querySelectorAll("details[open]")].map((one) => nameOf(one.querySelector("summary")));
-  const typed = [...part.querySelectorAll("input:not([type=hidden]), textarea, select")].map((one) => [nameOf(one), one.value]);
+  const typed = [...part.querySelectorAll(fields)].filter(isChanged).map((one) => [nameOf(one), one.value, one.checked]);
   const scrolled = [...part.querySelectorAll(".wide")].map((one) => one.scrollLeft);
   const place = window.scrollY;
   part.innerHTML = markup;
   for (const one of part.querySelectorAll("details")) if (open.includes(nameOf(one.querySelector("summary")))) one.open = true;
-  for (const [name, value] of typed) {
-    const field = [...part.querySelectorAll("input:not([type=hidden]), textarea, select")].find((one) => nameOf(one) === name);
-    if (field) field.value = value;
+  for (const [name, value, checked] of typed) {
+    const field = [...part.querySelectorAll(fields)].find((one) => nameOf(one) === name);
+    if (field?.type === "checkbox" || field?.type === "radio") field.checked = checked;
+    else if (field) field.value = value;
   }
   part.querySelectorAll(".wide").forEach((one, index) => (one.scrollLeft = scrolled[index] || 0));
   if (active) [...part.querySelectorAll(handles)].find((one) => nameOf(one) === focused)?.focus({ preventScroll: true });
