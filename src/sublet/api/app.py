@@ -45,14 +45,15 @@ from sublet.api import (
     trials,
     usage,
 )
+from sublet.api.answers import AnswerHeads
 from sublet.api.apart import Apart
 from sublet.api.bounded import Bounded
 from sublet.api.connect import Connect
 from sublet.api.heads import HeadIsGet
-from sublet.api.metrics import Counted
+from sublet.api.metrics import count_answer
 from sublet.api.people import Remembered
 from sublet.api.problems import add_problems
-from sublet.api.versions import Versioned
+from sublet.api.versions import add_version
 from sublet.service.desk import Person
 from sublet.service.service import Service
 from sublet.version import VERSION
@@ -91,8 +92,8 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.add_middleware(Bounded)
     app.add_middleware(HeadIsGet)
     app.add_middleware(Apart, address=service.settings.sessions_url)
-    app.add_middleware(Counted)
-    app.add_middleware(Versioned)
+    app.add_middleware(AnswerHeads, change=count_answer)
+    app.add_middleware(AnswerHeads, change=add_version)
     add_problems(app)
     return app
 

@@ -1,9 +1,9 @@
-"""Requests counted by route and answer: pure ASGI, so that streams stay streams."""
+"""Requests counted by route and answer."""
 
 from __future__ import annotations
 
 from prometheus_client import Counter
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Scope
 
 from sublet.service.metrics import registry
 
@@ -13,24 +13,9 @@ requests = Counter(
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-class Counted:
-    """An application whose answers are counted."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        """Count the answers of this one."""
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on and count the answer."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-
-        async def count(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                route = getattr(scope.get("route"), "path", "") or "(none)"  # the template, never the address itself
-                method = scope["method"] if scope["method"] in METHODS else "(other)"
-                requests.labels(route, method, message["status"]).inc()
-            await send(message)
-
-        await self.app(scope, receive, count)
+def count_answer(scope: Scope, head: Message) -> Message:
+    """Count an answer, and leave it as it is."""
+    route = getattr(scope.get("route"), "path", "") or "(none)"  # the template, never the address itself
+    method = scope["method"] if scope["method"] in METHODS else "(other)"
+    requests.labels(route, method, head["status"]).inc()
+    return head

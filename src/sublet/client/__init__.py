@@ -9,7 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sublet.client.aio import AsyncClient, AsyncOffer, AsyncOffers, AsyncSession
+    from sublet.client.aio import AsyncClient
+    from sublet.client.aio_sessions import AsyncOffer, AsyncOffers, AsyncSession
     from sublet.client.facts import Result
     from sublet.client.job import Job
     from sublet.client.sync import Client, Offer, Offers, Session

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Protocol, TypeVar
 
 from sublet.client.call import Call
-from sublet.client.following import Patience, Pause, Steps
+from sublet.client.following import Pause, Steps, retry_reads
 from sublet.errors import ServiceUnreachable
 
 T = TypeVar("T")
@@ -22,25 +23,16 @@ class Do(Protocol):
 
 async def carry_out(do: Do, steps: Steps[T]) -> T:
     """Do one step after the other, and return what they lead to."""
-    answer: Any = None
+    tried = retry_reads(steps)
+    move = partial(next, tried)
     while True:
         try:
-            step = steps.send(answer)
+            step = move()
         except StopIteration as done:
             outcome: T = done.value
             return outcome
-        answer = None
-        if isinstance(step, Pause):
-            await asyncio.sleep(step.seconds)
-        else:
-            answer = await (patiently(do, step) if step.method == "GET" else do(step))
-
-
-async def patiently(do: Do, call: Call[T]) -> T:
-    """Do what only looks, also where the service is away for a moment."""
-    patience = Patience()
-    while True:
         try:
-            return await do(call)
+            answer = await (asyncio.sleep(step.seconds) if isinstance(step, Pause) else do(step))
+            move = partial(tried.send, answer)
         except ServiceUnreachable as error:
-            await asyncio.sleep(patience.broke(error).seconds)
+            move = partial(tried.throw, error)

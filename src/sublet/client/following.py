@@ -67,6 +67,31 @@ class Patience:
         return Pause(min(FIRST_PAUSE * 2**self._tries, LONGEST_PAUSE))
 
 
+def retry_reads(steps: Steps[T]) -> Steps[T]:
+    """The same steps, whose calls that only look are done again while the service is away for a moment."""
+    answer: Any = None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration as done:
+            outcome: T = done.value
+            return outcome
+        is_read = isinstance(step, Call) and step.method == "GET"
+        answer = (yield from retry(step)) if isinstance(step, Call) and is_read else (yield step)
+
+
+def retry(call: Call[T]) -> Steps[T]:
+    """One call, done again while the service is away for a moment."""
+    patience = Patience()
+    while True:
+        try:
+            answer: T = yield call
+            return answer
+        except ServiceUnreachable as error:
+            pause = patience.broke(error)
+        yield pause
+
+
 class Following:
     """What a session prints, from an offset on, across lost connections, until there can't be more."""
 

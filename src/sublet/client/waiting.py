@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 from sublet.client.call import Call
-from sublet.client.following import Following, Patience, Pause, Steps
+from sublet.client.following import Following, Pause, Steps, retry, retry_reads
 from sublet.client.link import Link
 from sublet.errors import ServiceUnreachable
 
@@ -16,28 +17,33 @@ T = TypeVar("T")
 
 def carry_out(link: Link, steps: Steps[T]) -> T:
     """Do one step after the other, and return what they lead to."""
-    answer: Any = None
-    while True:
-        try:
-            step = steps.send(answer)
-        except StopIteration as done:
-            outcome: T = done.value
-            return outcome
-        answer = None
-        if isinstance(step, Pause):
-            time.sleep(step.seconds)
-        else:
-            answer = patiently(link, step) if step.method == "GET" else link.do(step)
+    return _do_steps(link, retry_reads(steps))
 
 
 def patiently(link: Link, call: Call[T]) -> T:
     """Do what only looks, also where the service is away for a moment."""
-    patience = Patience()
+    return _do_steps(link, retry(call))
+
+
+def _do_steps(link: Link, steps: Steps[T]) -> T:
+    move = partial(next, steps)
     while True:
         try:
-            return link.do(call)
+            step = move()
+        except StopIteration as done:
+            outcome: T = done.value
+            return outcome
+        try:
+            move = partial(steps.send, _do_step(link, step))
         except ServiceUnreachable as error:
-            time.sleep(patience.broke(error).seconds)
+            move = partial(steps.throw, error)
+
+
+def _do_step(link: Link, step: Call[Any] | Pause) -> Any:
+    if isinstance(step, Call):
+        return link.do(step)
+    time.sleep(step.seconds)
+    return None
 
 
 def follow(link: Link, following: Following) -> Iterator[bytes]:

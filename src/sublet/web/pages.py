@@ -15,8 +15,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Scope
 
+from sublet.api.answers import AnswerHeads
 from sublet.api.paths import allow_any_path
 from sublet.api.problems import FULL
 from sublet.errors import NotSignedIn, ServiceFull, SubletError, TooMany
@@ -139,31 +140,18 @@ def mount(app: FastAPI) -> None:
     pages.state = app.state
     pages.state.used_codes = UsedCodes()
     app.router.routes.append(Route("/web", lambda _: RedirectResponse("/web/"), include_in_schema=False))
-    app.router.routes.append(Mount("/web", app=_Guarded(pages)))
+    app.router.routes.append(Mount("/web", app=AnswerHeads(pages, _guard)))
 
 
-class _Guarded:
-    """Every answer carries the headers that keep a browser from being tricked; nothing private is kept by it."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        static = scope["path"].startswith("/web/static/")
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-                found = message["status"] in (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)
-                headers["cache-control"] = KEPT if static and found else "no-store"
-            await send(message)
-
-        await self.app(scope, receive, guarded)
+def _guard(scope: Scope, head: Message) -> Message:
+    """Headers that keep a browser from being tricked, on every answer; nothing private is kept by it."""
+    is_static = scope["path"].startswith("/web/static/")
+    headers = MutableHeaders(scope=head)
+    for name, value in HEADERS.items():
+        headers.setdefault(name, value)
+    is_found = head["status"] in (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)
+    headers["cache-control"] = KEPT if is_static and is_found else "no-store"
+    return head
 
 
 async def _ours(request: Request, error: Exception) -> Response:
