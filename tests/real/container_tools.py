@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from functools import cache
+from typing import Any
 
 import pytest
 
 from sublet.container_network import find_program
+from sublet.core.request import Executable
 from sublet.platforms import machine
 from tests.real import images
 
@@ -31,3 +33,14 @@ def explain_absence(name: str) -> str:
     if needs_groups and "cgroup" not in machine.memory_note(True):
         return "no control group can be made here, and without crun Podman can't do without as root"
     return ""
+
+
+def docker(*locations: str, **fields: Any) -> Executable:
+    """A container of an image that can be had at these locations."""
+    image = {"locations": list(locations), **({"digest": fields.pop("digest")} if "digest" in fields else {})}
+    return Executable("docker-container", fields={"image": image, **fields})
+
+
+def sh(location: str, script: str, *words: str, **fields: Any) -> Executable:
+    """A script that the image's own shell runs."""
+    return docker(location, entrypoint="/bin/sh", command=["-c", script, *words], **fields)
