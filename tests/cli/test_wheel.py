@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -122,6 +123,25 @@ def test_with_a_source_address_links_and_pictures_lead_there() -> None:
         f"See [this]({there}/blob/main/docs/b.md), [that](https://example.org/) and [below](#below).\n"
     )
     assert make_readme(text) == "See this, [that](https://example.org/) and [below](#below).\n"
+
+
+def test_the_addresses_of_a_project_are_told_once_they_are_set(tmp_path: Path) -> None:
+    there = "https://git.example.org/group/sublet"
+    for name in ("README.md", "hatch_build.py", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    project = (ROOT / "pyproject.toml").read_text()
+    assert "[project.urls]" not in project, "then this test may read the project itself"
+    (tmp_path / "pyproject.toml").write_text(
+        f'{project}\n[project.urls]\nSource = "{there}"\nIssues = "{there}/issues"\n'
+    )
+    words = [sys.executable, "-m", "hatchling", "metadata"]
+    told = json.loads(subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
+    assert told["urls"] == {"Source": there, "Issues": f"{there}/issues"}
+    text = told["readme"]["text"]
+    assert f"({there}/blob/main/docs/guides/first-run.md)" in text
+    assert f"({there}/raw/main/docs/pictures/offers.png)" in text
+    targets = re.findall(r"\]\(([^)]+)\)", text)
+    assert [target for target in targets if not target.startswith(("https:", "#"))] == []
 
 
 def test_every_extra_brings_something(metadata: Message) -> None:
