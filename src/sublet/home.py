@@ -5,6 +5,7 @@ Paths are plain text here: the command line looks at one of them, and pathlib wo
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -72,6 +73,9 @@ class Home:
                 os.makedirs(directory, mode=0o700, exist_ok=True)
             except OSError as error:
                 raise UnusableHome(home=self.root, why=error.strerror) from error
+            if not os.access(directory, os.W_OK | os.X_OK):  # root too can't write to a file system that is read-only
+                is_read_only = bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
+                raise UnusableHome(home=self.root, why=os.strerror(errno.EROFS if is_read_only else errno.EACCES))
         require_safe(self.root)
 
 

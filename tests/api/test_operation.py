@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -95,6 +96,28 @@ def test_the_log_rotates_by_size_and_old_ones_go(operated: Serving) -> None:
         assert len(files) <= 3, files
     assert files == ["operated.log", "operated.log.1", "operated.log.2"]
     assert 600 < oldest.stat().st_size < 1200
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a home that is read-only")
+def test_a_home_that_is_read_only_is_told_by_every_command_and_by_serve(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for folder in (home, home / "run", home / "logs"):
+        folder.mkdir(mode=0o700)
+    mount = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
+    for words in (("serve", "--port", "0", "--platform", "memory"), ("ps",), ("run", "--", "true")):
+        typed = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", mount, "sh", home, sys.executable, "-m", "sublet", *words],
+            env={**os.environ, "SUBLET_HOME": str(home)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if "permission denied" in typed.stderr.lower():
+            pytest.skip("nothing can be mounted here")
+        assert (typed.returncode, typed.stdout) == (2, "")
+        assert typed.stderr.startswith(f"error: SUBLET_HOME ({home}) can't be made or written: Read-only file system.")
+        assert "hint: Make a directory that you can write" in typed.stderr
 
 
 def test_a_log_that_cannot_be_written_is_told_where_the_service_is_started(tmp_path: Path) -> None:

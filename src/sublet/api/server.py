@@ -12,7 +12,7 @@ import socket
 import stat
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -133,8 +133,7 @@ class _ForItsOwner:
 @contextlib.contextmanager
 def _alone(path: str) -> Iterator[None]:
     """Hold the lock beside the socket: a second service there would take the first one's place."""
-    Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with open(f"{path}.lock", "w", encoding="utf-8") as file:
+    with _lock_file(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -143,6 +142,15 @@ def _alone(path: str) -> Iterator[None]:
                 advice="`sublet down` stops it; or give this one another SUBLET_HOME.",
             ) from None
         yield
+
+
+def _lock_file(path: str) -> TextIO:
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return open(f"{path}.lock", "w", encoding="utf-8")
+    except OSError as error:
+        advice = "Choose a place that can be written: --socket PATH, or another SUBLET_HOME."
+        raise NotHere(why=f"the socket {path} can't be made: {error.strerror}", advice=advice) from error
 
 
 @contextlib.contextmanager

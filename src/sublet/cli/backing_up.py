@@ -9,6 +9,7 @@ import click
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.cli.texts import size
+from sublet.core.texts import counted
 from sublet.extras import require_server
 from sublet.home import sublet_home
 
@@ -32,10 +33,10 @@ def backup(out: Output, file: str, config: str | None) -> None:
 
     to, home, given = Path(file).absolute(), sublet_home(), Path(config) if config else None
     manifest = make_backup(home, _database(home.root, given), to, version("sublet"), given)
-    bytes_ = to.stat().st_size
+    bytes_, files = to.stat().st_size, counted(len(manifest.files), "file")
     out.show(
         {"file": str(to), "size": bytes_, "sessions": manifest.sessions, "files": len(manifest.files)},
-        lambda: [f"{to} has {manifest.sessions} sessions and {len(manifest.files)} files, {size(bytes_)}."],
+        lambda: [f"{to} has {counted(manifest.sessions, 'session')} and {files}, {size(bytes_)}."],
         lambda: [str(to)],
     )
 
@@ -62,7 +63,7 @@ def restore(out: Output, file: str, replace: bool, config: str | None) -> None:
     manifest, aside = restore_backup(home, find_database, Path(file).absolute(), replace=replace)
     out.show(
         {"home": home.root, "sessions": manifest.sessions, "created": manifest.created, "replaced": aside or None},
-        lambda: [f"{home.root} is as it was at {manifest.created}, with {manifest.sessions} sessions."],
+        lambda: [f"{home.root} is as it was at {manifest.created}, with {counted(manifest.sessions, 'session')}."],
         lambda: [home.root],
     )
     if aside:
