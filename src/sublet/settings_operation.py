@@ -160,6 +160,10 @@ class ThrottleSettings(BaseModel):
     proposals_per_person: Rate = Field(
         default=RateLimit(30, HOUR), description="Repositories that are fetched for one person who proposes apps."
     )
+    asks_per_person: Rate = Field(
+        default=RateLimit(600, timedelta(minutes=10)),
+        description="Requests for offers of one person; only a gateway limits them.",
+    )
     hook_tests_per_person: Rate = Field(
         default=RateLimit(30, timedelta(minutes=10)), description="Tests of webhooks by one person."
     )

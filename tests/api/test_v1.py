@@ -228,13 +228,15 @@ async def test_tokens_are_made_listed_and_revoked(ann: httpx2.AsyncClient, calle
     assert (await ann.post("/v1/tokens", json={"expires": "soon"})).status_code == 400
 
 
-async def test_health_and_metrics_need_no_token_and_name_nobody(
-    ann: httpx2.AsyncClient, anonymous: httpx2.AsyncClient
+async def test_health_needs_no_token_and_metrics_of_a_personal_service_are_its_owners(
+    ann: httpx2.AsyncClient, anonymous: httpx2.AsyncClient, callers: Callers
 ) -> None:
     await ask(ann)
-    health = (await anonymous.get("/health")).json()
-    assert (health["status"], health["mode"], health["platforms"]) == ("ok", "personal", ["memory"])
-    page = (await anonymous.get("/metrics")).text
+    for caller, names in ((anonymous, []), (ann, ["memory"])):
+        health = (await caller.get("/health")).json()
+        assert (health["status"], health["mode"], health["platforms"]) == ("ok", "personal", names)
+    assert [(await who.get("/metrics")).status_code for who in (anonymous, ann)] == [401, 403]
+    page = (await (await callers.someone("owner", operator=True)).get("/metrics")).text
     assert 'sublet_http_requests_total{code="201",method="POST",route="/v1/offersets"}' in page
     assert "sublet_offersets_total" in page
     assert "ann-" not in page

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -13,9 +17,12 @@ from sublet.core.session import Phase
 from sublet.service.forgetting import KEPT, Forgetting
 from sublet.service.service import Service
 from sublet.settings import Settings
+from sublet.store.engine import Database
+from sublet.store.migrate import let_shrink
 from sublet.store.tx import Tx
 from tests.contract.services import ME, ask
 from tests.contract.stored import offer_some
+from tests.databases import put_database
 
 pytestmark = pytest.mark.anyio
 DAY = timedelta(days=1)
@@ -77,3 +84,33 @@ async def test_drafts_that_nobody_submits_are_forgotten_before_those_that_ran(se
         await service.store.write(lambda tx, one=draft: tx.drafts.add(one))
     await Forgetting(service).forget(service.now())
     assert {draft.id for draft, _ in await service.drafts(ME)} == {"fresh", "ran"}
+
+
+async def test_the_file_shrinks_after_much_was_forgotten(service: Service, store_url: str) -> None:
+    found, old = await ask(service), service.now() - 3 * KEPT
+    large = [replace(found, id=str(uuid4()), created=old, document="x" * 200_000, offers=()) for _ in range(80)]
+    await service.store.write(lambda tx: [tx.offersets.add(one) for one in large])
+    forgetting = Forgetting(service)
+    turns = 0
+    while await forgetting.forget(service.now()):
+        turns += 1
+        assert turns < 20, "it comes to an end"
+    if store_url.startswith("sqlite"):
+        with sqlite3.connect(store_url.removeprefix("sqlite:///")) as file:
+            pages, free = (file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
+        assert free <= 1024, "what is kept for what comes next"
+        assert pages < 2 * 1024, "of about 4,000 pages"
+
+
+def test_a_file_from_before_files_could_shrink_is_made_able_to(tmp_path: Path) -> None:
+    put_database(tmp_path / "old.db")
+    with closing(sqlite3.connect(tmp_path / "old.db")) as file:
+        file.execute("PRAGMA journal_mode = DELETE")
+        file.execute("PRAGMA auto_vacuum = NONE")
+        file.execute("VACUUM")
+        assert file.execute("PRAGMA auto_vacuum").fetchone() == (0,)
+    database = Database(f"sqlite:///{tmp_path / 'old.db'}")
+    let_shrink(database)
+    database.close()
+    with closing(sqlite3.connect(tmp_path / "old.db")) as file:
+        assert file.execute("PRAGMA auto_vacuum").fetchone() == (2,)

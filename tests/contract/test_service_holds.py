@@ -16,10 +16,10 @@ from sublet.core.calendar import Calendar
 from sublet.core.giving_way import Precedence
 from sublet.core.offer import Take
 from sublet.core.session import EndKind, OfferSet, Phase
-from sublet.errors import NotAllowedNow, OfferGaveWay
+from sublet.errors import NotAllowedNow, OfferGaveWay, TooMany
 from sublet.service.service import Service
 from sublet.settings import Settings
-from tests.contract.services import FIRM, KEEP, ME, OTHER, ask
+from tests.contract.services import FIRM, KEEP, ME, OTHER, allow, ask, serving
 
 pytestmark = pytest.mark.anyio
 HELD = "urn:held"
@@ -244,3 +244,18 @@ async def test_an_offer_that_was_declined_is_not_one_that_gave_way(service: Serv
     await service.reject(found.offers[0].id, ME)
     with pytest.raises(NotAllowedNow):
         await service.accept(found.offers[0].id, ME)
+
+
+async def test_a_gateway_limits_how_often_someone_asks(tmp_path: Path) -> None:
+    limits = {"asks_per_person": "3/10m"}
+    async with serving(tmp_path, mode="gateway", throttle=limits, loop=False) as service:
+        await allow(service)
+        for _ in range(3):
+            await ask(service, run=None, image="docker://busybox")
+        with pytest.raises(TooMany, match="asked for offers too often") as refused:
+            await ask(service, run=None, image="docker://busybox")
+        assert 0 < refused.value.values["seconds"] <= 600
+        assert (await ask(service, OTHER, run=None, image="docker://busybox")).result == "YES"
+    async with serving(tmp_path / "own", throttle=limits, loop=False) as own:
+        for _ in range(5):
+            assert (await ask(own)).result == "YES"

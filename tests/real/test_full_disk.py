@@ -109,3 +109,36 @@ def test_the_doctor_says_that_the_home_is_read_only_and_does_not_blame_the_datab
     assert found["SUBLET_HOME"].state == "bad"
     assert "Read-only file system" in found["SUBLET_HOME"].detail
     assert found["database"].state == "ok"
+
+
+def test_a_first_start_on_a_full_disk_names_the_disk(small_home: Path) -> None:
+    with pytest.raises(OSError, match="No space left"):
+        (small_home / "big").write_bytes(b"\0" * (9 << 20))
+    environment = os.environ | {"SUBLET_HOME": str(small_home)}
+    words = [sys.executable, "-m", "sublet", "ps"]
+    refused = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert refused.returncode == 3
+    assert f"nothing can be written to {small_home}: No space left on device" in refused.stderr
+    assert "Make room there" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_session_that_fills_the_disk_of_the_service_is_told_once_by_run(small_home: Path) -> None:
+    service = Serving(small_home, log=small_home.parent / "service.log")
+    client = service.start()
+    words = [sys.executable, "-m", "sublet", "run", "--time", "5m", "--", "sh", "-c", FILL.replace("exit 1", "exit 3")]
+    environment = os.environ | {"SUBLET_HOME": str(small_home)}
+    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as runs:
+        try:
+            eventually(lambda: failing(client), "the trouble")
+            seen = service.log().count("turn.failed")
+            eventually(lambda: service.log().count("turn.failed") > seen + 4, "more turns that fail")
+            assert failing(client), "it stays told while the disk is full"
+            next(small_home.glob("platforms/*/sessions/*/work/big")).unlink()
+            said = runs.communicate(timeout=90)[1]
+        finally:
+            runs.kill()
+            service.stop()
+    assert said.count("disk is full") == 1, said
+    assert runs.returncode == 3, said
+    assert "exited with code 3" in said

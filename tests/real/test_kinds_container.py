@@ -128,6 +128,9 @@ def test_environment_gets_in_as_it_is_and_the_accounts_own_stays_out(
     assert code == 0
     assert {"PLAIN=a b", 'ODD="$(id)" # x', "LINES=1", "2", "FROM_IMAGE=no"} <= set(out.splitlines())
     assert "OUTSIDE_SECRET" not in out
+    if "podman" in tools:
+        left = subprocess.run([tools["podman"], "secret", "ls"], capture_output=True, text=True, check=True).stdout
+        assert f"sublet-{place.directory.name}" not in left
 
 
 def test_what_is_written_in_the_working_directory_is_a_result(

@@ -343,8 +343,8 @@ async def test_a_full_disk_is_told_before_while_and_at_the_end(small_disk: Path)
     trial = Here(local, small_disk)
     state = await trial.ended(await trial.submit("sh", "-c", "cat /dev/zero >filled"))
     assert state.end
-    assert state.end.kind is EndKind.DISK_FULL
-    assert state.end.detail == "it exited with 1, and the disk is full"
+    assert (state.end.kind, state.end.code) == (EndKind.DISK_FULL, 1)
+    assert state.end.detail == "it exited with 1, and it said: cat: write error: No space left on device"
     with pytest.raises(DiskFull, match="No space left"):
         await trial.submit("true")
     state = await trial.ended(trial.keys[0])

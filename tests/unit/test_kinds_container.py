@@ -13,6 +13,8 @@ from sublet.kinds.container import DOCKER, SINGULARITY
 from sublet.kinds.images import read_location
 from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside.container_images import pinned
+from sublet.kinds.inside.container_runner import add_multiline
+from sublet.kinds.inside.container_start import NotStarted
 from sublet.kinds.inside.container_tools import Image, Machine
 from tests.unit.test_kinds import refusals, setting
 
@@ -176,8 +178,8 @@ def test_podman_is_told_mounts_limits_and_words_and_no_values_of_the_environment
     assert words(argv, "--name") == ["sublet-k1"]
     assert words(argv, "--ulimit") == ["nofile=20:20", "nproc=10:10"]
     assert "--cgroups=disabled" in argv
-    assert "hush" not in " ".join(argv)
-    assert words(argv, "--env") == ["TWO=a\nb"]
+    assert not any("hush" in word or "a\nb" in word for word in argv)
+    assert words(argv, "--secret") == ["sublet-k1-0,type=env,target=TWO"]
     assert tools.environment_lines(tools.inner_environment(told, Image("abc"))) == (
         "SUBLET_WORK=/work\nSUBLET_CORES=2\nKEY=hush\n"
     )
@@ -191,6 +193,16 @@ def test_podman_keeps_a_container_in_the_jobs_control_group_only_where_its_runti
     argv = tools.podman(told, Image("abc"), runc, "/env")
     assert (words(argv, "--runtime"), "--cgroups=disabled" in argv) == (["/bin/runc"], False)
     assert words(argv, "--cpuset-cpus") == ["0,3"]
+
+
+def test_docker_takes_values_of_several_lines_from_its_environment_unless_it_would_obey_them() -> None:
+    told = plan(docker(environment={"KEY": "hush", "TWO": "a\nb"}), "docker")
+    argv = tools.docker(told, Image("abc"), Machine(), "/env")
+    assert (words(argv, "--env"), any("hush" in word or "a\nb" in word for word in argv)) == (["TWO"], False)
+    assert add_multiline({"PATH": "/bin"}, {"TWO": "a\nb"}) == {"PATH": "/bin", "TWO": "a\nb"}
+    for name in ("PATH", "LD_PRELOAD", "DOCKER_HOST", "https_proxy"):
+        with pytest.raises(NotStarted, match=name):
+            add_multiline({"PATH": "/bin"}, {name: "a\nb"})
 
 
 def test_docker_is_given_the_limits_that_its_daemon_would_not_know_of() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from sublet.platforms.cores import allot, least_used
 from sublet.platforms.shim.cgroups import Group
 from sublet.platforms.shim.mounts import link
-from sublet.platforms.shim.outputs import Outputs
+from sublet.platforms.shim.outputs import FULL, Outputs
 from sublet.platforms.shim.processes import boot_id, descendants, is_alive, marked, proportional, resident, start_time
 from tests.serving import eventually
 
@@ -103,7 +103,7 @@ def test_output_beyond_the_limit_is_cut_while_the_job_writes_on(tmp_path: Path) 
         assert text.endswith(b"was dropped\n")
         assert outputs.cut
         os.write(outputs.appended[1], b"ok\ncat: write error: No space left on device\n")
-        assert outputs.no_space() == "it said: cat: write error: No space left on device"
+        assert outputs.last_words(FULL) == "it said: cat: write error: No space left on device"
         for file in outputs.appended + outputs.direct:
             os.close(file)
     finally:

@@ -185,7 +185,7 @@ EXPORT: Route = {
         **problems(400, 401, 403),
     }
 }
-METRICS = _raw("text/plain", "The metrics.")
+METRICS = _raw("text/plain", "The metrics.", 401, 403)
 EVENTS: Route = {
     "responses": {
         200: {"content": {"text/event-stream": {"schema": BYTES}}},

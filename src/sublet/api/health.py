@@ -11,7 +11,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
-from sublet.errors import SubletError
+from sublet.errors import OperatorsOnly, SubletError
 from sublet.service.clock_watch import describe_step
 from sublet.service.desk import Person
 from sublet.service.health import find_trouble
@@ -30,7 +30,7 @@ FAILING: Any = {503: {"model": HealthView, "description": WHY}}
 async def health(request: Request) -> Response:
     """That it is there, and whether it can carry sessions on (else 503); needs no token.
 
-    A gateway tells the names of platforms only to who shows a token, and may use them.
+    The names of platforms are told only to who shows a token, and may use them.
     """
     service = service_of(request)
     trouble = await find_trouble(service)
@@ -48,19 +48,22 @@ async def health(request: Request) -> Response:
 
 @router.get("/metrics", response_class=Response, **described.METRICS)
 async def metrics(request: Request) -> Response:
-    """Counts and times in Prometheus' text form; needs no token and names nobody.
+    """Counts and times in Prometheus' text form; a gateway's names nobody, and needs no token.
 
-    What names platforms is told by a gateway to an operator's token alone.
+    What names platforms is told to an operator's token alone, and a personal service's to its owner's.
     """
-    service, person = service_of(request), await _asker(request)
-    whole = service.mode == "personal" or (person is not None and person.operator)
+    service = service_of(request)
+    person = await person_of(request) if service.mode == "personal" else await _asker(request)
+    whole = person is not None and person.operator
+    if service.mode == "personal" and not whole:
+        raise OperatorsOnly
     return Response(await service.scrape(whole), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def _platforms(request: Request, service: Service) -> tuple[str, ...]:
-    if service.mode == "personal":
-        return tuple(service.platforms_by_name)
     person = await _asker(request)
+    if service.mode == "personal":
+        return tuple(service.platforms_by_name) if person else ()
     return tuple(await service.usable(person)) if person else ()
 
 

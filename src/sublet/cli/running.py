@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 from typing import IO, Any
 
@@ -35,6 +36,7 @@ EXIT_CODES = {"timeout": 124, "not-started": 127, "cancelled": 130, "out-of-memo
 OWN_CODE = {"out-of-memory", "disk-full"}  # ends that a program may have met with an exit code of its own
 LOOK_EVERY = 0.5  # seconds
 SOON = timedelta(seconds=10)
+REPEAT = 60.0  # seconds until the same is said again
 
 
 @command(
@@ -183,9 +185,27 @@ class Reader(threading.Thread):
         self._done.set()
 
 
+class Told:
+    """What was said lately: trouble that comes and goes is not said each time."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self._when: dict[str, float] = {}
+
+    def is_news(self, words: str) -> bool:
+        """Whether this was not said for a while; it is taken as said now."""
+        now = time.monotonic()
+        last = self._when.get(words)
+        if last is not None and now - last < REPEAT:
+            return False
+        self._when[words] = now
+        return True
+
+
 def _watched(out: Output, link: Link, session: SessionView, done: threading.Event, progress: Progress) -> SessionView:
     """Look at it until it is over, and tell what changes; at once when its output has ended."""
     seen = (session.phase, session.condition)
+    told = Told()
     while session.phase not in OVER:
         if done.wait(LOOK_EVERY):
             done.clear()
@@ -193,7 +213,8 @@ def _watched(out: Output, link: Link, session: SessionView, done: threading.Even
         if (session.phase, session.condition) != seen:
             seen = (session.phase, session.condition)
             progress.clear()
-            if session.phase not in NOT_YET or not progress.is_over:  # else its output was faster than this look
+            is_late = session.phase in NOT_YET and progress.is_over  # its output was faster than this look
+            if not is_late and told.is_news(f"{session.phase} {session.condition}"):
                 _tell(out, session)
         if session.phase in NOT_YET:
             progress.show(_waited_for(session))

@@ -19,6 +19,7 @@ from sublet.home import Home
 
 PATIENCE = 60.0  # seconds to wait for a service that is alive but doesn't listen yet
 FIRST_WORD, NEXT_WORD = 2.0, 10.0  # seconds until it is said what is waited for, and then again
+LEAST_ROOM = 64 * 1024  # bytes that a service needs to begin at all
 LAST_LINES = 8
 _started: list[subprocess.Popen[bytes]] = []  # kept, so that an early end is noticed and nothing is left unwaited for
 
@@ -136,11 +137,28 @@ def _wait(
         waiting.pause(0.02, f"your service, which {doing}; its log is {home.log}")
 
 
+def _find_disk_trouble(home: Home) -> str:
+    """Why nothing can be written to a home, in the system's words; empty if something can."""
+    import tempfile  # only here: it takes long to import
+
+    try:
+        with tempfile.TemporaryFile(dir=home.root) as file:
+            file.write(bytes(LEAST_ROOM))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
 def _failure(address: Address, home: Home, written: str) -> ServiceUnreachable:
     """What the service said before it ended: its own error and hint if it gave them, else its last lines."""
     lines = [line.rstrip() for line in written.splitlines() if line.strip()]
     told = {
         word: line.removeprefix(f"{word}: ") for word in ("error", "hint") for line in lines if line.startswith(word)
     }
+    if "error" not in told and (trouble := _find_disk_trouble(home)):
+        told["error"] = f"nothing can be written to {home.root}: {trouble}"
+        told["hint"] = "Make room there, then try again."
     why = told.get("error") or "it ended at once:\n  " + "\n  ".join(lines[-LAST_LINES:])
     return ServiceUnreachable(address=address.text, why=why, hint=told.get("hint") or f"Its log is {home.log}.")

@@ -13,6 +13,7 @@ SUBMITTED = timedelta(days=365)  # how long an old client's job is listed after 
 EVERY = timedelta(minutes=1)  # how often it is looked whether there is something to remove
 DAY = timedelta(days=1)
 KEYS_KEPT = 7 * DAY  # for so long an idempotency key is bound to its request
+PAGES = 2000  # of the database's file that are given back in one transaction
 LEAST, MOST = 200, 3200  # offer sets that are looked at in one transaction: more while there is a backlog
 
 
@@ -46,6 +47,8 @@ class Forgetting:
                 tx.keys.forget(now - KEYS_KEPT),
             )
         )
+        if await self._desk.store.write(lambda tx: tx.space.give_back(PAGES)):
+            return True  # the rest in the next turn: others write in between
         self._batch, self._due = LEAST, now + EVERY
         if found.removed:
             log.debug("offersets.forgotten", removed=found.removed)

@@ -114,6 +114,7 @@ class Quotas(Sessions):
 
     async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
         """Offers; that the rules let someone have none is written down, though not as often as they ask."""
+        self._limit_asking(person)
         found = await super().ask(person, asked, key=key)
         if self.settings.mode == "gateway" and not found.offers and (why := await self._ruled_out(person, found)):
             place = (self.noun_of(why.platform), why.platform) if why.platform else ("", "")
@@ -122,6 +123,18 @@ class Quotas(Sessions):
                 self.throttle.spend("refusals_per_person", person.name)
                 await self._write_refused("ask", person, thing, why.message)
         return found
+
+    def _limit_asking(self, person: Person) -> None:
+        """On a gateway nobody fills the database with offers that they don't take."""
+        if self.settings.mode != "gateway":
+            return
+        try:
+            self.throttle.spend("asks_per_person", person.name)
+        except TooMany as error:
+            seconds = error.values["seconds"]
+            told = f"You have asked for offers too often: wait {seconds} s."
+            hint = "Accept an offer that you have, or ask for many tasks at once: sublet sweep, or a bag."
+            raise TooMany(told, hint=hint, seconds=seconds) from error
 
     async def _ruled_out(self, person: Person, found: OfferSet) -> Reason | None:
         """The reason that is a rule's; what is too much may also be too much for a platform."""

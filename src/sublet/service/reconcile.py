@@ -71,6 +71,8 @@ class Loop:
                     began = True
                 with metrics.turn.time():
                     busy = await self.turn()
+                if self.desk.trouble:
+                    await self.desk.store.check()  # a turn with nothing to write tells nothing of a full disk
                 self.desk.trouble = ""
                 if not busy:
                     await self._rest()

@@ -22,6 +22,7 @@ READERS = 4
 FULL = "disk is full"  # in SQLite's words
 
 SQLITE = (
+    "PRAGMA auto_vacuum = INCREMENTAL",  # first: a database that is new takes it; others are made so at an upgrade
     f"PRAGMA busy_timeout = {BUSY * 1000}",
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",  # a booking that was acknowledged survives a power cut

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +37,20 @@ def migrate(database: Database, copies: Copies | None = None) -> None:
                 copies.make(database.url.database or "", old or "0")
             upgrade(database, connection)
         connection.commit()
+    if not database.postgres:
+        let_shrink(database)
+
+
+def let_shrink(database: Database) -> None:
+    """Let a SQLite file give room back bit by bit, as a new one does; it is written anew for that, once."""
+    with database.writing.connect() as connection:
+        file: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
+        if file.execute("PRAGMA auto_vacuum").fetchone()[0]:
+            return
+        try:
+            file.execute("VACUUM")
+        except sqlite3.OperationalError as error:  # no room for it, or another process is there: it works without
+            log.warning("database.not_vacuumed", why=str(error))
 
 
 def version(connection: Connection) -> str | None:

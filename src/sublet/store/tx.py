@@ -26,6 +26,7 @@ from sublet.store.pilots import Pilots
 from sublet.store.retention import Retention
 from sublet.store.rules import Rules
 from sublet.store.sessions import Sessions
+from sublet.store.space import Space
 from sublet.store.sql import Sql
 from sublet.store.starts import Starts
 from sublet.store.templates import Templates
@@ -63,6 +64,7 @@ class Tx:
         self.rules = Rules(sql)
         self.retention = Retention(sql)
         self.sessions = Sessions(sql, self.books)
+        self.space = Space(sql)
         self.starts = Starts(sql)
         self.templates = Templates(sql)
         self.tokens = Tokens(sql)

@@ -135,8 +135,10 @@ def command(plan: Plan, image: Image, network: Network) -> tuple[list[str], dict
     if plan["tool"] in ("podman", "docker"):
         lines = f"{plan['private']}/environment"
         write_private(lines, tools.environment_lines(told))
-        make = tools.podman if plan["tool"] == "podman" else tools.docker
-        return make(plan, image, machine, lines), environment
+        if plan["tool"] == "podman":
+            keep_secrets(plan, tools.multiline_values(told))
+            return tools.podman(plan, image, machine, lines), environment
+        return tools.docker(plan, image, machine, lines), add_multiline(environment, tools.multiline_values(told))
     if plan["tool"] == "charliecloud":
         prepare_directory(plan, image, network)
         own = {"USER": environment.get("USER") or str(os.getuid()), "PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -145,6 +147,34 @@ def command(plan: Plan, image: Image, network: Network) -> tuple[list[str], dict
     told = tools.apptainer_environment(plan)
     outside = tools.apptainer_outside(environment)
     return tools.apptainer(plan, image, machine), {**outside, **tools.apptainer_home(plan), **told}
+
+
+def keep_secrets(plan: Plan, values: dict[str, str]) -> None:
+    """Hand Podman the variables of several lines in files, so that they are no words of a command."""
+    podman = plan["paths"]["podman"]
+    for number, (name, value) in enumerate(values.items()):
+        path, secret = f"{plan['private']}/variable", tools.secret_name(plan, number)
+        write_private(path, value)
+        quietly(podman, "secret", "rm", secret)  # of an earlier try
+        if not quietly(podman, "secret", "create", secret, path):
+            raise NotStarted(f"podman could not be given the variable {name}, which has several lines")
+        os.unlink(path)
+
+
+def remove_secrets(podman: str, name: str) -> None:
+    """Remove the variables that Podman was handed for a container."""
+    listed = subprocess.run([podman, "secret", "ls", "--format={{.Name}}"], capture_output=True, text=True, check=False)
+    ours = [secret for secret in listed.stdout.split() if secret.rpartition("-")[0] == name]
+    if ours:
+        quietly(podman, "secret", "rm", *ours)
+
+
+def add_multiline(environment: dict[str, str], values: dict[str, str]) -> dict[str, str]:
+    """The environment of the docker command, with the variables of several lines that the container gets from it."""
+    for name in values:
+        if not tools.can_be_given_to_docker(name, environment):
+            raise NotStarted(f"docker can't be given {name} with several lines: use another name, or a file")
+    return {**environment, **values}
 
 
 def write_private(path: str, text: str) -> None:
@@ -341,6 +371,8 @@ def clean(plan: Plan, image: Image) -> None:
     if plan["tool"] in ("podman", "docker"):
         tool = plan["paths"][plan["tool"]]
         remove(tool, plan["name"])
+        if plan["tool"] == "podman" and tools.multiline_values(tools.inner_environment(plan, image)):
+            remove_secrets(tool, plan["name"])
         wait_for_monitor(plan)
         if image.temporary and image.reference:
             with alone():
@@ -366,6 +398,7 @@ def sweep(podman: str) -> None:
         is_running = pid.isdigit() and pid != "0"
         if not os.path.exists(f"/proc/{pid}") if is_running else created < long_ago:
             remove(podman, name)
+            remove_secrets(podman, name)
             with alone():
                 quietly(podman, "rmi", own_name(name))
 

@@ -9,6 +9,10 @@ from typing import Any
 
 Plan = Mapping[str, Any]
 OF_THE_MACHINE = ("TMPDIR", "CONFIG", "UNSQUASH")  # what a centre may say of Apptainer: where and how it works there
+READ_BY_DOCKER = (  # how the variables begin that the docker command, its plug-ins or the system's loader read
+    *("DOCKER", "BUILD", "COMPOSE", "OTEL", "LD_", "GO", "GLIBC", "MALLOC", "XDG_", "SSH_", "SSL", "TLS"),
+    *("HTTP", "ALL_PROXY", "NO_PROXY", "PATH", "HOME", "TMPDIR", "LOCALDOMAIN", "RES_OPTIONS", "HOSTALIASES"),
+)
 
 
 @dataclass
@@ -103,6 +107,8 @@ def podman(plan: Plan, image: Image, machine: Machine, environment_file: str) ->
         argv += [f"--device=nvidia.com/gpu={number}" for number in machine.gpus.split(",")]
     argv += ["--init"] if machine.init else []
     argv += ["--preserve-fds=1"] if machine.inherits else []
+    for number, name in enumerate(multiline_values(inner_environment(plan, image))):
+        argv += ["--secret", f"{secret_name(plan, number)},type=env,target={name}"]
     argv += [*_like_docker(plan, image, machine, environment_file, ",U=true" if owner_differs(image) else "")]
     if image.directory:
         return [*argv, "--rootfs", f"{image.directory}:O", *words(plan, image)]
@@ -117,6 +123,8 @@ def docker(plan: Plan, image: Image, machine: Machine, environment_file: str) ->
         argv += [f"--cpuset-cpus={','.join(map(str, machine.cores))}"]
     if machine.gpus:
         argv += [f'--gpus="device={machine.gpus}"']
+    for name in multiline_values(inner_environment(plan, image)):
+        argv += ["--env", name]  # it takes the value from its own environment
     return [*argv, *_like_docker(plan, image, machine, environment_file), image.reference, *_arguments(plan)]
 
 
@@ -124,9 +132,6 @@ def _like_docker(plan: Plan, image: Image, machine: Machine, environment_file: s
     # without --rm: if it can't be started, only the container itself tells that from a program that failed
     argv = [f"--name={plan['name']}", "--label=sublet", "--security-opt=no-new-privileges"]
     argv += [f"--env-file={environment_file}", f"--workdir={inner_directory(plan, image)}"]
-    for name, value in inner_environment(plan, image).items():
-        if "\n" in value or "\r" in value:
-            argv += ["--env", f"{name}={value}"]  # a file of lines can't hold it
     for source, target, read_only in inner_mounts(plan):
         argv += ["--mount", f"type=bind,source={source},target={target}" + (",readonly" if read_only else writable)]
     argv += [f"--network={machine.network}"] if machine.network else []
@@ -199,5 +204,24 @@ def charliecloud(plan: Plan, image: Image) -> list[str]:
 
 
 def environment_lines(pairs: Mapping[str, str]) -> str:
-    """A file of NAME=VALUE lines; values of several lines are left to the command's words."""
-    return "".join(f"{name}={value}\n" for name, value in pairs.items() if "\n" not in value and "\r" not in value)
+    """A file of NAME=VALUE lines; it can't hold values of several lines."""
+    return "".join(f"{name}={value}\n" for name, value in pairs.items() if not _is_multiline(value))
+
+
+def multiline_values(pairs: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a file of lines can't hold. They are no words of a command: everybody could read those."""
+    return {name: value for name, value in pairs.items() if _is_multiline(value)}
+
+
+def secret_name(plan: Plan, number: int) -> str:
+    """What Podman calls one of these variables while the container runs."""
+    return f"{plan['name']}-{number}"
+
+
+def can_be_given_to_docker(name: str, environment: Mapping[str, str]) -> bool:
+    """Whether a variable means nothing to the docker command itself, which gets it too, and to what loads that."""
+    return name not in environment and not name.upper().startswith(READ_BY_DOCKER)
+
+
+def _is_multiline(value: str) -> bool:
+    return "\n" in value or "\r" in value

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from . import clocks
+
 SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN})
 NO_ROOM = 75  # the exit code of a shim that could not begin for want of these: sysexits' EX_TEMPFAIL
 FIRST, LONGEST = 0.01, 1.0  # seconds between two tries
@@ -20,13 +22,13 @@ def is_short(error: OSError) -> bool:
 
 
 def patiently(act: Callable[[], T], until: float | None = None) -> T:
-    """Do something that the machine may be too short of things for, again and again; to this time at most."""
+    """Do something that the machine may be too short of things for, again and again; to this steady time at most."""
     wait = FIRST
     while True:
         try:
             return act()
         except OSError as error:
-            if not is_short(error) or (until is not None and time.time() >= until):
+            if not is_short(error) or (until is not None and clocks.steady() >= until):
                 raise
         time.sleep(wait)
         wait = min(LONGEST, 2 * wait)

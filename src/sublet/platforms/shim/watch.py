@@ -145,9 +145,9 @@ class Watch:
         environment = dict(self.job["environment"])
         if self.port:
             environment["SUBLET_PORT"] = str(self.port)
-        go_read, go_write = patiently(os.pipe, self.until)
-        said_read, said_write = patiently(os.pipe, self.until)  # both close on exec: end of file means that it runs
-        pid = patiently(os.fork, self.until)
+        go_read, go_write = patiently(os.pipe, self.deadline)
+        said_read, said_write = patiently(os.pipe, self.deadline)  # both close on exec: end of file means that it runs
+        pid = patiently(os.fork, self.deadline)
         if not pid:
             os.close(go_write)
             try:
@@ -347,8 +347,10 @@ class Watch:
             self.notes.append(f"{killed} of its processes were stopped for lack of memory")
         if code < 0:
             return {"kind": "signalled"}
-        if code and (words := self.outputs.no_space()):
+        if code and (words := self.outputs.last_words(FULL)):
             return {"kind": "disk-full", "detail": f"it exited with {code}, and {words}"}
+        if code and self.outputs.is_disk_full():
+            self.notes.append("the disk was full when it ended")
         return {"kind": "exited", "detail": words_of(read("detail"))}
 
     def tell(self, end: dict[str, Any]) -> None:
