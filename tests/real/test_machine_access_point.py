@@ -147,8 +147,8 @@ def tokens(person: Person) -> dict[str, str]:
     return {"pilot": mine, "schedd": person.did(*words).strip()}
 
 
-def submit(person: Person) -> str:
-    person.did("sh", "-c", 'printf "%s" "$1" >job.sub', "sh", JOB)
+def submit(person: Person, line: str = "") -> str:
+    person.did("sh", "-c", 'printf "%s" "$1" >job.sub', "sh", f"{line}\n{JOB}")
     return person.did("condor_submit", "-terse", "job.sub").partition(".")[0]
 
 
@@ -189,6 +189,12 @@ def test_the_machines_own_access_point_needs_no_administrator_and_runs_the_owner
         ready: AccessPointView = person.client().do(access_point())
         assert (ready.kind, ready.owner) == ("machine", "researcher@dept.example")
         assert ready.configuration == ""
+        line = 'MY.AnnexName = "mine"'
+        not_named, named = submit(rival, line), submit(person, line)
+        department.wait(lambda: "SubletTarget" in person.did("condor_q", named, "-af:r", "Requirements"), 60)
+        assert "SubletTarget" not in rival.did("condor_q", not_named, "-af:r", "Requirements"), "only one's own jobs"
+        for one, cluster in ((person, named), (rival, not_named)):
+            one.did("condor_rm", cluster)
         theirs, mine = submit(rival), submit(person)
         with attached(department, "c1", "guest", ready, tokens(person)):
             department.wait(lambda: not queued(person, mine), 60)
