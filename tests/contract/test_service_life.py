@@ -231,12 +231,12 @@ async def test_an_unknown_kind_is_a_no(tmp_path: Path) -> None:
 
 async def test_data_of_other_kinds_gets_a_no_that_says_so(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
-        cube = {"kind": "https://x/kinds/data/S3-data-resource.yaml", "meta": {"name": "cube"}, "bucket": "b"}
+        cube = {"kind": "https://x/kinds/data/rucio-data-resource.yaml", "meta": {"name": "cube"}}
         command = {"kind": "urn:sublet:kind:executable:command", "argv": ["true"]}
-        document = json.dumps({"executable": command, "data": [cube | {"endpoint": "https://s3.example.org"}]})
+        document = json.dumps({"executable": command, "data": [cube | {"rucio": {"scope": "x", "object": "y"}}]})
         refused = await service.ask(ME, await service.read(document.encode(), "application/json", ME))
         assert refused.result == "NO"
-        assert "S3-data-resource" in refused.reasons[0].message
+        assert "rucio-data-resource" in refused.reasons[0].message
 
 
 async def test_a_job_that_a_shared_queue_starts_late_has_its_whole_time_from_then(tmp_path: Path) -> None:
