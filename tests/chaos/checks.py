@@ -161,13 +161,17 @@ def check_agreement(evidence: Evidence) -> Iterator[str]:
 
 
 def check_health(evidence: Evidence) -> Iterator[str]:
-    """/health isn't ok while the loop fails."""
+    """/health isn't ok while the loop fails, or while the database can't be used."""
+    fine = [look for look in evidence.health if look.status == "ok"]
+    for first, last in evidence.outages:
+        if any(first + SETTLES <= look.asked <= look.answered <= last for look in fine):
+            yield "/health said ok while the database could not be used"
     for failed in evidence.failed_turns:
         first, last = failed.time + SETTLES, failed.time + TOLD_FOR
         if any(service == failed.service and failed.time <= time <= last for service, time in evidence.starts):
             continue  # that was another process
-        for look in evidence.health:
-            if look.service == failed.service and look.status == "ok" and first <= look.asked <= look.answered <= last:
+        for look in fine:
+            if look.service == failed.service and first <= look.asked <= look.answered <= last:
                 yield f"/health said ok {look.asked - failed.time:.2f} s after a turn of the loop had failed"
 
 

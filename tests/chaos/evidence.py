@@ -94,6 +94,7 @@ class Evidence:
     faults: tuple[Injected, ...] = ()
     health: tuple[Health, ...] = ()
     failed_turns: tuple[FailedTurn, ...] = ()
+    outages: tuple[tuple[float, float], ...] = ()  # in which the database could surely not be used
     starts: tuple[tuple[int, float], ...] = ()  # which service was started, and when
     unfinished: tuple[str, ...] = ()  # N seconds after all was quiet
     booked: frozenset[str] = frozenset()  # keys of bookings that hold something

@@ -129,6 +129,7 @@ def _gather(world: World, told: list[Told], samplers: list[HealthSampler], unfin
         faults=tuple(world.injected),
         health=tuple(look for sampler in samplers for look in sampler.looks),
         failed_turns=tuple(turn for service in world.services for turn in read_failed_turns(service)),
+        outages=tuple(world.outages),
         starts=tuple((service.number, time) for service in world.services for time in service.starts),
         unfinished=unfinished,
         booked=read_booked(world.database),

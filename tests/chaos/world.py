@@ -29,6 +29,7 @@ class World:
     postgres: Postgres | None = None
     cluster: SlurmSite | None = None
     injected: list[Injected] = field(default_factory=list)
+    outages: list[tuple[float, float]] = field(default_factory=list)  # of the database
     notes: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     submitting: threading.Event = field(default_factory=threading.Event)  # set whenever a client accepts an offer

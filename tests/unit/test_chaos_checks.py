@@ -119,6 +119,7 @@ WRONG = {
         replace(RIGHT, health=(Health(200.1, 200.2, "ok", 0),)),
         "check_health",
     ),
+    "health that is ok without a database": (replace(RIGHT, outages=((201.5, 203.0),)), "check_health"),
     "a log that is too big": (replace(RIGHT, log_bytes=50 << 20), "check_log"),
     "a service that ended by itself": (replace(RIGHT, notes=("service 0 ended by itself",)), "check_notes"),
 }

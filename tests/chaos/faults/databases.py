@@ -12,6 +12,8 @@ def crash_database(world: World, fault: Fault) -> None:
     """SIGQUIT: PostgreSQL ends without saving anything, and recovers when it is started again."""
     assert world.postgres
     world.postgres.stop()
+    gone = time.time()
     time.sleep(fault.lasts)
+    world.outages.append((gone, time.time()))
     world.postgres.start()
     world.note_deaths()

@@ -12,6 +12,7 @@ from tests.chaos.plan import Fault
 from tests.chaos.world import World
 
 PIECE = b"\0" * 65536
+NOTICED = 2.0  # seconds until a full disk must be told
 SPARE = 2  # descriptors that it may still open
 
 
@@ -20,7 +21,10 @@ def fill_disk(world: World, fault: Fault) -> None:
     balloon = world.home / "balloon"
     try:
         _fill(balloon)
+        full = time.time()
         time.sleep(fault.lasts)
+        if not world.postgres:
+            world.outages.append((full + NOTICED, time.time()))
     finally:
         balloon.unlink(missing_ok=True)
     world.note_deaths()
