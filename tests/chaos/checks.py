@@ -17,7 +17,7 @@ SETTLES = 0.05  # seconds that a failed turn may take until it is told
 LOG_BASE, LOG_PER_SECOND = 512 << 10, 16 << 10  # bytes
 SHELL_SIGNAL = 128
 EXIT_CODES = {"timeout": 124, "not-started": 127, "cancelled": 130, "out-of-memory": 137}
-BY_ITSELF = "sublet, because"  # who stopped a job at the end of its time
+BY_ITSELF = ("sublet, because", "someone on the system itself")  # who stopped a job that a fault had met
 UNREACHABLE = 3  # the exit code of a command line that found no service
 
 Check = Callable[[Evidence], Iterable[str]]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import PrivateAttr
 
 from sublet.core.session import Phase, Session
+from sublet.platforms.local import Local
 from sublet.platforms.shim import clocks
 from sublet.service.clock_watch import describe_step, follow_clock
 from sublet.service.service import Service
-from tests.contract.services import ME, ask, in_phase, reach, serving
+from tests.contract.services import ME, ask, in_phase, over, reach, serving
 
 pytestmark = pytest.mark.anyio
 HOUR = timedelta(hours=1)
@@ -60,6 +63,37 @@ async def test_times_follow_the_clock_unless_they_were_asked_for(tmp_path: Path,
         again = await service.store.read(lambda tx: tx.sessions.get(runs.id))
         assert again.until == moved[runs.id].until  # a step is followed once, whoever notices it
         await service.cancel(runs.id, ME)
+
+
+class SlowToPlace(Local):
+    """This machine, where it takes until someone says so to make a session's directory."""
+
+    _begun: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
+    _go: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
+
+    async def place(self, key: str) -> Path | None:
+        self._begun.set()
+        await self._go.wait()
+        return await super().place(key)
+
+
+@pytest.mark.parametrize("step", [HOUR, -HOUR])
+async def test_a_session_that_is_being_prepared_when_the_clock_is_set_starts_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: timedelta
+) -> None:
+    file = tmp_path / "clock"
+    monkeypatch.setenv(clocks.VARIABLE, str(file))
+    async with serving(tmp_path, platforms=HERE) as service:
+        slow = SlowToPlace(name="here", cores=1)
+        await slow.open(tmp_path / "platforms" / "here")
+        service.platforms_by_name["here"] = slow
+        session = await begin(service, run=["true"], time="1m")
+        async with asyncio.timeout(30):
+            await slow._begun.wait()
+        file.write_text(f"{step.total_seconds()}")
+        slow._go.set()
+        ended = await over(service, session.id)
+        assert ended.phase is Phase.COMPLETED, ended.end
 
 
 def test_a_step_is_told_in_whole_seconds() -> None:

@@ -29,15 +29,27 @@ class ClockWatch:
         """Nothing was seen yet."""
         self._desk = desk
         self._recorded: float | None = None  # the offset that the database has
+        self.followed = 0  # steps of the clock since this process began
+
+    @property
+    def offset(self) -> float | None:
+        """How far the clock was ahead of the steady one at the last look; None: nobody has looked."""
+        return self._recorded
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the clock was set since the last look: recorded times can't be compared with it."""
+        return self._recorded is not None and abs(clocks.offset() - self._recorded) >= LEAST.total_seconds() / 2
 
     async def look(self) -> None:
         """Follow a step of the clock, if there was one since the last look, or while no service ran."""
         offset, before = clocks.offset(), self._recorded
-        if before is not None and abs(offset - before) < LEAST.total_seconds() / 2:
+        if before is not None and not self.is_behind:
             return
         here = [name for name, one in self._desk.platforms_by_name.items() if one.is_here]
         step = await self._desk.store.write(lambda tx: follow_clock(tx, here, offset, self._desk.now()))
         self._recorded = offset
+        self.followed += 1
         boot = boot_id()
         self._desk.clock_step = await self._desk.store.read(lambda tx: tx.clocks.last_step(boot))
         step = step or timedelta(seconds=offset - (offset if before is None else before))  # another process followed

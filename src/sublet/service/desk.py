@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -50,9 +51,29 @@ from sublet.store.store import Store
 log = structlog.get_logger()
 
 
+_offset: ContextVar[float | None] = ContextVar("clock offset", default=None)
+
+
 def utc_now() -> datetime:
     """The time, aware, in UTC."""
-    return datetime.fromtimestamp(clocks.wall(), UTC)
+    offset = _offset.get()
+    return datetime.fromtimestamp(clocks.wall() if offset is None else clocks.steady() + offset, UTC)
+
+
+@contextlib.contextmanager
+def fixed_clock(offset: float | None) -> Iterator[None]:
+    """Let this task's clock be ahead of the steady one by this much, also if someone sets the machine's meanwhile."""
+    token = _offset.set(offset)
+    try:
+        yield
+    finally:
+        _offset.reset(token)
+
+
+def is_clock_set() -> bool:
+    """Whether someone has set the machine's clock since this task fixed its own."""
+    offset = _offset.get()
+    return offset is not None and abs(clocks.offset() - offset) > 1
 
 
 @dataclass

@@ -21,7 +21,7 @@ from sublet.service import metrics
 from sublet.service.backoff import Backoff
 from sublet.service.clock_watch import ClockWatch
 from sublet.service.dependencies import settle
-from sublet.service.desk import Desk
+from sublet.service.desk import Desk, fixed_clock
 from sublet.service.faults import point
 from sublet.service.forgetting import Forgetting
 from sublet.service.hearing import Hearing
@@ -162,12 +162,32 @@ class Loop:
         """Take a session as many steps on as can be taken now."""
         session: Session | None = work.session
         while session is not None:
-            try:
-                step = await STEPS[session.phase](self.desk, session)
-                self.backoff.forget(session.id)
-            except (SubletError, OSError, MemoryError) as error:
-                step = self._try_later(session, error)
+            followed = self.clock_watch.followed
+            with fixed_clock(self.clock_watch.offset):
+                step = None if self.clock_watch.is_behind else await self._take_step(session)
+            if step is None or followed != self.clock_watch.followed:  # it was judged by times that have moved since
+                await self._hand_back(session.id, work.token)
+                return
             session = await self._apply(session, work.token, step)
+
+    async def _take_step(self, session: Session) -> Step:
+        """One step, or when it is to be tried again."""
+        try:
+            step = await STEPS[session.phase](self.desk, session)
+        except (SubletError, OSError, MemoryError) as error:
+            return self._try_later(session, error)
+        self.backoff.forget(session.id)
+        return step
+
+    async def _hand_back(self, id: str, token: str) -> None:
+        """Let it be claimed anew, at once."""
+        now = self.desk.now()
+
+        def release(tx: Tx) -> None:
+            if tx.sessions.release_claim(id, token):
+                tx.sessions.change(id, now=now, due=now)
+
+        await self.desk.store.write(release)
 
     def _try_later(self, session: Session, error: SubletError | OSError | MemoryError) -> Step:
         """What failed for the moment; what this machine is short of is waited for a little longer each time."""
@@ -231,12 +251,7 @@ class Loop:
             if session and session.cancel_by and session.phase is Phase.PREPARING and is_staging:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
-
-                def give_back(tx: Tx, id: str = id, token: str = token) -> None:
-                    tx.sessions.release_claim(id, token)
-                    tx.sessions.change(id, now=now, due=now)
-
-                await self.desk.store.write(give_back)
+                await self._hand_back(id, token)
 
     async def _take_over(self) -> None:
         """What a process that died on this host had claimed is free at once."""
