@@ -203,8 +203,8 @@ def test_what_names_a_file_that_is_not_here_is_refused_before_anything_is_asked(
     service = canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
     Path("nofiles.py").touch()
     for words, missing in (
-        (("--image", "nothere.sif", "--", "true"), "there is no image file nothere.sif here"),
-        (("--", "python3", "nofile.py"), "there is no file nofile.py here"),
+        (("--image", "nothere.sif", "--", "true"), "There is no image file nothere.sif here"),
+        (("--", "python3", "nofile.py"), "There is no file nofile.py here"),
     ):
         for verb in ("ask", "run"):
             typed = type_in(verb, *words)

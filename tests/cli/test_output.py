@@ -24,7 +24,7 @@ from sublet.wire.v1.people import TokenView
 from sublet.wire.v1.platforms import CheckList, CheckView, NodeView, PlatformList, PlatformView
 from sublet.wire.v1.quotes import QuoteView, TermsView
 from sublet.wire.v1.results import ResultFileView, ResultList
-from sublet.wire.v1.sessions import ConnectorView, SessionPage
+from sublet.wire.v1.sessions import ConnectorView, EndView, SessionPage
 from tests.canned import ID, NOW, Said, a_session, an_end, an_offer
 from tests.cli.conftest import Serve, Type
 
@@ -352,3 +352,15 @@ def test_days_and_times_that_are_typed_are_meant_by_the_clock_of_the_person() ->
 def test_why_an_offer_was_made_names_its_start_by_the_clock_of_the_person() -> None:
     now, start = datetime(2026, 11, 16, 16, 30, tzinfo=UTC), datetime(2026, 11, 16, 18, 15, tzinfo=UTC)
     assert with_local_start("18:15 on Monday 16 November, UTC, cheapest", start, now) == "today 23:45, cheapest"
+
+
+@pytest.mark.parametrize(
+    ("end", "note"),
+    [
+        (EndView(kind="exited", code=3, sentence="It exited with code 3."), "exit code 3"),
+        (EndView(kind="cancelled", by="ann", sentence="It was cancelled by ann."), "by ann"),
+        (EndView(kind="cancelled", by="ann", detail="disks", sentence="Cancelled by ann: disks."), ""),
+    ],
+)
+def test_an_end_is_told_in_a_few_words_where_they_say_all_of_it(end: EndView, note: str) -> None:
+    assert sessions.describe_end_briefly(end) == note

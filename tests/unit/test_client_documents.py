@@ -78,7 +78,7 @@ def test_an_image_file_that_is_not_here_is_refused_and_never_taken_for_one_of_a_
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for image in (place, {"locations": [place]}):
-        with pytest.raises(BadRequest, match=f"there is no image file {re.escape(place)} here"):
+        with pytest.raises(BadRequest, match=f"There is no image file {re.escape(place)} here"):
             document_of({"image": image}, {}, local=True)
         with pytest.raises(BadRequest, match="takes no files from this one"):
             document_of({"image": image}, {}, local=False)
@@ -118,7 +118,7 @@ def test_a_program_that_is_not_here_is_refused_where_it_can_be_nowhere_else(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for document in ({"run": line}, {"bag": {"template": line, "grid": {"n": [1]}}}, {"bag": {"tasks": [line]}}):
-        with pytest.raises(BadRequest, match=r"there is no file \S*nofile\.\w+ here"):
+        with pytest.raises(BadRequest, match=r"There is no file \S*nofile\.\w+ here"):
             prepare(document, {}, local=True)
     assert prepare({"run": line, "stay": True}, {}, local=True).missing == ""
     assert "nofile" in prepare({"run": line, "image": "python:3"}, {}, local=True).missing

@@ -119,6 +119,8 @@ def describe_end_briefly(end: EndView) -> str:
         return f"exit code {end.code}"
     if end.kind == "signalled":
         return f"signal {end.signal}"
+    if end.kind == "cancelled" and end.by and not end.detail:
+        return f"by {end.by}"
     return {"timeout": "time limit", "out-of-memory": "out of memory", "disk-full": "disk full"}.get(end.kind, "")
 
 

@@ -21,7 +21,7 @@ FULL = ("executable", "request")  # only the full form has one of these
 NAMING = ("run", "script", "notebook", "bag", "interactive", "image")  # what a request is called after
 STAY = "stay"  # a word for the client alone: bring nothing that the command names
 NOT_HERE = "the service is on another machine, and takes no files from this one"
-BY_NAME = 'A command is given by its keyword: run="echo hello" or run=["echo", "hello"].'
+BY_NAME = 'A command is given as `sublet run -- echo hello`; in Python as run="echo hello" or run=["echo", "hello"].'
 IMAGE_BY_ADDRESS = "Give the image as one of a registry (ghcr.io/owner/name:tag), or by an https: address."
 BY_ADDRESS = "Put them where the service can fetch them, and give data with an https: address."
 

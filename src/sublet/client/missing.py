@@ -35,9 +35,9 @@ def looks_like_image_file(place: str) -> bool:
 
 def refuse_missing_image(place: str, directory: str) -> BadRequest:
     """The error for an image file that is not here."""
-    detail = f"there is no image file {place} {describe_place(directory)}"
+    message = f"There is no image file {place} {describe_place(directory)}."
     near = suggest(place, directory)
-    return BadRequest(detail=detail, hint=near or "Name a file that is here, a URL, or an image of a registry.")
+    return BadRequest(message, hint=near or "Name a file that is here, a URL, or an image of a registry.")
 
 
 def describe_place(directory: str) -> str:
@@ -76,8 +76,8 @@ def _check_program(line: Any, document: Mapping[str, Any], directory: str) -> st
     name = find_missing_program(line, directory)
     if name and not any(document.get(field) for field in ("image", "data", "workdir")):
         near = suggest(name, directory)
-        detail = f"there is no file {name} {describe_place(directory)}"
-        raise BadRequest(detail=detail, hint=f"{near} {ITS_OWN}".strip())
+        message = f"There is no file {name} {describe_place(directory)}."
+        raise BadRequest(message, hint=f"{near} {ITS_OWN}".strip())
     return name
 
 
