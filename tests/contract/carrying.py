@@ -168,3 +168,9 @@ def files_of(directory: Path) -> set[str]:
 
 def children(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_forgotten(split: Split) -> bool:
+    """Whether neither side remembers an attempt: what was to be stopped is not noted for ever."""
+    noted = [name for name in files_of(split.spool) if name.startswith(("kill/", "tmp/put"))]
+    return not noted and not list((split.near / "attempts").iterdir())

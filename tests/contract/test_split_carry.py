@@ -11,7 +11,7 @@ import pytest
 
 from sublet.pilots.split import near_half
 from sublet.pilots.split.travel import AGENT, FAR_HALF, OLDEST, text_of
-from tests.contract.carrying import Job, Split, again, files_of
+from tests.contract.carrying import Job, Split, again, files_of, is_forgotten
 from tests.serving import eventually
 
 
@@ -169,6 +169,8 @@ def test_a_starter_that_fails_is_never_the_jobs_end(splits: Callable[..., Split]
         codes.append(job.ends())
     assert codes == [0, 0, 1]
     assert b"the starter is broken" in (job.process.stdout.read() if job.process.stdout else b"")
+    job.remove()
+    eventually(lambda: is_forgotten(split), "nothing more to stop")
 
 
 def test_a_shutdown_ends_the_far_half_and_the_spool_is_gone(splits: Callable[..., Split]) -> None:

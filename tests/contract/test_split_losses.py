@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.contract.carrying import Split, children, files_of
+from tests.contract.carrying import Split, children, files_of, is_forgotten
 from tests.serving import eventually
 
 
@@ -28,6 +28,7 @@ def test_a_far_half_that_dies_is_given_up_while_the_other_goes_on(splits: Callab
     assert lost.ends() == 0
     (tmp_path / "go").touch()
     assert other.ends() == 0
+    eventually(lambda: is_forgotten(split), "nothing more to stop")
 
 
 def test_a_node_that_slept_delivers_nothing_of_its_past(splits: Callable[..., Split], tmp_path: Path) -> None:
@@ -84,6 +85,9 @@ def test_a_link_that_is_lost_for_longer_than_a_jobs_lease_gives_its_nodes_up_and
     eventually(lambda: "SubletFarAlive = False" in split.probe(), "the end of its lease")
     job.remove()  # as the bridge's starter does, when its startd releases the job
     assert job.ends() == 0
+    unsent = split.job(f"touch {tmp_path}/unwanted")
+    eventually(lambda: split.state()["attempts"].get("queued") == 1, "a job that can't be sent")
+    unsent.remove()
     (tmp_path / "go").touch()
     eventually(lambda: any(name.startswith("out/") for name in files_of(split.spool)), "a result in the spool")
     (tmp_path / "gone").rename(split.noise)
@@ -91,6 +95,8 @@ def test_a_link_that_is_lost_for_longer_than_a_jobs_lease_gives_its_nodes_up_and
     assert not (job.scratch / "result").exists()
     eventually(lambda: split.alive(0), "its new life under another epoch")
     eventually(lambda: not any(name.startswith(("out/", "in/")) for name in files_of(split.spool)), "an empty spool")
+    eventually(lambda: is_forgotten(split), "nothing more to stop")
+    assert not (tmp_path / "unwanted").exists()
 
 
 def test_a_relay_that_is_killed_goes_on_where_it_was(splits: Callable[..., Split], tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.marks import markers_of, tried_on
+
 ROOT = Path(__file__).parents[2]
 ROWS = re.findall(
     r"^\| ([A-Z]\d+) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", (ROOT / "docs" / "coverage.md").read_text(), re.M
@@ -55,3 +57,25 @@ def test_a_row_that_is_done_or_begun_names_its_tests() -> None:
     assert [
         name for name, _, state, _, tests in ROWS if not state.startswith("not yet") and "tests/" not in tests
     ] == []
+
+
+def test_every_row_of_annexes_compared_says_truly_what_its_test_is_tried_on() -> None:
+    text = (ROOT / "docs" / "annex-compared.md").read_text()
+    rows = re.findall(r"^\| (.+?) \|.*\| ([^|]+) \| `(tests/[\w/]+\.py)::(\w+)` \|$", text, re.M)
+    assert len(rows) > 35
+    assert [(name, said) for name, said, path, test in rows if said != tried_on(path, test)] == []
+    assert {ring_of(path) for _, said, path, _ in rows if said.startswith("real ")} == {"real"}
+
+
+def ring_of(path: str) -> str:
+    """The ring of tests that a file is of."""
+    return Path(path).parts[1]
+
+
+@pytest.mark.parametrize("page", ["coverage", "guides/split"])
+def test_every_test_that_only_soak_runs_is_marked_so(page: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    named = re.findall(r"`(tests/[\w/]+/test_\w+\.py)(?:::(\w+))?`( \(soak\))?", text)
+    wrong = [test for path, test, said in named if bool(said) is not ("soak" in markers_of(path, test))]
+    assert len(named) > 15
+    assert wrong == []

@@ -17,6 +17,8 @@ from sublet.wire.v1.access_point import AccessPointView
 from tests.access_points import Person
 from tests.execution_points import attached
 
+pytestmark = pytest.mark.htcondor
+
 DESCRIPTION = """executable = /bin/hostname
 output = $(Cluster).out
 request_memory = 16M

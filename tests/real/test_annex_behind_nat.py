@@ -16,6 +16,8 @@ from tests.real.far_away import FarAway
 from tests.real.leased import Lessee, left, without_htcondor
 from tests.sites import Site, running
 
+pytestmark = [pytest.mark.htcondor, pytest.mark.slurm]
+
 
 @pytest.fixture
 def leased_site(swept: None) -> Iterator[Site]:

@@ -16,6 +16,8 @@ from tests.access_points import Person
 from tests.real import images
 from tests.real.notebooks import bring_papermill, write_notebook
 
+pytestmark = [pytest.mark.htcondor, pytest.mark.slurm]
+
 WHERE = "annex-work"
 # The schedd, whose id is printed, and then the shadows, which may end by themselves meanwhile.
 KILL = """

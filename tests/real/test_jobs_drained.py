@@ -10,6 +10,8 @@ from sublet.client.calls import annexes
 from sublet.wire.v1.annexes import LeaseView
 from tests.real.workers import SMALL, Worker
 
+pytestmark = [pytest.mark.htcondor, pytest.mark.slurm]
+
 ADDED = """options: [--nice=7]
 pilot:
 - GLIDEIN_Site = "Example"

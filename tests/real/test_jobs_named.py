@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 
+import pytest
+
 from tests.real.workers import NAME, SMALL, Worker
+
+pytestmark = [pytest.mark.htcondor, pytest.mark.slurm]
 
 LINE = f'executable = /bin/hostname\noutput = named.$(Cluster).$(Process).out\nMY.AnnexName = "$(annex)"\n{SMALL}'
 NODE = f'executable = /bin/hostname\noutput = $(JOB).out\n+TargetAnnexName = "$(annex:{NAME})"\n{SMALL}queue\n'

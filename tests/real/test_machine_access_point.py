@@ -18,6 +18,8 @@ from tests.execution_points import attached
 from tests.real.leased import PACK, SERVE
 from tests.sites import Site, running
 
+pytestmark = pytest.mark.htcondor
+
 MASTER, AWAY = "/usr/sbin/condor_master", "/usr/sbin/condor_master.away"
 # As a department's administrator sets it up: root's daemons, stock security, nothing about annexes.
 DEPARTMENT = """\

@@ -6,9 +6,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.access_points import Person
 from tests.real.leased import Lessee
 from tests.sites import Site
+
+pytestmark = pytest.mark.htcondor
 
 
 def test_a_site_answers_a_request_with_a_node_of_its_own_and_is_left_as_it_was(ap_site: Site) -> None:

@@ -15,6 +15,8 @@ from tests.real.far_away import NODES, FarAway, left_on
 from tests.serving import eventually
 from tests.sites import HASTY, running
 
+pytestmark = [pytest.mark.htcondor, pytest.mark.slurm]
+
 SITE = ("--base", "box", "--ap", "--nodes", "4", *HASTY)  # no --nat: its nodes have no way out
 LIFE = ("--cores", "8", "--lifetime", "30m", "--idle", "20m", "--yes")
 AWAY = "/usr/bin/python3.away"

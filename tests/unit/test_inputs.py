@@ -15,7 +15,7 @@ SIZES = {IMAGE: 5, "data/big.dat": LARGE, "small.txt": 7}
 def test_an_image_and_large_files_are_shared_and_small_ones_are_sent() -> None:
     assert shared(NAMED, SIZES) == (IMAGE, "data/big.dat")
     assert shared(NAMED, {"small.txt": 7}) == (), "what is not here can't be shared"
-    odd = Named("/work", "", ("$$(x)", "a]b", "dir/"))
+    odd = Named("/work", "", ("$$(x)", "a]b"))
     assert odd.candidates == ()
 
 
@@ -30,6 +30,39 @@ def test_a_job_takes_the_copy_where_its_lease_has_one_and_is_sent_the_file_elsew
     assert '? "file:///k/sha256-3/sha256-3,small.txt,https://example.org/x" : ' in told["TransferInput"]
     assert told["TransferInput"].endswith(': "data/big.dat,small.txt,https://example.org/x,tool.sif") ])')
     assert told["TransferInputRemaps"] == "a=b;sha256-3=big.dat"
+
+
+def test_large_directories_and_programs_are_shared_and_what_a_job_places_itself_is_not() -> None:
+    named = Named("/work", "", ("env", "in/", "old"), "old=new", "/work/solver")
+    sizes = {"env": LARGE, "in/": LARGE, "old": LARGE, "/work/solver": LARGE}
+    assert shared(named, sizes, ["env", "in/"]) == ("env", "in/", "/work/solver")
+    deep = Named("/work", "", ("a/big.dat", "/data/big.dat", "top.dat"), keeps_paths=True)
+    assert deep.candidates == ("/data/big.dat", "top.dat")
+    assert shared(Named("/work", "image", ("image",)), {"image": LARGE}, ["image"]) == (), (
+        "an unpacked image is no file"
+    )
+
+
+def test_a_directory_is_unpacked_and_a_program_copied_where_they_are_kept() -> None:
+    named = Named("/work", "", ("env", "in/"), "", "/work/solver")
+    paths = {"env": "/k/sha256-1/content", "in/": "/k/sha256-2/content", "/work/solver": "/k/sha256-3/content"}
+    told = rewritten(named, [Copies(("l1",), paths, frozenset({"env", "in/"}))])
+    there = "subletdir:///k/sha256-1/sha256-1,subletdir:///k/sha256-2/sha256-2"
+    assert f'? "{there}" : "env,in/")' in told["TransferInput"]
+    assert 'stringListMember("subletdir", TARGET.HasFileTransferPluginMethods ?: "")' in told["TransferInput"]
+    assert told["Cmd"].endswith('? "subletfile:///k/sha256-3/solver" : "/work/solver") ])'), "it is called what it was"
+    assert told["TransferInputRemaps"] == "", "an archive brings its names with it"
+    assert rewritten(named, [])["Cmd"] == "/work/solver"
+
+
+def test_only_an_executable_that_was_large_and_is_sent_is_looked_at() -> None:
+    ad = {"ClusterId": 1, "ProcId": 0, "Iwd": "/work", "Cmd": "/work/solver", "ExecutableSize": LARGE >> 10}
+    assert read_waiting(ad).named.program == "/work/solver"
+    assert read_waiting({**ad, "TransferExecutable": False}).named.program == ""
+    assert read_waiting({**ad, "ExecutableSize": 100}).named.program == ""
+    kept = {"SubletInputs": "shared", "SubletProgram": "/work/solver", "Cmd": "$$([ x ])"}
+    assert read_waiting({**ad, **kept}).named.program == "/work/solver"
+    assert read_waiting({**ad, "SubletInputs": "shared"}).named.program == "", "told by an older Sublet"
 
 
 def test_without_copies_a_job_is_as_it_was_submitted() -> None:

@@ -10,7 +10,7 @@ import pytest
 from sublet.core.annex import Annex, Details, Lease
 from sublet.core.jobs import Looked, NodeRoom, QueuedJob, explain
 from sublet.core.lease_state import AnnexState, LeaseState
-from sublet.pilots.queue import read_jobs, read_unmet
+from sublet.pilots.queue import read_jobs, read_unmet, runs_on
 from sublet.pilots.submitting import KEPT_TO, environment_for
 from sublet.reach.port import Outcome
 
@@ -77,3 +77,9 @@ def test_conditions_that_match_nothing_are_found_in_the_analysis() -> None:
         "Step   Matched  Condition\n----- --------- ---------\n[0]           0  TARGET.Foo is 5\n[5]           1  ok\n"
     )
     assert read_unmet(Outcome(0, said.encode(), b"")) == ["TARGET.Foo is 5"]
+
+
+def test_the_jobs_of_pilots_are_known_by_the_slots_that_they_run_on() -> None:
+    clause = runs_on(["l1-0@annex", "l1-1@annex"])
+    assert clause.endswith('stringListMember(split(RemoteHost ?: "", "@")[1], "l1-0,l1-1") =?= true')
+    assert clause.startswith("(JobStatus == 2 || JobStatus == 6 || JobStatus == 7) && ")

@@ -107,7 +107,8 @@ def test_a_node_that_has_htcondor_as_a_module_uses_that_if_it_is_new_enough(sh: 
 
 @pytest.mark.parametrize("sh", ["dash", "bash"])
 def test_the_script_can_be_read_by_every_shell(sh: str, tmp_path: Path) -> None:
-    assert subprocess.run([sh, "-n"], input=far("pilot"), capture_output=True).stderr == b""
+    for name in ("pilot", "fetch_kept"):
+        assert subprocess.run([sh, "-n"], input=far(name), capture_output=True).stderr == b""
 
 
 def test_a_node_is_one_slot_that_is_cut_up_or_several_of_equal_size() -> None:

@@ -119,6 +119,33 @@ def test_what_was_revoked_is_killed_on_every_new_link_and_never_delivered(ledger
     assert ledger.orders == []
 
 
+def test_what_was_revoked_is_settled_once_its_node_is_heard_without_it(ledger: Ledger) -> None:
+    attempt = given(ledger)
+    ledger.stored(attempt.name)
+    ledger.revoke("slot1_1-7")
+    for _ in range(5):
+        ledger.beat(0, {"epoch": "e1", "node": "c0", "runs": [attempt.name]}, 1)
+    assert ledger.settled() == []
+    for _ in range(2):
+        ledger.beat(0, {"epoch": "e1", "node": "c0"}, 1)
+    assert ledger.settled() == []
+    ledger.connected(2)  # what was heard before says nothing of what the spool has
+    for beats in range(3):
+        assert ledger.settled() == [], beats
+        ledger.beat(0, {"epoch": "e1", "node": "c0"}, 2)
+    assert ledger.settled() == [attempt.name]
+    ledger.cut(3)
+    assert ledger.settled() == [], "the spool hears nothing now"
+
+
+def test_what_had_failed_before_it_was_revoked_is_settled_at_once(ledger: Ledger) -> None:
+    attempt = given(ledger)
+    ledger.failed(attempt.name)
+    assert ledger.settled() == []
+    ledger.revoke(attempt.id)
+    assert ledger.settled() == [attempt.name]
+
+
 def test_a_job_that_fails_to_start_goes_elsewhere_and_in_the_end_is_held(ledger: Ledger) -> None:
     for number in range(3):
         attempt = given(ledger, f"slot1_{number}-7.{number}")

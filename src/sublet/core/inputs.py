@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import os.path
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sublet.core.annex import JOB_TARGET, SLOT_LEASE
@@ -20,6 +21,7 @@ JOB_CONTENT = "SubletContent"  # in a job: the content of what it shares, when i
 JOB_LOOKED = "SubletLooked"  # in a job: when its files were last seen to have that content, in seconds since the epoch
 JOB_IMAGE = "SubletImage"  # in a job: its image, as it was submitted
 JOB_FILES = "SubletFiles"  # in a job: its inputs, as they were submitted
+JOB_PROGRAM = "SubletProgram"  # in a job: its executable, as it was submitted
 JOB_REMAPS = "SubletRemaps"  # in a job: how its inputs are renamed, as it was submitted
 FAR = "SubletFarMachine"  # in a slot: that its node can't be sent to, so that copies are of no use here
 USEFUL = f"TARGET.{FAR} =?= undefined"
@@ -27,9 +29,15 @@ ABLE = (
     f"{USEFUL} && TARGET.HasTransferInputRemaps =?= true"
     ' && stringListMember("file", TARGET.HasFileTransferPluginMethods ?: "")'
 )
+TREE, PROGRAM = "subletdir", "subletfile"  # methods of the plug-in on nodes; HTCondor takes no dash in their names
+ABLE_TREES = f'{ABLE} && stringListMember("{TREE}", TARGET.HasFileTransferPluginMethods ?: "")'
+PLAIN = re.compile(r"[\w.+-]+")  # a name that can be the end of an address
 UNSEEN = 60  # seconds that a job with an image, or large inputs, waits to be looked at, and that a look is good for
 PATIENCE = 300  # seconds that it then waits for copies, counted from when its node came up
-_HEAVY = f"(MY.ContainerImage =!= undefined || (MY.TransferInputSizeMB ?: 0) >= {LARGE >> 20})"
+_HEAVY = (
+    f"(MY.ContainerImage =!= undefined || (MY.TransferInputSizeMB ?: 0) >= {LARGE >> 20}"
+    f" || (MY.ExecutableSize ?: 0) >= {LARGE >> 10})"
+)
 _READY = f'stringListMember(TARGET.{SLOT_LEASE} ?: "", MY.{JOB_READY})'
 # A job that began to wait after the last look, be it released or off its node, may have been given new files meanwhile.
 _LOOKED = (
@@ -51,8 +59,10 @@ class Named:
 
     directory: str  # that its paths are relative to
     image: str = ""  # empty: it has none that is a file
-    files: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()  # and directories
     remaps: str = ""
+    program: str = ""  # its executable; empty: it is not sent
+    keeps_paths: bool = False  # whether its files lie there as deep as here
 
     def path(self, name: str) -> str:
         """The whole path of one of its files."""
@@ -61,18 +71,28 @@ class Named:
     @property
     def candidates(self) -> tuple[str, ...]:
         """Those of its files that are here, and can be named otherwise."""
-        names = [name for name in self.files if not _elsewhere(name)]
-        return tuple(dict.fromkeys([*([self.image] if self.image in names else []), *names]))
+        names = [name for name in self.files if not _elsewhere(name) and not self._is_placed(name)]
+        is_plain = bool(PLAIN.fullmatch(os.path.basename(self.program))) and not _elsewhere(self.program)
+        program = [self.program] if self.program and is_plain else []
+        return tuple(dict.fromkeys([*([self.image] if self.image in names else []), *names, *program]))
+
+    def _is_placed(self, name: str) -> bool:
+        """Whether the job says itself where it is to lie."""
+        renamed = {pair.partition("=")[0].strip() for pair in self.remaps.split(";")}
+        deep = self.keeps_paths and "/" in name.rstrip("/") and not name.startswith("/")
+        return deep or os.path.basename(name.rstrip("/")) in renamed
 
 
 def _elsewhere(name: str) -> bool:
-    """Whether it is an address, a directory, or what can't stand in an expression."""
-    return "://" in name or name.endswith("/") or any(sign in name for sign in '$]"\\\n')
+    """Whether it is an address, or what can't stand in an expression."""
+    return "://" in name or any(sign in name for sign in '$]"\\\n')
 
 
-def shared(named: Named, sizes: Mapping[str, int]) -> tuple[str, ...]:
-    """Which of its files are worth to lie on a system once: the image, and what is large."""
-    return tuple(name for name in named.candidates if name in sizes and (name == named.image or sizes[name] >= LARGE))
+def shared(named: Named, sizes: Mapping[str, int], trees: Collection[str] = ()) -> tuple[str, ...]:
+    """Which of its files are worth to lie on a system once: the image, and what is large; `trees` are directories."""
+    here = [name for name in named.candidates if name in sizes]
+    worth = [name for name in here if name == named.image or sizes[name] >= LARGE]
+    return tuple(name for name in worth if name not in trees or name not in (named.image, named.program))
 
 
 def combine_digests(digests: Mapping[str, str]) -> str:
@@ -87,25 +107,37 @@ class Copies:
 
     leases: tuple[str, ...]
     paths: Mapping[str, str]  # name, as the job says it → the copy's path there
+    trees: frozenset[str] = frozenset()  # those of the names that are directories
 
 
 def rewritten(named: Named, copies: Sequence[Copies]) -> dict[str, str]:
     """The attributes of a job that takes copies where they are; what holds for its slot is chosen when it starts."""
     there = [one for one in copies if one.leases and one.paths and not any(map(_elsewhere, one.paths.values()))]
     able = ABLE if any(name != named.image for one in there for name in one.paths) else USEFUL
+    able = ABLE_TREES if any(one.trees or named.program in one.paths for one in there) else able
     inputs = [(one.leases, _files(named, one)) for one in there]
     found = {"TransferInput": _chosen(inputs, ",".join(named.files), able)}
     found["TransferInputRemaps"] = _remaps(named, there)
     if named.image:
         images = [(one.leases, one.paths[named.image]) for one in there if named.image in one.paths]
         found["ContainerImage"] = _chosen(images, named.image, able)
+    if named.program:
+        name = os.path.basename(named.program)
+        kept = [(one.leases, one.paths[named.program]) for one in there if named.program in one.paths]
+        programs = [(leases, f"{PROGRAM}://{os.path.dirname(path)}/{name}") for leases, path in kept]
+        found["Cmd"] = _chosen(programs, named.program, able)
     return found
 
 
 def _files(named: Named, copies: Copies) -> str:
     """The inputs where copies are: an image is used where it lies, other files are copied by the node itself."""
     kept = [name for name in named.files if not (name == named.image and name in copies.paths)]
-    return ",".join(f"file://{by_name(copies.paths[name])}" if name in copies.paths else name for name in kept)
+    return ",".join(_address(name, copies) if name in copies.paths else name for name in kept)
+
+
+def _address(name: str, copies: Copies) -> str:
+    """Where a node finds a copy: a file, or a directory as one archive."""
+    return f"{TREE if name in copies.trees else 'file'}://{by_name(copies.paths[name])}"
 
 
 def _remaps(named: Named, copies: Sequence[Copies]) -> str:
@@ -114,7 +146,7 @@ def _remaps(named: Named, copies: Sequence[Copies]) -> str:
         os.path.basename(by_name(path)): os.path.basename(name)
         for one in copies
         for name, path in one.paths.items()
-        if name != named.image
+        if name not in (named.image, named.program) and name not in one.trees
     }
     return ";".join([*([named.remaps] if named.remaps else []), *(f"{there}={here}" for there, here in names.items())])
 

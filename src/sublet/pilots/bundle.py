@@ -33,6 +33,9 @@ from sublet.pilots.own import Contact
 
 DRAINED = timedelta(seconds=2)  # after which a node without jobs ends that is being drained
 OLDEST = 23  # HTCondor's version from which on a node attaches directly to an access point
+EVICTED = (
+    5  # seconds that a job has to end, from SIGTERM on, when its pilot is ordered to end; else HTCondor's usual 600
+)
 SHORTEST = 10  # seconds that a job which says nothing of its length is given at least
 SHORTEST_MARGIN = timedelta(seconds=12)  # the session's own end is near, and HTCondor needs a moment
 ADVERTISED = (SLOT_ANNEX, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_SESSIONS, SLOT_DRAINING, SLOT_END, SLOT_TOOLS)
@@ -117,6 +120,7 @@ def bundle(
             "values": assigned(values),
             "ask.sh": script("ask"),
             "pilot.sh": far("pilot"),
+            "fetch_kept": far("fetch_kept"),
             "condor_config": configuration(plan).encode(),
             "passwords.d/POOL": key,
             **_changing(plan, tokens, stamp),
@@ -153,6 +157,7 @@ def changeable(plan: Plan) -> str:
 def configuration(plan: Plan) -> str:
     """Its configuration, for a node that reaches the access point."""
     values = {**values_of(plan), "LOCAL_DIR": "$ENV(SUBLET_PILOT)"}
+    values["FILETRANSFER_PLUGINS"] = f"{PLUGINS}, $ENV(SUBLET_PILOT)/fetch_kept"
     parts = "".join(f"include : $ENV(SUBLET_PILOT)/{name}.conf\n" for name in ("annex", "node"))
     return written(values, ["SECURITY:strong"]) + parts
 

@@ -11,6 +11,7 @@ from sublet.core.inputs import (
     JOB_IMAGE,
     JOB_INPUTS,
     JOB_LOOKED,
+    JOB_PROGRAM,
     JOB_READY,
     JOB_REMAPS,
     JOB_UNTIL,
@@ -26,11 +27,15 @@ from sublet.pilots.tools import Ad, Tools
 from sublet.reach.port import Command
 
 WAITING = "(JobStatus == 1 || JobStatus == 5)"
-WORTH = f"(ContainerImage =!= undefined || TransferInputSizeMB >= {LARGE >> 20} || {JOB_INPUTS} =!= undefined)"
+WORTH = (
+    f"(ContainerImage =!= undefined || TransferInputSizeMB >= {LARGE >> 20} || ExecutableSize >= {LARGE >> 10}"
+    f" || {JOB_INPUTS} =!= undefined)"
+)
 ATTRIBUTES = (
     *("ClusterId", "ProcId", "Iwd", "ContainerImage", "WantDockerImage", "TransferInput", "TransferInputRemaps"),
-    *("JobStatus", "EnteredCurrentStatus", "JobCurrentStartDate"),
-    *(JOB_TARGET, JOB_INPUTS, JOB_READY, JOB_CONTENT, JOB_LOOKED, JOB_IMAGE, JOB_FILES, JOB_REMAPS),
+    *("JobStatus", "EnteredCurrentStatus", "JobCurrentStartDate", "PreserveRelativePaths"),
+    *("Cmd", "TransferExecutable", "ExecutableSize"),
+    *(JOB_TARGET, JOB_INPUTS, JOB_READY, JOB_CONTENT, JOB_LOOKED, JOB_IMAGE, JOB_FILES, JOB_REMAPS, JOB_PROGRAM),
 )
 NONE, SHARED = "none", "shared"
 LOOK_AGAIN = 20  # seconds after which a job is told anew that its files are as they were
@@ -72,7 +77,7 @@ def to_waiting(tools: Tools, now: int) -> Command[list[Waiting]]:
 def read_waiting(ad: Ad) -> Waiting:
     """One such job; what it said when it was submitted counts, not what it was told since."""
     seen = text_of(ad.get(JOB_INPUTS))
-    image, files, remaps = (JOB_IMAGE, JOB_FILES, JOB_REMAPS) if seen else FIRST
+    image, files, remaps, program = KEPT if seen else FIRST
     names = tuple(name.strip() for name in text_of(ad.get(files)).split(",") if name.strip())
     pulled = ad.get("WantDockerImage") is True or "://" in text_of(ad.get(image))
     named = Named(
@@ -80,6 +85,8 @@ def read_waiting(ad: Ad) -> Waiting:
         image="" if pulled else text_of(ad.get(image)),
         files=names,
         remaps=text_of(ad.get(remaps)),
+        program=text_of(ad.get(program)) if _sends_large_program(ad) else "",
+        keeps_paths=ad.get("PreserveRelativePaths") is True,
     )
     ready = ad.get(JOB_READY)
     id = f"{ad['ClusterId']}.{ad['ProcId']}"
@@ -98,7 +105,14 @@ def read_waiting(ad: Ad) -> Waiting:
     )
 
 
-FIRST = ("ContainerImage", "TransferInput", "TransferInputRemaps")
+def _sends_large_program(ad: Ad) -> bool:
+    """Whether a job sends its executable, and that was large when it was submitted."""
+    kibibytes = number_of(ad.get("ExecutableSize")) or 0
+    return ad.get("TransferExecutable") is not False and kibibytes >= LARGE >> 10
+
+
+FIRST = ("ContainerImage", "TransferInput", "TransferInputRemaps", "Cmd")
+KEPT = (JOB_IMAGE, JOB_FILES, JOB_REMAPS, JOB_PROGRAM)  # the same, as the job was submitted
 
 
 def looked_at() -> dict[str, str]:
@@ -108,7 +122,7 @@ def looked_at() -> dict[str, str]:
 
 def first_told(named: Named, until: int) -> dict[str, str]:
     """What is set in a job that shares something, when that is seen: what it said itself is kept."""
-    kept = {JOB_IMAGE: named.image, JOB_FILES: ",".join(named.files), JOB_REMAPS: named.remaps}
+    kept = dict(zip(KEPT, (named.image, ",".join(named.files), named.remaps, named.program), strict=True))
     told = {name: quoted_string(value) for name, value in kept.items()}
     return {**told, JOB_UNTIL: str(until), JOB_READY: '""', JOB_INPUTS: quoted_string(SHARED)}
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sublet.core.annex import JOB_GUEST, JOB_SESSION, JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END
+from sublet.core.inputs import JOB_PROGRAM
 from sublet.core.jobs import JobWord, NodeRoom, QueuedJob
 from sublet.pilots.configuration import quoted_string
 from sublet.pilots.jobs import to_factories, to_history, to_queue
-from sublet.pilots.occupancy import VANILLA, reread
+from sublet.pilots.occupancy import ACTIVE, VANILLA, reread
 from sublet.pilots.slots import to_slots
 from sublet.pilots.tools import Ad, Tools, reading
 from sublet.reach.port import Command, Outcome
@@ -21,7 +22,7 @@ ATTRIBUTES = (
     *("ClusterId", "ProcId", "JobStatus", "JobBatchName", "Cmd", "RemoteHost", "LastRemoteHost", "QDate"),
     *("EnteredCurrentStatus", "RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "HoldReason"),
     *("RemoveReason", "ExitCode", "JobSetName", "AllowedExecuteDuration", "Requirements"),
-    *(JOB_TARGET, JOB_SESSION, JOB_GUEST, JOB_TIME),
+    *(JOB_TARGET, JOB_SESSION, JOB_GUEST, JOB_TIME, JOB_PROGRAM),
 )
 SLOT = (
     *("SlotType", "State", "Cpus", "Memory", "Disk", "GPUs", "TotalSlotCpus", "TotalSlotMemory", "TotalSlotDisk"),
@@ -65,6 +66,13 @@ def to_vacate(tools: Tools, constraint: str) -> Command[bool]:
     return Command(words, lambda said: said.code == 0 and reading(lambda _: True)(said))
 
 
+def runs_on(masters: Iterable[str]) -> str:
+    """The constraint of jobs that are on the slots of pilots, by the names of their masters."""
+    active = " || ".join(f"JobStatus == {status}" for status in sorted(ACTIVE))
+    names = quoted_string(",".join(master.partition("@")[0] for master in masters))
+    return f'({active}) && stringListMember(split(RemoteHost ?: "", "@")[1], {names}) =?= true'
+
+
 def read_jobs(ads: list[Ad]) -> list[QueuedJob]:
     """Jobs, in the order of their ids."""
     return [_job(ad) for ad in sorted(ads, key=lambda ad: (ad["ClusterId"], ad.get("ProcId", -1)))]
@@ -76,7 +84,7 @@ def _job(ad: Ad) -> QueuedJob:
     return QueuedJob(
         id=f"{ad['ClusterId']}.{ad['ProcId']}" if "ProcId" in ad else str(ad["ClusterId"]),
         state=WORDS[status - 1] if 0 < status <= len(WORDS) else "idle",
-        name=str(ad.get("JobBatchName") or str(ad.get("Cmd", "")).rpartition("/")[2]),
+        name=str(ad.get("JobBatchName") or str(ad.get(JOB_PROGRAM) or ad.get("Cmd", "")).rpartition("/")[2]),
         annex=text_of(ad.get(JOB_TARGET)),
         node=text_of(ad.get("RemoteHost") or ad.get("LastRemoteHost")),
         submitted=moment_of(ad.get("QDate")),

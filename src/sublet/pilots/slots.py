@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Literal
 
 from sublet.errors import AccessPointRefused
 from sublet.pilots.tools import Ad, Tools, limited_to, nothing, read_ads
@@ -20,11 +21,23 @@ def to_schedds(tools: Tools) -> Command[list[Ad]]:
     return tools.command(("condor_status", "-schedd", "-json"), read_ads)
 
 
-def to_stop(tools: Tools, masters: Iterable[str]) -> Command[None]:
-    """Stop pilots at once, by the names of their masters (with an @ in them); their jobs are idle again in a second.
+def to_drain(tools: Tools, master: str, how: Literal["-quick", "-fast"] = "-quick") -> Command[None]:
+    """Have a pilot take no more jobs and evict those that it has: by SIGTERM first, or fast, by SIGKILL."""
+    return tools.command(("condor_drain", how, _slot(master)), nothing, seconds=60)
 
-    A job's shadow asks the startd what became of its starter; if that is gone already, until the job's lease is over.
-    """
+
+def to_drain_no_more(tools: Tools, master: str) -> Command[None]:
+    """Take back an order to drain, so that another can be given."""
+    return tools.command(("condor_drain", "-cancel", _slot(master)), nothing, seconds=60)
+
+
+def _slot(master: str) -> str:
+    """The slot by which a pilot's startd is found: the one that others are cut out of."""
+    return f"slot1@{master}"
+
+
+def to_stop(tools: Tools, masters: Iterable[str]) -> Command[None]:
+    """Stop pilots at once, by the names of their masters (with an @ in them)."""
     names = (word for master in masters for word in ("-name", master))
     return tools.command(("condor_off", "-fast", "-master", *names), nothing, seconds=60)
 

@@ -8,10 +8,13 @@ takes a copy only if its file was seen to have that content since the job began 
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from tarfile import TarError
 
 from sublet.core.annex import Lease
 from sublet.core.inputs import PATIENCE, Copies, Named, combine_digests, rewritten, shared
@@ -25,22 +28,14 @@ from sublet.platforms.port import Platform
 from sublet.reach.local import LocalReach
 from sublet.service.desk import log
 from sublet.service.input_files import Fingerprint, InputFiles, read_fingerprint
+from sublet.service.input_trees import NotShareable, pack_tree
+from sublet.service.kept_inputs import Brought, KeptInputs
 from sublet.service.leases import Leases
 
 OFTEN, SELDOM = timedelta(seconds=2), timedelta(seconds=10)  # between two looks, with leases and without
-GIVEN_UP = timedelta(minutes=10)  # after that the sweeper removes what is left
+SOON = timedelta(minutes=1)  # for so long it is tried at every look to remove what is not needed any more
+PACKING = "packing"  # below SUBLET_HOME: directories on their way to a system, as archives
 AGAIN = timedelta(seconds=30)  # after a try to bring something that failed
-
-
-@dataclass
-class Brought:
-    """One file on one system."""
-
-    path: str = ""  # empty: it is not there
-    leases: set[str] = field(default_factory=set)  # those that protect it
-    failed: datetime | None = None
-    unneeded: datetime | None = None  # since when no lease has it
-    bringing: asyncio.Task[None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +51,7 @@ class There:
 class Inputs(Leases):
     """Looks at jobs that wait, brings what they share, and lets go of what no lease has any more."""
 
-    _inputs: dict[tuple[str, str], Brought] = field(default_factory=dict)  # system, digest → its copy
+    _inputs: KeptInputs = field(default_factory=KeptInputs)
     _input_files: InputFiles = field(default_factory=InputFiles)
     _inputs_looked: datetime | None = None
     _inputs_every: timedelta = OFTEN
@@ -68,6 +63,9 @@ class Inputs(Leases):
         if self.point is None or (self._inputs_looked and abs(now - self._inputs_looked) < self._inputs_every):
             return
         if self._looking is None or self._looking.done():
+            if self._inputs_looked is None:
+                shutil.rmtree(self.settings.home / PACKING, ignore_errors=True)  # of a service that was killed
+                self._inputs.load(self.settings.home / "pilots")
             self._inputs_looked = now
             self._looking = asyncio.create_task(self._look_at_inputs(), name="inputs")
 
@@ -77,7 +75,7 @@ class Inputs(Leases):
             looked = int(self.now().timestamp())
             waiting = await LocalReach("access point").run(inputs.to_waiting(point.tools, looked)) if point else []
             leases = await self._there()
-            self._inputs_every = OFTEN if leases or self._inputs else SELDOM
+            self._inputs_every = OFTEN if leases or self._inputs.brought else SELDOM
             for jobs in _alike(waiting):
                 await self._provide(jobs, leases)
             await self._confirm(waiting, looked)
@@ -106,7 +104,7 @@ class Inputs(Leases):
         one = jobs[0]
         if one.seen == inputs.NONE:
             return
-        seen = await asyncio.to_thread(_fingerprints, one.named)
+        seen = await asyncio.to_thread(_fingerprints, one.named, self._input_files)
         digests = self._digests(one.named, seen)
         if one.is_running:
             await self._restart_stale(jobs, seen, digests)
@@ -114,21 +112,27 @@ class Inputs(Leases):
             if one.content:
                 await self._tell_jobs(jobs, inputs.forget_copies(one.named, self._until()))
         elif digests:
-            await self._tell_copies(jobs, digests, [there for there in leases if there.lease.annex == one.annex])
+            trees = frozenset(name for name in digests if seen[name].tree)
+            there = [there for there in leases if there.lease.annex == one.annex]
+            await self._tell_copies(jobs, digests, trees, there)
         elif not one.seen:
             await self._tell_jobs(jobs, inputs.looked_at())
         elif one.waits:
             await self._tell_jobs(jobs, inputs.send_files(one.named))
 
     async def _tell_copies(
-        self, jobs: Sequence[inputs.Waiting], digests: Mapping[str, str], leases: Sequence[There]
+        self,
+        jobs: Sequence[inputs.Waiting],
+        digests: Mapping[str, str],
+        trees: frozenset[str],
+        leases: Sequence[There],
     ) -> None:
         """Tell jobs where copies of what they share are, whenever that or the content has changed."""
         one, content = jobs[0], combine_digests(digests)
         is_new = one.content != content
         before = "" if is_new else one.ready
-        found = {there.lease.id: self._copies(there, one.named, digests) for there in leases}
-        copies = [Copies((lease,), paths) for lease, paths in found.items() if paths is not None]
+        found = {there.lease.id: self._copies(there, one.named, digests, trees) for there in leases}
+        copies = [Copies((lease,), paths, trees & set(paths)) for lease, paths in found.items() if paths is not None]
         ready = ",".join(sorted(lease for copy in copies for lease in copy.leases))
         lost = [lease for lease, paths in found.items() if paths is None and lease in before]
         if (is_new or ready != before) and not lost:  # what it was told before is true still, and being seen again
@@ -152,26 +156,31 @@ class Inputs(Leases):
     def _digests(self, named: Named, seen: Mapping[str, Fingerprint]) -> dict[str, str] | None:
         """The digests of the files that a job shares; None while one of them is being written or read."""
         sizes = {name: fingerprint.size for name, fingerprint in seen.items()}
+        wanted = shared(named, sizes, [name for name in seen if seen[name].tree])
         found: dict[str, str] = {}
-        for name in shared(named, sizes):
+        for name in wanted:
             if (digest := self._input_files.digest(named.path(name), seen[name])) is not None:
                 found[name] = digest
-        return found if len(found) == len(shared(named, sizes)) else None
+        return found if len(found) == len(wanted) else None
 
     def _until(self) -> int:
         """When a job waits for copies no longer."""
         return round(self.now().timestamp()) + PATIENCE
 
-    def _copies(self, there: There, named: Named, digests: Mapping[str, str]) -> dict[str, str] | None:
+    def _copies(
+        self, there: There, named: Named, digests: Mapping[str, str], trees: frozenset[str]
+    ) -> dict[str, str] | None:
         """Where a lease's system has a job's files; without those that can't be had. None: they are being brought."""
         found, waits = {}, False
         for name, digest in digests.items():
-            brought = self._inputs.setdefault((there.platform.name, digest), Brought())
+            brought = self._inputs.find(there.platform.name, digest)
             if brought.path and there.lease.id in brought.leases:
                 found[name] = brought.path
             elif brought.bringing is None and not self._lately(brought):
-                path = Path(named.path(name))
-                brought.bringing = asyncio.create_task(self._bring_input(there, path, digest, brought))
+                bring = self._bring_tree if name in trees else self._bring_input
+                brought.former.add(there.lease.id)  # written down before anything is sent
+                brought.bringing = asyncio.create_task(bring(there, named.path(name), digest, brought))
+                self._inputs.save()
                 waits = True
             else:
                 waits = waits or brought.bringing is not None or there.session.phase in PENDING
@@ -180,8 +189,23 @@ class Inputs(Leases):
     def _lately(self, brought: Brought) -> bool:
         return brought.failed is not None and abs(self.now() - brought.failed) < AGAIN
 
-    async def _bring_input(self, there: There, file: Path, digest: str, brought: Brought) -> None:
+    async def _bring_tree(self, there: There, path: str, digest: str, brought: Brought) -> None:
+        """Have a system keep a directory, as one archive."""
+        archive = self.settings.home / PACKING / f"{there.platform.name}-{digest.rpartition(':')[2]}.tar"
+        try:
+            archive.parent.mkdir(mode=0o700, exist_ok=True)
+            await asyncio.to_thread(pack_tree, path, archive)
+            await self._bring_input(there, str(archive), digest, brought)
+        except (OSError, NotShareable, TarError) as error:
+            brought.failed = self.now()
+            log.warning("input.not-kept", lease=there.lease.id, file=os.path.basename(path), why=str(error))
+        finally:
+            brought.bringing = None
+            archive.unlink(missing_ok=True)
+
+    async def _bring_input(self, there: There, path: str, digest: str, brought: Brought) -> None:
         """Have a system keep a file, for as long as the lease is there."""
+        file = Path(path)
         try:
             brought.path = await there.platform.keep(file, digest, there.session.id)
             brought.leases.add(there.lease.id)
@@ -200,28 +224,30 @@ class Inputs(Leases):
                 await LocalReach("access point").run(to_edit(self.point.tools, waiting, changes))
 
     async def _let_go(self, leases: Sequence[There]) -> None:
-        """Have systems remove what no lease has any more; without a login that is left to the sweeper."""
+        """Have systems remove what no lease has any more; without a login that is tried again, also after a crash."""
         live, now = {there.lease.id for there in leases}, self.now()
-        for (system, digest), brought in list(self._inputs.items()):
+        for (system, digest), brought in list(self._inputs.brought.items()):
+            is_needed = bool((brought.leases | brought.former) & live or brought.bringing)
             brought.leases &= live
-            if brought.leases or brought.bringing:
-                brought.unneeded = None
-                continue
-            brought.unneeded = brought.unneeded or now
-            platform = self.platforms_by_name.get(system)
-            gone = bool(brought.path and platform and await self._removed(platform, digest))
-            if gone or not brought.path or now - brought.unneeded >= GIVEN_UP:
-                del self._inputs[system, digest]
+            if is_needed:
+                brought.unneeded = brought.tried = None
+            elif brought.tried is None or now - brought.tried >= AGAIN:
+                platform = self.platforms_by_name.get(system)
+                if not platform or not brought.may_be_there or await self._removed(platform, digest):
+                    del self._inputs.brought[system, digest]
+                brought.unneeded = brought.unneeded or now
+                brought.tried = now if now - brought.unneeded >= SOON else None  # at first at every look
+        self._inputs.save()
 
     async def _removed(self, platform: Platform, digest: str) -> bool:
-        """Whether a system has removed a copy: not while a session there needs it, or nobody is signed in."""
+        """Whether a system has a copy no more: it stays while a session there needs it, or nobody is signed in."""
         try:
             gone = digest in await platform.let_go(digest)
+            if gone:
+                log.info("input.let-go", platform=platform.name, digest=digest)
+            return gone or digest not in {kept.digest for kept in await platform.kept()}
         except SubletError:
             return False
-        if gone:
-            log.info("input.let-go", platform=platform.name, digest=digest)
-        return gone
 
 
 def _alike(waiting: Sequence[inputs.Waiting]) -> list[list[inputs.Waiting]]:
@@ -233,7 +259,7 @@ def _alike(waiting: Sequence[inputs.Waiting]) -> list[list[inputs.Waiting]]:
     return list(found.values())
 
 
-def _fingerprints(named: Named) -> dict[str, Fingerprint]:
-    """What the file system says of a job's files, as far as they are files."""
+def _fingerprints(named: Named, files: InputFiles) -> dict[str, Fingerprint]:
+    """What the file system says of a job's files and directories, as far as they can be shared."""
     seen = {name: read_fingerprint(named.path(name)) for name in named.candidates}
-    return {name: fingerprint for name, fingerprint in seen.items() if fingerprint}
+    return {name: one for name, one in seen.items() if one and not files.is_restless(named.path(name), one)}

@@ -12,6 +12,7 @@ from sublet.core.session import OVER, Phase, Session
 from sublet.service.annex_status import AnnexStatus
 from sublet.service.desk import Person
 from sublet.service.leases import NOTHING_SENT
+from sublet.store.tx import Tx
 
 EVERY = timedelta(seconds=1)
 UNSENT = timedelta(minutes=5)  # how long a lease may take to be sent, by this process or another
@@ -55,7 +56,7 @@ class LeaseWatch(AnnexStatus):
         elif session.cancel_by:
             pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
             if all_gone(pilots, lease.details.nodes or 1, now):  # its system may not be reachable for a while
-                await self.end_lease(lease, f"{session.cancel_by} shut it down")
+                await self.end_lease(lease, lease.why or f"{session.cancel_by} shut it down")
         elif session.phase in UP:
             await self._check_pilots(lease, session, now)
 
@@ -63,7 +64,7 @@ class LeaseWatch(AnnexStatus):
         """A multi-node job whose first node died never ends by itself: end what has no pilot left."""
         pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
         if why := without_pilots(pilots, session.started or now, now):
-            await self._release(session, why)
+            await self._release(lease, session, why)
         elif silent(pilots, self._began or now, now) and lease.id not in self._listening:
             task = asyncio.create_task(self._listen(lease, session, pilots), name=f"lease {lease.id}")
             self._listening[lease.id] = task
@@ -76,19 +77,28 @@ class LeaseWatch(AnnexStatus):
             return
         slots = [one for one in heard.slots if one.lease == lease.id]
         if all(node.state in ("dead", "ended") for node in nodes_of(pilots, slots, self.now())):
-            await self._release(session, "nothing was heard of its nodes any more")
+            await self._release(lease, session, "nothing was heard of its nodes any more")
 
-    async def _release(self, session: Session, why: str) -> None:
-        await self.store.write(lambda tx: self._cancel(tx, session.id, _because(why)))
+    async def _release(self, lease: Lease, session: Session, why: str) -> None:
+        """Give back the nodes of a lease that serves nobody, and remember why."""
+
+        def release(tx: Tx) -> None:
+            tx.leases.explain(lease.id, why)
+            self._cancel(tx, session.id, _because(why))
+
+        await self.store.write(release)
         await self.tell()
 
 
 def without_pilots(pilots: list[Pilot], started: datetime, now: datetime) -> str:
-    """Why nodes that run serve nobody; empty if they do, or still may."""
+    """Why nodes that run serve nobody, in the words of their pilots if there are any; empty if they do, or may."""
     if not pilots:
         return "no pilot reported" if now - started >= UNCLAIMED else ""
     ends = [pilot.ended for pilot in pilots if pilot.ended]
-    return "its pilots were gone" if len(ends) == len(pilots) and now - max(ends) >= GONE else ""
+    if len(ends) < len(pilots) or now - max(ends) < GONE:
+        return ""
+    reasons = dict.fromkeys(pilot.why for pilot in pilots if pilot.why)
+    return "; ".join(reasons) or "its pilots were gone"
 
 
 def all_gone(pilots: list[Pilot], nodes: int, now: datetime) -> bool:

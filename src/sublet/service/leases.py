@@ -229,7 +229,9 @@ class Leases(LeasePlans, Splits, Sessions):
         words = end_of(session)
         exited = bool(session.end and session.end.kind is EndKind.EXITED)
         who = self.ending.pop(lease.id, session.cancel_by if exited else "")
-        if who and (session.started or exited):
+        if lease.why:  # its nodes were given back because they served nobody
+            words = lease.why
+        elif who and (session.started or exited):
             words = f"{who} shut it down"
         elif session.end and exited and (said := await self.last_words(session)):
             words = f"{words}: {said}" if session.end.code in MEANING else said

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import hmac
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,9 +23,11 @@ from sublet.kinds.port import Callback
 from sublet.pilots.access_point import AccessPoint
 from sublet.pilots.bundle import Calling, Plan, bundle, master_name, pilot_name, renewal, stamp_of
 from sublet.pilots.certificate import certificate
+from sublet.pilots.jobs import to_queue
 from sublet.pilots.keeping import keep
 from sublet.pilots.keys import order_token, pilot_key
-from sublet.pilots.slots import to_stop
+from sublet.pilots.queue import runs_on
+from sublet.pilots.slots import to_drain, to_drain_no_more, to_stop
 from sublet.platforms.slurm_commands import WANTED as TOOLS
 from sublet.reach.local import LocalReach
 from sublet.service.desk import log
@@ -33,7 +35,11 @@ from sublet.service.node_releases import NodeRelease, NodeReleases
 from sublet.store.tx import Tx
 
 AGAIN = timedelta(minutes=10)  # for so long a claim whose answer was lost may be repeated, by who made it
-STOPPING = timedelta(seconds=5)  # for pilots to end when their owner stops them; after that they hear it when they ask
+STOPPING = timedelta(seconds=20)  # for pilots to end when their owner stops them; after that they hear it when they ask
+STOPPING_UNHEARD = timedelta(seconds=5)  # the same, if they can't be reached
+VACATING = timedelta(seconds=4)  # for jobs to end by themselves, from SIGTERM on, when their pilots are to end
+LETTING_GO = timedelta(seconds=15)  # for pilots to evict those that don't
+LOOKING = 0.3  # seconds between two looks whether they have
 NEWS = timedelta(seconds=6)  # after which a system is asked anew, that was perhaps asked just now
 SPOKEN = 256 * 1024  # bytes of what they printed that are looked through
 SAYING = re.compile(r"^pilot: (\d+) on ([^:\s]+): (.+)$", re.MULTILINE)
@@ -212,35 +218,65 @@ class Pilots(NodeReleases):
     async def stop_pilots(self, lease: str, numbers: Collection[int] = ()) -> bool:
         """Have a lease's pilots (all, or these) end at once, by orders that only they follow; whether they have ended.
 
-        A pilot's master is known to the access point a moment after its slots, so this is repeated.
+        First they let go of their jobs, while their startds are there to tell of it: a job's shadow that finds none
+        would look for it until the job's lease is over. A pilot's master is known to the access point a moment after
+        its slots, so the order to end is repeated.
         """
-        deadline = self.now() + STOPPING
-        while left := [
-            one
-            for one in await self.store.read(lambda tx: tx.pilots.list(lease))
-            if one.ended is None and (not numbers or one.number in numbers)
-        ]:
-            await self._stop(left)
+        is_heard = await self._order(await self._pilots_left(lease, numbers), self._let_go_of_jobs)
+        deadline = self.now() + (STOPPING if is_heard else STOPPING_UNHEARD)
+        while left := await self._pilots_left(lease, numbers):
+            await self._order(left, self._end)
             if self.now() >= deadline:
                 return False
             await self.wait_for_news(1.0)
         return True
 
-    async def _stop(self, pilots: Sequence[Pilot]) -> None:
-        """Order them together: a job that one lets go of must not start on another that is about to end."""
+    async def _pilots_left(self, lease: str, numbers: Collection[int]) -> list[Pilot]:
+        """Those of a lease's pilots that have not ended."""
+        pilots = await self.store.read(lambda tx: tx.pilots.list(lease))
+        return [one for one in pilots if one.ended is None and (not numbers or one.number in numbers)]
+
+    async def _order(
+        self, pilots: Sequence[Pilot], give: Callable[[AccessPoint, Sequence[str]], Awaitable[None]]
+    ) -> bool:
+        """Give an order to pilots, with the tokens that each of them asks for; whether they all heard it."""
         names = [pilot_name(pilot.lease, pilot.number) for pilot in pilots]
         try:
             point = await self.access_point()
             for name, pilot in zip(names, pilots, strict=True):
                 point.keep_token(name, order_token(self._key(), pilot.lease, pilot.number, self.now()))
-            masters = [master_name(pilot.lease, pilot.number) for pilot in pilots]
             try:
-                await LocalReach("access point").run(to_stop(point.gathering, masters))
+                await give(point, [master_name(pilot.lease, pilot.number) for pilot in pilots])
             finally:
                 for name in names:
                     point.drop_token(name)
         except SubletError as error:
-            log.info("pilots.not-stopped", pilots=names, why=error.message)
+            log.info("pilots.not-ordered", pilots=names, why=error.message)
+            return False
+        return True
+
+    async def _end(self, point: AccessPoint, masters: Sequence[str]) -> None:
+        """Order them together: a job that one lets go of must not start on another that is about to end."""
+        await LocalReach("access point").run(to_stop(point.gathering, masters))
+
+    async def _let_go_of_jobs(self, point: AccessPoint, masters: Sequence[str]) -> None:
+        """Have pilots take no more jobs and evict those that they have: in order, then by force; until they wait."""
+        here = LocalReach("access point")
+        await asyncio.gather(*(here.run(to_drain(point.gathering, master)) for master in masters))
+        if await self._wait_until_idle(point, masters, VACATING):
+            return
+        await asyncio.gather(*(here.run(to_drain_no_more(point.gathering, master)) for master in masters))
+        await asyncio.gather(*(here.run(to_drain(point.gathering, master, "-fast")) for master in masters))
+        await self._wait_until_idle(point, masters, LETTING_GO)
+
+    async def _wait_until_idle(self, point: AccessPoint, masters: Sequence[str], most: timedelta) -> bool:
+        """Whether no job is on these pilots, within a time."""
+        deadline, active = self.now() + most, to_queue(point.tools, runs_on(masters), ["ClusterId"])
+        while True:
+            jobs = await LocalReach("access point").run(active)
+            if not jobs or self.now() >= deadline:
+                return not jobs
+            await self.wait_for_news(LOOKING)
 
 
 def _read_port(file: Path) -> int:

@@ -28,6 +28,7 @@ LATEST = (
     .limit(1)
 )
 SEND = update(leases).where(L.id == given("of_id")).values(session=given("s"))
+EXPLAIN = update(leases).where(L.id == given("of_id"), L.ended.is_(None)).values(why=given("w"))
 END = update(leases).where(L.id == given("of_id"), L.ended.is_(None)).values(ended=given("e"), why=given("w"))
 
 DETAILS = TypeAdapter(Details)
@@ -84,6 +85,10 @@ class Leases:
     def send(self, id: str, session: str) -> None:
         """Say which session it is, before that is accepted."""
         self._sql.change(SEND, {"of_id": id, "s": session})
+
+    def explain(self, id: str, why: str) -> None:
+        """Note why it is being ended, before its system has done so."""
+        self._sql.change(EXPLAIN, {"of_id": id, "w": plain(why)})
 
     def end(self, id: str, now: datetime, why: str = "") -> bool:
         """It is over; whether it was not over before."""

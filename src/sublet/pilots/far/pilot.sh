@@ -2,6 +2,7 @@
 # may do so stops it. Runs in a directory of its own on the node's disk, which came with everything below from the service:
 #
 #   values            what was decided for this node;  ask.sh: how the service is asked
+#   fetch_kept        how a job gets a directory or a program that its system keeps for many
 #   condor_config     the configuration;  annex.conf: the part of it that may change;  node.conf: what is found out here
 #   tokens.d/         what lets it attach to the access point, for a while;  passwords.d/: the key that its owner's orders need
 #
@@ -191,6 +192,7 @@ containers() { # the lines for them; what Apptainer writes of its own stays here
 
 configure() {
     printf 'RELEASE_DIR = %s\nBIN = %s\nSBIN = %s\nLIB = %s\nLIBEXEC = %s\n' "$root" "$root/bin" "$sbin" "$lib" "$libexec"
+    printf 'NETWORK_HOSTNAME = %s\n' "$node"
     printf 'SHARE = %s\nNUM_CPUS = %s\nMEMORY = %s\nSubletEnd = %s\n' "$root/share/condor" "$cores" "$memory" "$end"
     printf 'SubletTools = "'
     for tool in $tools; do
@@ -260,8 +262,12 @@ far_half() { # this node reaches nothing: it takes jobs out of the spool
         kill -0 "$master" 2>/dev/null || break
     done
     [ "$code" = 0 ] || say "its far half ended by itself ($code)"
+    end_jobs jobs
+}
+
+end_jobs() { # where they are; HTCondor, or a far half, that was killed can't stop its jobs, which wait again elsewhere
     tries=20
-    while [ "$tries" -gt 0 ] && pids=$(left_running) && [ -n "$pids" ]; do # a far half that was killed can't stop its jobs
+    while [ "$tries" -gt 0 ] && pids=$(left_running "$dir/$1/") && [ -n "$pids" ]; do
         kill -s KILL $pids 2>/dev/null
         sleep 0.1
         tries=$((tries - 1))
@@ -269,9 +275,9 @@ far_half() { # this node reaches nothing: it takes jobs out of the spool
 }
 
 left_running() { # the processes of jobs, known by where they are; not this shell
-    grep -lsF "$dir/jobs/" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do printf '%s ' "$pid"; done
+    grep -lsF "$1" /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do printf '%s ' "$pid"; done
     for pid in /proc/[0-9]*; do
-        case $(readlink "$pid/cwd") in "$dir"/jobs/*) printf '%s ' "${pid#/proc/}" ;; esac
+        case $(readlink "$pid/cwd") in "$1"*) printf '%s ' "${pid#/proc/}" ;; esac
     done
 }
 
@@ -296,6 +302,7 @@ if [ "$carry" = spool ]; then
     far_half
     exit "$code"
 fi
+chmod 700 fetch_kept
 said=$("$root/bin/condor_ping" -address "<$collector>" -quiet ADVERTISE_STARTD 2>&1) ||
     unmet "the access point at $collector can't be reached: $(printf '%s' "$said" | tr '\n' ' ' | cut -c 1-300)"
 "$sbin/condor_master" -f </dev/null >log/start 2>&1 &
@@ -307,6 +314,7 @@ while :; do
     code=$?
     kill -0 "$master" 2>/dev/null || break
 done
+end_jobs execute
 words=$(ended)
 known=$?
 for file in start MasterLog StartLog; do

@@ -124,6 +124,7 @@ class Agent:
     def _kill(self, header: dict[str, Any], body: bytes) -> None:
         name = header["attempt"]
         self._write("kill/" + name, b"")
+        forget(self.path("tmp", "put." + self.nonce + "." + name))  # nothing more of it comes
         if forget(self.path("in", str(header["node"]), name + ".tar")):
             self._write("out/" + name + ".off", b"")  # no node has begun it
 

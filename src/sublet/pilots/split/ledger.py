@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 TRIES = 3  # times that one job may fail to start before it is held with the reason
+BEATS = 3  # heartbeats of a node without an attempt that was to be stopped, after which it is known not to have it
 
 
 class Stage(StrEnum):
@@ -45,6 +46,7 @@ class Attempt:
     stage: Stage = Stage.QUEUED
     job: str = ""  # cluster and process
     streams: dict[str, str] = field(default_factory=dict)  # where what it prints is to be seen while it runs
+    is_void: bool = False  # when it was revoked, it had failed on its node, or that had been given up
 
 
 @dataclass
@@ -84,12 +86,14 @@ class Ledger:
     orders: list[dict[str, Any]] = field(default_factory=list)  # kills and fences: said again on every new link
     failures: Counter[str] = field(default_factory=Counter)  # job → times that it could not be started
     refused: Counter[str] = field(default_factory=Counter)  # results that came too late, by what had become of them
+    missing: Counter[str] = field(default_factory=Counter)  # revoked attempt → heartbeats of its node without it
 
     # The link
 
     def connected(self, now: float) -> None:
         """A new channel: every node has time to be heard again."""
         self.link = Link(True, now, now, self.link.times + 1)
+        self.missing.clear()
         for node in self.seen.values():
             node.beat = now
 
@@ -111,6 +115,10 @@ class Ledger:
         runs, ending = len(said.get("runs") or ()), str(said.get("ending", ""))
         facts = {str(name): str(value) for name, value in (said.get("facts") or {}).items()}
         self.seen[number] = Node(epoch, now, str(said.get("node", "")), runs, ending, facts)
+        runs_there = set(map(str, said.get("runs") or ()))
+        for attempt in self.attempts.values():
+            if attempt.node == number and attempt.stage is Stage.REVOKED and attempt.name not in runs_there:
+                self.missing[attempt.name] += 1
 
     def alive(self, number: int, now: float) -> bool | None:
         """Whether a node lives; None: it has not been seen yet, so nothing may start there and nothing is evicted."""
@@ -159,6 +167,11 @@ class Ledger:
         self.refused[attempt.stage if attempt else "unknown"] += 1
         return False
 
+    def is_given_up(self, name: str) -> bool:
+        """Whether nothing of an attempt is wanted any more."""
+        attempt = self.attempts.get(name)
+        return attempt is not None and attempt.stage in (Stage.REVOKED, Stage.LOST)
+
     def delivered(self, name: str) -> Attempt | None:
         """Its result is whole; None if it was given up meanwhile."""
         attempt = self.attempts.get(name)
@@ -186,9 +199,17 @@ class Ledger:
             one for one in self.attempts.values() if one.id == id and one.stage in (*OPEN, Stage.LOST, Stage.FAILED)
         ]
         for attempt in gone:
+            attempt.is_void = attempt.stage not in OPEN
             attempt.stage = Stage.REVOKED
             self.orders.append({"op": "kill", "attempt": attempt.name, "node": attempt.node})
         return gone
+
+    def settled(self) -> list[str]:
+        """Revoked attempts that no node has: it failed or died, never took them, or ended them before it was told."""
+        if not self.link.up:
+            return []  # the spool may still have them
+        revoked = (attempt for attempt in self.attempts.values() if attempt.stage is Stage.REVOKED)
+        return [attempt.name for attempt in revoked if attempt.is_void or self.missing[attempt.name] >= BEATS]
 
     def queued(self) -> Iterator[Attempt]:
         """What the spool does not have yet."""
@@ -197,6 +218,7 @@ class Ledger:
     def forget(self, name: str) -> None:
         """It is over, and the far side was told."""
         self.attempts.pop(name, None)
+        self.missing.pop(name, None)
         self.orders[:] = [order for order in self.orders if order.get("attempt") != name]
 
     # What the bridge's startd is told

@@ -16,7 +16,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -154,8 +154,7 @@ class Relay:
 
     def _put(self, attempt: Attempt) -> None:
         if self.ledger.link.up:
-            header = {"op": "put", "attempt": attempt.name, "node": attempt.node}
-            self.channel.turn(Outgoing(attempt.job_ad, attempt.sandbox, attempt.scratch).frames(header))
+            self.channel.turn(_frames_while_wanted(attempt))
 
     async def _hear(self, header: dict[str, Any], body: bytes) -> None:
         self.ledger.heard(time.monotonic())
@@ -193,14 +192,15 @@ class Relay:
             self.coming.pop(name, None)
             if coming:
                 await self._came(name, coming, header["end"] == "bad")
+            elif self.ledger.is_given_up(name):
+                self.kept.forget(name)
             self._order({"op": "ack", "attempt": name})
 
     def _off(self, name: str) -> None:
         """It was stopped there, and leaves nothing."""
-        attempt = self.ledger.attempts.get(name)
-        if attempt and attempt.stage in (Stage.REVOKED, Stage.LOST):
+        if self.ledger.is_given_up(name):
             self.kept.forget(name)
-        elif attempt:
+        elif name in self.ledger.attempts:
             self._record_failure(name, "it was stopped there")
         self._order({"op": "ack", "attempt": name})
 
@@ -266,6 +266,9 @@ class Relay:
             now = time.monotonic()
             for node in self.ledger.bury(now):
                 self._bury(node)
+            for name in self.ledger.settled():
+                self._order({"op": "ack", "attempt": name})  # with which the spool forgets that it was to be stopped
+                self.kept.forget(name)
             if not self.cleaning:
                 self.bridges.tend(now)
             self.bridges.tell()
@@ -325,6 +328,17 @@ class Relay:
                 task.cancel()
             await asyncio.gather(*works, return_exceptions=True)
             server.close()
+
+
+def _frames_while_wanted(attempt: Attempt) -> Generator[tuple[dict[str, Any], bytes], None, None]:
+    """An attempt on its way; once it was given up nothing more of it is sent, so that no node can begin it then."""
+    header = {"op": "put", "attempt": attempt.name, "node": attempt.node}
+    sandbox = Outgoing(attempt.job_ad, attempt.sandbox, attempt.scratch)
+    with contextlib.closing(sandbox.frames(header)) as frames:
+        for frame in frames:
+            if attempt.stage not in OPEN:
+                return
+            yield frame
 
 
 def main() -> int:
