@@ -53,6 +53,8 @@ from sublet.api.heads import HeadIsGet
 from sublet.api.metrics import count_answer
 from sublet.api.people import Remembered
 from sublet.api.problems import add_problems
+from sublet.api.streams import Doorkeeper
+from sublet.api.turnstile import Turnstile
 from sublet.api.versions import add_version
 from sublet.service.desk import Person
 from sublet.service.service import Service
@@ -84,6 +86,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app = _routed()
     app.state.service = service
     app.state.remembered = Remembered()
+    app.state.doorkeeper = Doorkeeper()
     app.state.owner = Person(owner or getpass.getuser(), operator=True)
     app.state.connect = Connect(service)
     app.router.routes.append(Mount("/connect", app=app.state.connect))
@@ -94,6 +97,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.add_middleware(Apart, address=service.settings.sessions_url)
     app.add_middleware(AnswerHeads, change=count_answer)
     app.add_middleware(AnswerHeads, change=add_version)
+    app.add_middleware(Turnstile)
     add_problems(app)
     return app
 

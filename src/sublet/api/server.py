@@ -10,6 +10,7 @@ import os
 import pwd
 import socket
 import stat
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, TextIO
@@ -39,6 +40,7 @@ from sublet.wire.v1.people import PersonView
 log = structlog.get_logger()
 
 LONGEST_PATH = 107  # bytes of a Unix socket's address on Linux
+SWITCH = 0.001  # seconds after which a busy thread lets another run: those who read and write wait less for it
 EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - these are recognised, not bound
 
 
@@ -47,6 +49,7 @@ def run(options: ServeOptions) -> None:
     hangup = Hangup()
     heed_signals()
     raise_limit()
+    sys.setswitchinterval(SWITCH)
     home = sublet_home()
     home.make()
     settings = load_settings(options, home)

@@ -4,39 +4,87 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from time import monotonic
+from dataclasses import dataclass, field
 
 from fastapi import Request
 
-from sublet.api.people import MOMENT, on_socket, person_of
+from sublet.api.people import MOMENT, on_socket, person_of, secret_of
 from sublet.errors import SubletError
 from sublet.service.desk import Person
 
 _END = b""
 
 
+@dataclass(eq=False, slots=True)
+class Reader:
+    """Someone who reads an answer that goes on."""
+
+    request: Request
+    person: Person
+    refused: asyncio.Event = field(default_factory=asyncio.Event)  # set when they may have it no more
+
+
+class Doorkeeper:
+    """Asks every other second whether tokens are still good: once for each, however many answers it is used for."""
+
+    def __init__(self) -> None:
+        """Nobody reads yet."""
+        self._readers: dict[str, set[Reader]] = {}  # by the token that they showed
+        self._task: asyncio.Task[None] | None = None
+
+    def watch(self, reader: Reader) -> None:
+        """Look after one more; the owner's socket needs no token."""
+        if on_socket(reader.request.scope):
+            return
+        self._readers.setdefault(secret_of(reader.request.headers), set()).add(reader)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run(), name="readers of streams")
+
+    def leave(self, reader: Reader) -> None:
+        """It has ended."""
+        secret = secret_of(reader.request.headers)
+        readers = self._readers.get(secret, set())
+        readers.discard(reader)
+        if not readers:
+            self._readers.pop(secret, None)
+
+    async def _run(self) -> None:
+        while self._readers:
+            await asyncio.sleep(MOMENT)
+            for readers in tuple(self._readers.values()):
+                await _refuse_changed(tuple(readers))
+
+
+async def _refuse_changed(readers: tuple[Reader, ...]) -> None:
+    """Refuse those whose token counts no more, or who may do something else than when they asked."""
+    person = await _find_person(readers[0].request) if readers else None
+    for reader in readers:
+        if reader.person != person:
+            reader.refused.set()
+
+
+async def _find_person(request: Request) -> Person | None:
+    try:
+        return await person_of(request)
+    except SubletError:
+        return None
+
+
 async def while_welcome(request: Request, person: Person, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Pass pieces on until they end, or the asker's token counts no more, or what they may do has changed."""
-    welcome = monotonic()
+    keeper: Doorkeeper = request.app.state.doorkeeper
+    reader = Reader(request, person)
+    refused = asyncio.ensure_future(reader.refused.wait())
     coming = asyncio.ensure_future(anext(pieces, _END))
+    keeper.watch(reader)
     try:
         while True:
-            await asyncio.wait({coming}, timeout=max(0.0, welcome + MOMENT - monotonic()))
-            if monotonic() - welcome >= MOMENT:
-                if not await _still(request, person):
-                    return
-                welcome = monotonic()
-            if coming.done():
-                if not (piece := coming.result()):
-                    return
-                yield piece
-                coming = asyncio.ensure_future(anext(pieces, _END))
+            await asyncio.wait({coming, refused}, return_when=asyncio.FIRST_COMPLETED)
+            if refused.done() or not (piece := coming.result()):
+                return
+            yield piece
+            coming = asyncio.ensure_future(anext(pieces, _END))
     finally:
+        keeper.leave(reader)
         coming.cancel()
-
-
-async def _still(request: Request, person: Person) -> bool:
-    try:
-        return on_socket(request.scope) or await person_of(request) == person
-    except SubletError:
-        return False
+        refused.cancel()

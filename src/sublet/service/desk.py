@@ -37,6 +37,7 @@ from sublet.movers.port import SIMPLE, Mover, kinds_of
 from sublet.platforms.port import Platform, Survey
 from sublet.platforms.shim import clocks
 from sublet.service.drains_seen import DrainsSeen
+from sublet.service.event_feed import EventFeed
 from sublet.service.mail import Mail
 from sublet.service.others import Others
 from sublet.service.person import Person as Person  # also for the nouns
@@ -102,6 +103,7 @@ class Desk(Others):
     drains_seen: DrainsSeen = field(default_factory=DrainsSeen)
     standings: int = 0  # grows when what someone may do has changed
     happened: asyncio.Condition = field(default_factory=asyncio.Condition)  # something was written to the events
+    feed: EventFeed = field(default_factory=EventFeed)  # who watches events
 
     @cached_property
     def vault(self) -> Vault:
@@ -183,6 +185,7 @@ class Desk(Others):
     async def tell(self) -> None:
         """Wake the loop, and those who wait for events."""
         self.nudged.set()
+        self.feed.wake()
         async with self.happened:
             self.happened.notify_all()
 

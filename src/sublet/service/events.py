@@ -8,6 +8,8 @@ from sublet.core.session import Event
 from sublet.service.desk import Person
 from sublet.service.sessions import Sessions
 
+QUIET = 40.0  # seconds after which a connection is shown to be alive
+
 
 class Events(Sessions):
     """Events of a person's sessions, oldest first."""
@@ -22,16 +24,13 @@ class Events(Sessions):
 
     async def watch(self, person: Person, *, after: int = 0, session: str | None = None) -> AsyncIterator[Event | None]:
         """Each event as it comes; None now and then, so that a connection can be kept alive."""
-        quiet = 0
-        while True:
-            some = await self.events(person, after=after, session=session)
-            for event in some:
-                after = event.id
-                yield event
-            if some:
-                quiet = 0
-                continue
-            await self.wait_for_news(1.0)
-            quiet += 1
-            if quiet % 15 == 0:
-                yield None
+        key = {"session": session} if session else {"person": person.name}
+        with self.feed.listen(self.store, **key) as bell:
+            while True:
+                bell.clear()
+                some = await self.events(person, after=after, session=session)
+                for event in some:
+                    after = event.id
+                    yield event
+                if not some and not await bell.wait(QUIET):
+                    yield None

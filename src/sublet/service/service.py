@@ -213,6 +213,7 @@ class Service(
                 if loop:
                     await carrier.stop()
         finally:
+            await service.feed.close()
             await service.survey_tasks.stop()
             for platform in list(service.platforms_by_name.values()):
                 await platform.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -96,6 +97,12 @@ def session_row(session: Session, due: int | None) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=2048)
+def _read_offer(text: str) -> Offer:
+    """An offer, which is a value: whoever looks at the same session again gets the same one."""
+    return OFFER.validate_json(text)
+
+
 def read_session(row: Row) -> Session:
     """A session out of its row."""
     return Session(
@@ -105,7 +112,7 @@ def read_session(row: Row) -> Session:
         name=row[3],
         kind=row[4],
         phase=Phase(row[5]),
-        offer=OFFER.validate_json(row[6]),
+        offer=_read_offer(row[6]),
         created=moment(row[7]),
         modified=moment(row[8]),
         expires=moment(row[9]),

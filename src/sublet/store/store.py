@@ -24,6 +24,8 @@ class Store:
         self._database = database
         self._writer = Writer(database)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sublet-reader")
+        self._checker = ThreadPoolExecutor(1, thread_name_prefix="sublet-checker")  # never behind those who read
+        self._checking: asyncio.Future[None] | None = None
 
     @classmethod
     def open(cls, url: str, *, discreet: bool = False, copies: Copies | None = None) -> Store:
@@ -89,13 +91,25 @@ class Store:
         return self.read_sync(lambda tx: tx.events.count_ever())
 
     async def check(self) -> None:
-        """Read from the database; BrokenStore if it is away, has no room, or is not the one that was opened."""
+        """Read from the database; BrokenStore if it is away, has no room, or is not the one that was opened.
+
+        Whoever asks while that is being looked at gets the same answer.
+        """
+        if self._checking is None or self._checking.done():
+            try:
+                self._checking = asyncio.get_running_loop().run_in_executor(self._checker, self._check)
+            except RuntimeError as error:
+                raise self._database.broken("it is closed") from error
+        await asyncio.shield(self._checking)
+
+    def _check(self) -> None:
         self._database.check_file()
         self._database.check_room()
-        await self.read(lambda tx: tx.sessions.next_due())
+        self.read_sync(lambda tx: tx.sessions.next_due())
 
     def close(self) -> None:
         """Do what waits to be written, then let go of the database."""
         self._writer.close()
         self._readers.shutdown()
+        self._checker.shutdown()
         self._database.close()

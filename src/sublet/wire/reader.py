@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -24,15 +24,48 @@ def read(view: type[T], value: Any) -> T:
 
 def plain(value: Any) -> Any:
     """A view, or a collection of views, as JSON knows it."""
-    if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, datetime):
-        return instant_text(value)
-    if isinstance(value, timedelta):
-        return duration_iso(value)
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+    write = _WRITERS[type(value)]
+    return value if write is None else write(value)
+
+
+class _Writers(dict[type, Read | None]):
+    """How values of a type are written; None: as they are. Found once for each type, because answers have many."""
+
+    def __missing__(self, kind: type) -> Read | None:
+        write = self[kind] = _find_writer(kind)
+        return write
+
+
+_WRITERS = _Writers()
+
+
+def _find_writer(kind: type) -> Read | None:
+    if is_dataclass(kind):
+        return partial(_write_fields, tuple(field.name for field in fields(kind)))
+    if issubclass(kind, datetime):
+        return instant_text
+    if issubclass(kind, timedelta):
+        return duration_iso
+    if issubclass(kind, dict):
+        return _write_dict
+    return _write_list if issubclass(kind, list | tuple) else None
+
+
+def _write_fields(names: tuple[str, ...], value: Any) -> dict[str, Any]:
+    made = {}
+    for name in names:
+        item = getattr(value, name)
+        write = _WRITERS[type(item)]
+        made[name] = item if write is None else write(item)
+    return made
+
+
+def _write_dict(value: dict[Any, Any]) -> dict[Any, Any]:
+    return {key: plain(item) for key, item in value.items()}
+
+
+def _write_list(value: Iterable[Any]) -> list[Any]:
+    return [plain(item) for item in value]
 
 
 def read_instant(text: str) -> datetime:

@@ -1,0 +1,90 @@
+"""Many clients at once, each on a connection of its own: what one does, round after round, and how long it waited."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+LOOKS = 6  # at its session, in each round
+
+
+@dataclass(frozen=True)
+class Served:
+    """What clients saw."""
+
+    rate: float  # answers a second
+    middle: float  # seconds that half of them waited at most
+    p99: float
+    failures: int
+    rounds: int
+
+
+@dataclass
+class _Clients:
+    """What they all know, and what they saw."""
+
+    ports: Sequence[int]
+    document: bytes
+    until: float
+    waits: list[float] = field(default_factory=list)
+    failures: int = 0
+    rounds: int = 0
+
+
+def serve_clients(ports: Sequence[int], tokens: Sequence[str], document: Any, count: int, seconds: float) -> Served:
+    """So many clients for so long, from a process of its own; they share the ports and the tokens among them."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_run, (tuple(ports), tuple(tokens), json.dumps(document).encode(), count, seconds))
+
+
+def _run(ports: Sequence[int], tokens: Sequence[str], document: bytes, count: int, seconds: float) -> Served:
+    return asyncio.run(_serve(ports, tokens, document, count, seconds))
+
+
+async def _serve(ports: Sequence[int], tokens: Sequence[str], document: bytes, count: int, seconds: float) -> Served:
+    began = time.perf_counter()
+    clients = _Clients(ports, document, began + seconds)
+    await asyncio.gather(*(_live(clients, number, tokens[number % len(tokens)]) for number in range(count)))
+    took = time.perf_counter() - began
+    waits = sorted(clients.waits)
+    middle, p99 = waits[len(waits) // 2], waits[int(len(waits) * 0.99)]
+    return Served(len(waits) / took, middle, p99, clients.failures, clients.rounds)
+
+
+async def _live(clients: _Clients, number: int, token: str) -> None:
+    """One client: it asks, accepts, looks at its session again and again, and at its lists."""
+    port = clients.ports[number % len(clients.ports)]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    who = f"Host: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n"
+
+    async def do(method: str, path: str, body: bytes = b"") -> Any:
+        head = f"{method} {path} HTTP/1.1\r\n{who}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        sent = time.perf_counter()
+        writer.write(head.encode() + body)
+        answer = await reader.readuntil(b"\r\n\r\n")
+        length = int(answer.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
+        content = await reader.readexactly(length)
+        clients.waits.append(time.perf_counter() - sent)
+        if answer.split(None, 2)[1] not in (b"200", b"201"):
+            clients.failures += 1
+            return None
+        return json.loads(content)
+
+    first = True
+    while first or time.perf_counter() < clients.until:  # once at least, however busy the machine is
+        first = False
+        offers = await do("POST", "/v1/offersets", clients.document)
+        if offers:
+            path = f"/v1/sessions/{offers['offers'][0]['id']}"
+            await do("POST", f"{path}/accept")
+            for _ in range(LOOKS):
+                await do("GET", path)
+        await do("GET", "/v1/sessions?limit=20")
+        await do("GET", "/v1/events?limit=20")
+        clients.rounds += 1
+    writer.close()

@@ -1,0 +1,82 @@
+"""Many who watch events cost one look at the database, and each hears of theirs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.core.session import Event
+from sublet.service.desk import utc_now
+from sublet.service.service import Service
+from tests.contract.services import ME, OTHER, serving
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[Service]:
+    async with serving(tmp_path, loop=False) as made:
+        yield made
+
+
+async def write(service: Service, person: str, session: str, kind: str) -> None:
+    """Something happens, as another process writes it: nobody here is told."""
+    await service.store.write(lambda tx: tx.events.add(utc_now(), session, person, kind))
+
+
+async def take(events: AsyncIterator[Event | None], count: int) -> list[str]:
+    """The kinds of the next so many."""
+    kinds: list[str] = []
+    async with asyncio.timeout(30):
+        async for event in events:
+            kinds += [event.kind] if event else []
+            if len(kinds) == count:
+                break
+    return kinds
+
+
+async def test_each_hears_of_their_own_whoever_wrote_it(service: Service) -> None:
+    mine, theirs = service.watch(ME), service.watch(OTHER)
+    hearing = asyncio.gather(take(mine, 2), take(theirs, 1))
+    await asyncio.sleep(0)
+    await write(service, ME.name, "s1", "first")
+    await write(service, OTHER.name, "s2", "other")
+    await write(service, ME.name, "s1", "second")
+    await service.tell()
+    assert await hearing == [["first", "second"], ["other"]]
+
+
+async def test_nothing_is_missed_between_the_first_look_and_the_wait(service: Service) -> None:
+    watching = service.watch(ME)
+    for number in range(20):
+        hearing = asyncio.create_task(take(watching, 1))
+        for _ in range(number % 7):
+            await asyncio.sleep(0)
+        await write(service, ME.name, "s1", f"no-{number}")
+        assert await hearing == [f"no-{number}"]
+        watching = service.watch(ME, after=number + 1)
+
+
+async def test_hundreds_who_watch_a_quiet_service_read_nothing(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads, read = [0], service.store.read_sync
+
+    def counted(work: Any) -> Any:
+        reads[0] += 1
+        return read(work)
+
+    monkeypatch.setattr(service.store, "read_sync", counted)
+    hearing = [asyncio.create_task(take(service.watch(ME), 1)) for _ in range(200)]
+    async with asyncio.timeout(60):
+        before = -1000
+        while reads[0] - before > 4:  # once a second for all, because another process may have written
+            before = reads[0]
+            await asyncio.sleep(2)  # what is counted is how much is read in so long
+    await write(service, ME.name, "s1", "now")
+    await service.tell()
+    assert await asyncio.gather(*hearing) == [["now"]] * 200
