@@ -78,7 +78,8 @@ class BrokenService:
     def kill(self) -> None:
         """Pull the plug."""
         if self._process and self.is_alive:
-            self._process.kill()
+            with suppress(ProcessLookupError):  # it has ended, and that is not known yet
+                self._process.kill()
             self._process.wait(READY)
 
     def stop(self) -> bool:
