@@ -42,12 +42,12 @@ def choose_stages(parts: str, *, has_site: bool) -> tuple[Stage, ...]:
     disk = frozenset[str]() if os.geteuid() else frozenset({"small-disk"})
     if not disk:
         print("note: without root no disk is filled")
-    on_site = frozenset({SITE}) if has_site else frozenset[str]()
+    on_site = frozenset({SITE}) if has_site else frozenset({"own-clock"})
     stages = [Stage("sqlite", frozenset({HERE}) | disk | on_site, (HERE, HERE, SITE) if has_site else (HERE,))]
     if programs() is None:
         print("note: PostgreSQL is not installed: no part with two services")
     else:
-        stages.append(Stage("postgres", frozenset({HERE, "postgres"}) | disk, services=2))
+        stages.append(Stage("postgres", frozenset({HERE, "postgres", "own-clock"}) | disk, services=2))
     wanted = [name for name in parts.split(",") if name]
     return tuple(stage for stage in stages if not wanted or stage.name in wanted)
 

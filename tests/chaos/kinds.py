@@ -70,7 +70,13 @@ FAULTS = (
         needs=frozenset({"postgres"}),
         weight=5,
     ),
-    _kind("clock", "the machine's clock is set by an hour, and back", (3.0, 6.0), details=("3600", "-3600")),
+    _kind(
+        "clock",
+        "the machine's clock is set by an hour, and back",
+        (3.0, 6.0),
+        details=("3600", "-3600"),
+        needs=frozenset({"own-clock"}),  # no site: its jobs are given times of this machine's clock
+    ),
     _kind(
         "controller-crash",
         "slurmctld crashes within a second of sbatch",
