@@ -22,7 +22,7 @@ from sublet.service.faults import point
 from sublet.service.held_back import held_back
 from sublet.service.layout import laid_out
 from sublet.service.staging import carry, kept_in, mounts_of, stage
-from sublet.service.step import GRACE, RETRY, Step, deadline_of, failed
+from sublet.service.step import GRACE, RETRY, Step, deadline_of, failed, has_outlived
 from sublet.service.turns import no_turn
 from sublet.shortage import find_shortage
 
@@ -249,7 +249,7 @@ async def running(desk: Desk, session: Session) -> Step:
         return await give_up_lost(desk, session, platform, state)
     if state.until:  # its parts begin when they do, and each has the whole time
         session = replace(session, until=state.until)
-    if session.until and now >= session.until + GRACE:
+    if has_outlived(session, platform, now):
         await platform.cancel([session.job], "sublet, because its time was over")
         return Step(due=now + RETRY, changes={"condition": "its time is over; it is being stopped"})
     if session.until and session.offer.terms.kind == "booked":
@@ -333,7 +333,7 @@ def _look_again(desk: Desk, session: Session) -> datetime:
     """News bring most ends; the clock brings the warning and the end of the time."""
     until = session.until or desk.now() + session.offer.duration
     warn = until - _warning(desk, session)
-    return warn if desk.now() < warn else until + GRACE
+    return warn if desk.now() < warn else max(until + GRACE, desk.now() + RETRY)
 
 
 def _connectors(session: Session, state: JobState) -> tuple[Connector, ...]:
