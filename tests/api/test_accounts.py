@@ -26,7 +26,7 @@ SEED = {
         "community_login": {"user": "cigi", "use_local_key": True},
         "connector": "SlurmConnector",
         "root_path": "/tmp",
-        "init_sbatch_script": ["export A=1"],
+        "init_sbatch_script": ["export A=1", "ulimit -s 9"],
     }
 }
 

@@ -229,6 +229,7 @@ PAGES_FOR_ALL = {
     "/sessions",
     "/hooks",
     "/apps",
+    "/platforms",
     "/access",
     "/audit",
     "/audit/export",
