@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from sublet.client import Session
@@ -114,10 +115,14 @@ class FarAway:
         return {f"{node} {pid}" for node in ("c1", "c2") for pid in self.site.on(node, *asked, check=False).split()}
 
 
+# What a guest may leave in a home directory: images that are kept for the next session, and empty directories.
+MAY_STAY = re.compile(r"/\.sublet(/kept(/.*)?|/sessions|/incoming|/trash|/t)?$")
+
+
 def left_on(site: Site) -> list[str]:
-    """What there is of the person on the site: files and processes."""
+    """What there is of the person on the site: files and processes, all over their home directory."""
     found = [f"login {line}" for line in site.on("login", "sh", "-c", ON_LOGIN).splitlines()]
     for node in NODES:
         found += [f"{node} {line}" for line in site.on(node, "sh", "-c", ON_NODE, check=False).splitlines()]
     lost = "c1 /tmp/sublet-pilot."  # a node that loses its power keeps its disk; the next pilot there sweeps it
-    return [line for line in found if ("/.sublet" not in line or "/sessions/" in line) and not line.startswith(lost)]
+    return [line for line in found if not MAY_STAY.search(line) and not line.startswith(lost)]

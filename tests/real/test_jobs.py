@@ -13,6 +13,7 @@ import pytest
 from sublet.client.calls import annexes
 from tests.access_points import Person
 from tests.real import images
+from tests.real.corpus import Corpus
 from tests.real.workers import NAME, SMALL, Worker
 from tests.sites import Site
 
@@ -239,6 +240,12 @@ def test_a_provisioner_that_is_removed_gives_back_its_lease_and_one_without_a_lo
     outside = str(made["cluster"])
     person.site.wait(lambda: "with exit code 1" in worker.types("dag", "status", outside), 60)
     assert person.signs_in() == 0
+
+
+def test_submit_files_as_people_write_them_run_as_anywhere(worker: Worker) -> None:
+    corpus = Corpus(worker.person, NAME, worker.person.condor)
+    corpus.submit()
+    corpus.check()
 
 
 def kept(site: Site) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ from sublet.pilots.tokens import PILOT_MAY, PILOTS, Signer
 from sublet.wire.v1.access_point import AccessPointView
 from tests.access_points import Person, at_ap
 from tests.execution_points import attached
+from tests.real.corpus import Corpus
 from tests.real.leased import PACK, SERVE
 from tests.sites import Site, running
 
@@ -215,3 +217,47 @@ def test_the_machines_own_access_point_needs_no_administrator_and_runs_the_owner
         assert rival.did("condor_q", "-af", "NumJobStarts", "-constraint", f"ClusterId=={theirs}").strip() == "0"
         person.typed("annex", "setup", "--stop")
         assert person.did("condor_q", "-af", "ClusterId") == ""
+
+
+@pytest.fixture
+def guest(department: Site) -> Iterator[Person]:
+    """Someone at the department's machine who has an annex, beside somebody else who has none."""
+    with at_ap(department, "annexed") as person:
+        assert person.signs_in() == 0, person.said
+        details = ("--nodes", "1", "--cores", "2", "--memory", "1GiB", "--lifetime", "20m", "--idle", "20m")
+        person.typed("annex", "create", "dept", "--system", department.name, *details, "--yes", "--wait")
+        assert person.client().do(access_point()).kind == "machine"
+        yield person
+        person.typed("annex", "shutdown", "dept")
+        person.typed("annex", "setup", "--stop")
+
+
+USAGE = "condor_userprio -l -all -allusers | sed -n 's/^\\(Name\\|AccumulatedUsage\\|ResourcesUsed\\)[0-9]* = //p'"
+
+
+@pytest.mark.slurm
+def test_submit_files_of_one_of_two_users_run_on_their_annex_and_nobody_is_charged(guest: Person) -> None:
+    rival = Person(guest.site, user="rival")
+    theirs = submit(rival)
+    corpus = Corpus(guest, "dept", guest.did)
+    corpus.submit()
+    corpus.check()
+    assert rival.did("condor_q", "-af", "NumJobStarts", "-constraint", f"ClusterId=={theirs}").strip() == "0"
+    rival.did("condor_rm", theirs)
+    used = [line for line in guest.did("sh", "-c", USAGE).splitlines() if not line.startswith('"')]
+    assert {float(line) for line in used} <= {0.0}, "no negotiator has seen these jobs"
+
+
+@pytest.mark.soak
+@pytest.mark.slurm
+def test_the_job_of_a_node_that_is_lost_waits_again_as_soon_as_the_departments_schedd_notices(guest: Person) -> None:
+    guest.file("lost.sub").write_text("executable = /bin/sleep\narguments = 900\ntransfer_executable = false\nqueue\n")
+    said = json.loads(guest.typed("job", "submit", "lost.sub", "--annex", "dept", "--json"))
+    states = ("condor_q", str(said["clusters"][0]), "-af", "JobStatus")
+    guest.site.wait(lambda: guest.did(*states).strip() == "2", 60)
+    guest.site.crash("c1")
+    began = time.monotonic()
+    guest.site.wait(lambda: guest.did(*states).strip() == "1", 900)
+    print(f"its job waited again after {time.monotonic() - began:.0f} s")
+    guest.did("condor_rm", str(said["clusters"][0]))
+    guest.site.boot("c1")

@@ -11,6 +11,7 @@ import pytest
 
 from tests.access_points import at_ap
 from tests.real import images
+from tests.real.corpus import Corpus
 from tests.real.far_away import NODES, FarAway, left_on
 from tests.serving import eventually
 from tests.sites import HASTY, running
@@ -42,7 +43,10 @@ def far(swept: None) -> Iterator[FarAway]:
         yield found
         person.types("annex", "shutdown", "far")
         site.wait(lambda: not site.on("ctl", "squeue", "--noheader").strip(), 60)
-        eventually(lambda: not set(left_on(site)) - set(before), "a clean site", 60)
+        try:
+            eventually(lambda: not set(left_on(site)) - set(before), "a clean site", 60)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {sorted(set(left_on(site)) - set(before))}") from None
         site.wait(lambda: not person.did("sh", "-c", 'ls "$SUBLET_HOME"/splits').split(), 60)
         assert "condor_startd" not in person.did("ps", "-eo", "comm")
         person.types("annex", "setup", "--stop")
@@ -115,6 +119,12 @@ def test_sessions_and_jobs_of_every_kind_run_there(far: FarAway) -> None:
     assert "threads 2\n" in printed
     assert "private.key" not in printed, "nothing but what the job names leaves the directory of its submit file"
     assert (person.file("results") / "table").read_text() == "1\n"
+
+
+def test_submit_files_as_people_write_them_run_as_anywhere(far: FarAway) -> None:
+    corpus = Corpus(far.person, far.name, far.condor)
+    corpus.submit()
+    corpus.check()
 
 
 def test_what_it_prints_is_seen_while_it_runs_and_what_is_stopped_leaves_nothing_running(far: FarAway) -> None:

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "$A/$B/$C/$CORPUS_WORD/$OMP_NUM_THREADS"
