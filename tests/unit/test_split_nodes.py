@@ -26,6 +26,7 @@ def test_a_bridge_has_what_its_node_has() -> None:
     assert "SubletEnd = 1600" in lines  # by the bridge's own clock: the two need not agree
     assert "MACHINE_RESOURCE_GPUs = CUDA0 CUDA3" in lines
     assert "HasSIF = True" in lines
+    assert "NETWORK_HOSTNAME = c7" in lines, "$$(Machine) is the node, not the bridge"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_a_node_that_says_nonsense_is_offered_as_little_as_there_can_be() -> Non
     lines = node_configuration({"cores": "-4", "memory": "all", "machine": 'c1"\nSTART = True'}, 0).splitlines()
     assert "NUM_CPUS = 1" in lines
     assert "MEMORY = 1024" in lines
-    assert not any(line.startswith("START =") for line in lines)
+    assert not any(line.startswith(("START =", "NETWORK_HOSTNAME")) for line in lines)
 
 
 def test_a_job_sees_the_gpus_that_its_slot_was_given(tmp_path: Path) -> None:

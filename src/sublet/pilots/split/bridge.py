@@ -7,6 +7,7 @@ node has is written down when it is first heard. It is the same pilot as any oth
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -29,6 +30,7 @@ PLACES = ("log", "spool", "execute", "lock", "run", "etc", "credentials", "token
 # The schedd keeps what it was first told of a slot, so one that can't take jobs is not offered at all.
 WITHHELD = written({"STARTD_DIRECT_ATTACH_SCHEDD_NAME": ""})
 IDLE = "it was idle for too long"
+HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 ENDS = (
     ("StartLog", "No resources have been claimed for", IDLE),
     ("MasterLog", "DAEMON_SHUTDOWN_FAST", "its lifetime was over"),
@@ -100,6 +102,7 @@ def node_configuration(facts: Mapping[str, str], now: int) -> str:
     """What the far half's node has, so that the slot says the truth about it; its end by this machine's own clock."""
     contained = str(facts.get("containers") == "yes")
     values = {
+        **_machine(facts.get("machine", "")),
         "NUM_CPUS": str(_number(facts, "cores", 1)),
         "MEMORY": str(_number(facts, "memory", 1024)),
         "SubletEnd": str(now + _number(facts, "left", 60)),
@@ -114,6 +117,12 @@ def node_configuration(facts: Mapping[str, str], now: int) -> str:
     if gpus:
         values["MACHINE_RESOURCE_GPUs"] = " ".join(f"CUDA{word}" if word.isdecimal() else word for word in gpus)
     return written(values)
+
+
+def _machine(name: str) -> dict[str, str]:
+    """What its slots say where jobs run: `$$(Machine)` is the node, as it is of a node that is reached directly."""
+    named = name if HOST.fullmatch(name) else ""
+    return {"NETWORK_HOSTNAME": named} if named else {}
 
 
 class Bridge:
