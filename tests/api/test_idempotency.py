@@ -8,6 +8,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
+from sublet.api.app import openapi_document
 from tests.api import documents
 from tests.api.documents import phase_update
 
@@ -94,3 +95,17 @@ async def test_once_more_under_a_key_is_once_more_once(ann: httpx2.AsyncClient) 
 async def test_a_key_that_is_too_long_is_refused(ann: httpx2.AsyncClient) -> None:
     refused = await ann.post("/direct", json=documents.minimal(), headers={"idempotency-key": "k" * 300})
     assert (refused.status_code, "255 characters" in refused.json()["detail"]) == (400, True)
+
+
+def test_the_description_tells_of_a_key_that_was_used_before_wherever_a_key_is_taken() -> None:
+    taken, told, validation = set(), set(), set()
+    for path, methods in openapi_document()["paths"].items():
+        for method, operation in methods.items():
+            names = {one["name"] for one in operation.get("parameters", ())}
+            answer = operation["responses"].get("422", {})
+            taken |= {(method, path)} if "Idempotency-Key" in names else set()
+            told |= {(method, path)} if "application/problem+json" in answer.get("content", {}) else set()
+            validation |= {(method, path)} if "application/json" in answer.get("content", {}) else set()
+    assert len(taken) >= 9
+    assert told == taken
+    assert not validation  # FastAPI's own words, which nobody ever gets: that is a 400 here

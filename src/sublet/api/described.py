@@ -198,6 +198,7 @@ SECURITY = {
     "basic": {"type": "http", "scheme": "basic", "description": "Any name, with a token as the password."},
 }
 SIGNING_IN = {f"/v1/sign-in{step}" for step in ("", "/code", "/ways", "/second", "/once")}
+INVALID = str(HTTPStatus.UNPROCESSABLE_ENTITY.value)
 OPEN = frozenset({"/health", "/metrics", *SIGNING_IN})  # these need no token
 
 
@@ -221,7 +222,8 @@ def openapi(app: FastAPI) -> dict[str, Any]:
 
 def _tidy(path: str, operation: dict[str, Any]) -> None:
     """Say no more than is true: what FastAPI would answer with 422 is a 400 here."""
-    operation["responses"].pop(str(HTTPStatus.UNPROCESSABLE_ENTITY.value), None)
+    if MEDIA_TYPE not in operation["responses"].get(INVALID, {}).get("content", {}):  # ours is of a reused key
+        operation["responses"].pop(INVALID, None)
     if path in OPEN:
         operation["security"] = []
     elif path.startswith("/v1/"):  # a parameter that it does not know is refused
