@@ -11,6 +11,7 @@ import stat
 from dataclasses import dataclass
 
 from sublet.errors import UnsafeHome, UnusableHome
+from sublet.safe_paths import find_danger_above, is_trusted, is_writable_by_others, name_user
 
 OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
@@ -99,67 +100,23 @@ def find_danger(root: str) -> str:
     try:
         link, home = os.lstat(root), os.stat(root)
     except OSError:
-        return _find_danger_above(root)
+        return find_danger_above(root)
     if not stat.S_ISDIR(home.st_mode):
         return "it is no directory"
     for status in (link, home):
-        if not _is_trusted(status):
-            return f"it belongs to {_name_of(status.st_uid)}"
-    if _is_writable_by_others(home):
+        if not is_trusted(status):
+            return f"it belongs to {name_user(status.st_uid)}"
+    if is_writable_by_others(root, home):
         return f"others can write there (chmod go-w {root})"
-    return _find_danger_above(os.path.realpath(root)) or _find_danger_inside(root, bool(home.st_mode & OTHERS_ENTER))
+    return find_danger_above(root) or _find_danger_inside(root, bool(home.st_mode & OTHERS_ENTER))
 
 
 def _find_danger_inside(root: str, others_enter: bool) -> str:
     with os.scandir(root) as entries:
         for entry in entries:
             status = entry.stat(follow_symlinks=False)
-            if not _is_trusted(status):
-                return f"{entry.name} in it belongs to {_name_of(status.st_uid)}"
-            if others_enter and not entry.is_symlink() and _is_writable_by_others(status):
+            if not is_trusted(status):
+                return f"{entry.name} in it belongs to {name_user(status.st_uid)}"
+            if others_enter and not entry.is_symlink() and is_writable_by_others(entry.path, status):
                 return f"others can write {entry.name} in it (chmod go-w {entry.path})"
     return ""
-
-
-def _find_danger_above(root: str) -> str:
-    """A directory above it in which everyone can rename what is there, as /tmp would be without its sticky bit."""
-    above = root
-    while (parent := os.path.dirname(above)) != above:
-        above = parent
-        try:
-            mode = os.stat(above).st_mode
-        except OSError:
-            continue
-        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            return f"everyone can write in {above}"
-    return ""
-
-
-def _is_trusted(status: os.stat_result) -> bool:
-    """Whether it belongs to this user, or to root, who can do everything anyway."""
-    return status.st_uid in (os.geteuid(), 0)
-
-
-def _is_writable_by_others(status: os.stat_result) -> bool:
-    """Whether more than its owner can change it; a group that has the owner's name has nobody else in it."""
-    if status.st_mode & stat.S_IWOTH:
-        return True
-    if not status.st_mode & stat.S_IWGRP:
-        return False
-    import grp  # only in this rare case
-
-    try:
-        group = grp.getgrgid(status.st_gid)
-    except KeyError:
-        return True
-    owner = _name_of(status.st_uid)
-    return group.gr_name != owner or not {owner}.issuperset(group.gr_mem)
-
-
-def _name_of(uid: int) -> str:
-    try:
-        import pwd  # only for a sentence
-
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"user {uid}"

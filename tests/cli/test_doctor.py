@@ -182,3 +182,18 @@ def test_the_database_may_be_another_file_than_usual(tmp_path: Path, monkeypatch
     monkeypatch.setenv("SUBLET_DATABASE", f"sqlite:///{tmp_path}/other.db")
     [found] = database(settle(tmp_path, ""))
     assert (found.state, found.detail) == ("ok", f"{tmp_path}/other.db")
+
+
+def test_a_home_that_can_not_be_trusted_is_told_and_nothing_of_it_is_read(
+    type_in: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home := tmp_path / "open" / "home").mkdir(mode=0o700, parents=True)
+    (home / "sublet.toml").write_text("no = settings = at all")
+    (tmp_path / "open").chmod(0o777)
+    monkeypatch.setenv("SUBLET_HOME", str(home))
+    typed = type_in("doctor", "-q")
+    assert typed.code == 1
+    [line] = [line for line in typed.out.splitlines() if "SUBLET_HOME" in line]
+    assert line == f"bad SUBLET_HOME: SUBLET_HOME ({home}) can't be trusted: everyone can write in {tmp_path / 'open'}."
+    assert "sublet.toml" not in typed.out + typed.err
+    assert "mkdir -m 700 DIR" in type_in("doctor").out

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import grp
 import json
 import os
+import pwd
+import struct
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
+from sublet import safe_paths
 from sublet.errors import BadSecretKey, UnsafeHome
 from sublet.home import Home, find_danger, sublet_home
 from sublet.service.secret_key import read_or_make_key
@@ -127,6 +134,132 @@ def test_a_home_below_what_everyone_can_rename_is_refused_but_not_below_a_sticky
     assert find_danger(str(open_to_all / "home")) == f"everyone can write in {open_to_all}"
     open_to_all.chmod(0o1777)
     assert find_danger(str(open_to_all / "home")) == ""
+
+
+def test_a_home_below_what_someone_else_owns_is_refused(tmp_path: Path) -> None:
+    (theirs := tmp_path / "theirs").mkdir()
+    (home := theirs / "home").mkdir(mode=0o700)
+    assert find_danger(str(home)) == ""
+    of_a_rival(theirs)
+    assert find_danger(str(home)) == f"{theirs}, on the way to it, belongs to user 54321"
+    assert find_danger(str(theirs / "not there yet")) == f"{theirs}, on the way to it, belongs to user 54321"
+    with pytest.raises(UnsafeHome, match="on the way to it"):
+        Home(str(home)).make()
+
+
+def test_a_home_below_what_nobody_owns_is_refused(tmp_path: Path) -> None:
+    (parent := tmp_path / "parent").mkdir()
+    nobody = pwd.getpwnam("nobody").pw_uid
+    os.chown(of_a_rival(parent), nobody, -1)
+    assert find_danger(str(parent / "home")) == f"{parent}, on the way to it, belongs to nobody"
+
+
+def test_a_home_below_what_a_group_can_write_is_refused_unless_only_we_are_in_it(tmp_path: Path) -> None:
+    (project := tmp_path / "project").mkdir()
+    (project / "home").mkdir(mode=0o700)
+    os.chown(of_a_rival(project), 0, pwd.getpwnam("nobody").pw_gid)  # which is nobody's own group
+    project.chmod(0o2775)
+    group = grp.getgrgid(project.stat().st_gid).gr_name
+    assert find_danger(str(project / "home")) == f"the group {group} can write in {project} (chmod g-w {project})"
+    project.chmod(0o3775)
+    assert find_danger(str(project / "home")) == "", "the sticky bit keeps everyone to their own"
+    os.chown(project, 0, 54321)  # nobody knows who is in it
+    project.chmod(0o2775)
+    assert find_danger(str(project / "home")) == f"the group 54321 can write in {project} (chmod g-w {project})"
+    os.chown(project, 0, 0)
+    project.chmod(0o2775)
+    assert find_danger(str(project / "home")) == ""
+
+
+def test_an_entry_in_an_access_control_list_counts_as_another_who_can_write(tmp_path: Path) -> None:
+    (listed := tmp_path / "listed").mkdir(mode=0o700)
+    entries = [(0x01, 7, -1), (0x02, 7, 54321), (0x04, 0, -1), (0x10, 7, -1), (0x20, 0, -1)]  # u::rwx u:54321:rwx …
+    words = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    try:
+        os.setxattr(listed, "system.posix_acl_access", words)
+    except OSError:
+        pytest.skip("this file system has no access control lists")
+    assert find_danger(str(listed / "home")).startswith("the group ")
+    assert find_danger(str(listed)).startswith("others can write there")
+
+
+def test_each_link_on_the_way_counts_and_what_it_leads_through(tmp_path: Path) -> None:
+    for name in ("ours", "theirs", "theirs/deep"):
+        (tmp_path / name).mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to("theirs/../theirs/deep")
+    (tmp_path / "circle").symlink_to("circle")
+    assert find_danger(str(tmp_path / "link" / "home")) == ""
+    assert find_danger(str(tmp_path / "circle" / "home")) == ""  # nothing can be there
+    of_a_rival(tmp_path / "theirs")
+    assert find_danger(str(tmp_path / "link" / "home")).startswith(f"{tmp_path / 'theirs'}, on the way")
+    (through := tmp_path / "through").symlink_to("ours")
+    assert find_danger(str(through / "home")) == ""
+    os.chown(through, 54321, 54321, follow_symlinks=False)
+    assert find_danger(str(through / "home")) == f"{through}, on the way to it, belongs to user 54321"
+
+
+def test_who_owns_what_is_above_a_users_home_directory_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They could change what the user's shell reads anyway, and the user can do nothing about it."""
+    (lab := tmp_path / "lab").mkdir()
+    (lab / "ada").mkdir(mode=0o700)
+    of_a_rival(lab)
+    monkeypatch.setattr(safe_paths, "_find_own_directory", lambda: str(lab / "ada"))
+    assert find_danger(str(lab / "ada" / ".local" / "share" / "sublet")) == ""
+    of_a_rival(lab / "ada")
+    assert find_danger(str(lab / "ada" / "sublet")) == f"{lab / 'ada'}, on the way to it, belongs to user 54321"
+    os.chown(lab / "ada", 0, 0)
+    lab.chmod(0o777)
+    assert find_danger(str(lab / "ada" / "sublet")) == f"everyone can write in {lab}"
+
+
+# For a Python that another user can run, too.
+LOOK = Path(safe_paths.__file__).read_text() + "\nimport sys; print(find_danger_above(sys.argv[1]))"
+
+
+@pytest.fixture
+def of_daemon() -> Iterator[Path]:
+    """A directory of an ordinary user's, with a private group: `daemon` has the group `daemon`, and nobody else has."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user")
+    daemon = pwd.getpwnam("daemon")
+    with TemporaryDirectory(dir="/tmp") as name:
+        Path(name, "home").mkdir(mode=0o700)
+        for path in (name, f"{name}/home"):
+            os.chown(path, daemon.pw_uid, daemon.pw_gid)
+        yield Path(name)
+
+
+def look_as_daemon(path: Path, *before: str) -> str:
+    daemon = pwd.getpwnam("daemon")
+    words = [*before, "/usr/bin/python3", "-c", LOOK, str(path)]
+    who: Any = {"user": daemon.pw_uid, "group": daemon.pw_gid, "extra_groups": []}
+    said = subprocess.run(words, capture_output=True, text=True, check=False, cwd="/", **who)
+    if said.returncode and before:
+        pytest.skip(f"no user namespace here: {said.stderr}")
+    assert said.returncode == 0, said.stderr
+    return said.stdout.strip()
+
+
+def test_a_private_group_may_write_as_a_umask_of_002_lets_it(of_daemon: Path) -> None:
+    of_daemon.chmod(0o775)
+    (of_daemon / "home").chmod(0o2775)
+    assert look_as_daemon(of_daemon / "home" / "sublet") == ""
+    os.chown(of_daemon, -1, pwd.getpwnam("nobody").pw_gid)
+    of_daemon.chmod(0o775)
+    assert "can write in" in look_as_daemon(of_daemon / "home" / "sublet")
+
+
+def test_in_a_user_namespace_root_outside_looks_like_nobody_and_is_trusted(of_daemon: Path) -> None:
+    alone = ("unshare", "--user", "--map-current-user")
+    assert look_as_daemon(of_daemon / "home" / "sublet", *alone) == ""
+    os.chown(of_daemon, 0, 0)
+    of_daemon.chmod(0o755)
+    assert look_as_daemon(of_daemon / "home" / "sublet", *alone) == ""
+    of_daemon.chmod(0o775)
+    said = look_as_daemon(of_daemon / "home" / "sublet", *alone)
+    assert "can write in" in said, "and nobody knows who is in its group"
 
 
 def test_a_key_is_made_once_and_one_that_was_cut_off_is_refused(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from sublet.client.address import find_address
 from sublet.client.calls.access_point import access_point
 from sublet.client.link import Link
 from sublet.container_network import USUAL, choose_networks, look_at_machine
-from sublet.errors import BadMasterKey, SubletError
+from sublet.errors import BadMasterKey, SubletError, UnsafeHome
 from sublet.home import Home, sublet_home
 from sublet.master_key import find, read
 
@@ -32,7 +32,7 @@ HTCONDOR = ("condor_submit", "condor_q", "condor_status", "condor_history")
 @command("doctor", "sublet doctor")
 def doctor(out: Output) -> int:
     """Check this machine, your SUBLET_HOME and the service; say what to do where something is missing."""
-    found = [finding for check in CHECKS for finding in check(sublet_home())]
+    found = list(_look_at_all())
     out.show(
         found,
         lambda: table(
@@ -43,7 +43,20 @@ def doctor(out: Output) -> int:
     return 1 if any(finding.state == "bad" for finding in found) else 0
 
 
-def python(_: Home) -> Iterator[Finding]:
+def _look_at_all() -> Iterator[Finding]:
+    """Every check; in a home that can't be trusted nothing is read."""
+    try:
+        home = sublet_home()
+    except UnsafeHome as error:
+        yield from python()
+        yield Finding("bad", "SUBLET_HOME", error.message, error.advice)
+        yield from tools()
+    else:
+        for check in CHECKS:
+            yield from check(home)
+
+
+def python(_: Home | None = None) -> Iterator[Finding]:
     """The Python that runs this."""
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding("ok" if sys.version_info >= (3, 11) else "bad", "Python", f"{version}, {sys.executable}")
@@ -67,7 +80,7 @@ def master_key(home: Home) -> Iterator[Finding]:
         yield Finding("ok", "master key", f"{found}, {keys[0].id}")
 
 
-def tools(_: Home) -> Iterator[Finding]:
+def tools(_: Home | None = None) -> Iterator[Finding]:
     """What containers and notebooks need."""
     containers = [name for name in CONTAINERS if shutil.which(name)]
     todo = "" if containers else "To run images, install podman or apptainer."
