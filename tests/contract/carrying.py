@@ -81,7 +81,7 @@ class Split:
         try:
             found: dict[str, Any] = json.loads((self.near / "state.json").read_text())
         except FileNotFoundError:
-            return {"link": False, "nodes": {}, "attempts": {}, "refused": {}}
+            return {"link": False, "nodes": {}, "attempts": {}, "refused": {}, "waits": []}
         return found
 
     def alive(self, node: int) -> bool | None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-
-import pytest
 
 from sublet.pilots.split import near_half
 from sublet.pilots.split.travel import AGENT, FAR_HALF, OLDEST, text_of
@@ -70,48 +67,6 @@ def test_the_directory_of_a_submit_file_is_never_carried_off(splits: Callable[..
     assert job.ends() == 1
     assert job.process.stdout
     assert b"should_transfer_files" in job.process.stdout.read()
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system that the spool is on, with 2 MB of room."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small file system")
-    (place := tmp_path / "shared").mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], check=True)
-    yield place
-    subprocess.run(["umount", "--lazy", place], check=True)
-
-
-BIG = "head -c 4000000 /dev/zero > big; echo once >> witness; cp witness ../../../witness; exit 4"
-
-
-def test_a_result_that_finds_no_room_is_kept_and_sent_when_there_is_some(
-    small_disk: Path, splits: Callable[..., Split]
-) -> None:
-    split = splits()
-    split.relay()
-    split.far(0)
-    job = split.job(BIG)
-    log = split.directory / "log"
-    eventually(lambda: "can't deliver" in log.read_text() and "No space left" in log.read_text(), "a full spool")
-    assert job.process.poll() is None
-    eventually(lambda: split.alive(0) is True, "a word that it lives")
-    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
-    assert job.ends() == 0
-    assert (job.told(), len(job.has("big")), job.has("witness")) == ("ExitCode = 4\n", 4_000_000, b"once\n")
-
-
-def test_a_result_that_never_finds_room_is_told_with_the_reason_and_not_run_again(
-    small_disk: Path, splits: Callable[..., Split]
-) -> None:
-    split = splits()
-    split.relay()
-    split.far(0, keep=0.5)
-    job = split.job(BIG)
-    assert job.ends() == 1
-    assert job.process.stdout
-    assert b"its results could not be brought back: " in job.process.stdout.read()
 
 
 def test_a_large_sandbox_does_not_delay_a_small_one_and_is_the_same_at_the_end(splits: Callable[..., Split]) -> None:

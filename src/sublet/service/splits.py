@@ -126,7 +126,7 @@ class Splits(Pilots):
         if state is None:
             return ""
         if state.link:
-            return "through the spool: its nodes can't reach this machine"
+            return "; ".join(["through the spool: its nodes can't reach this machine", *state.waits])
         platform = self.platforms_by_name.get(system)
         login = platform.login if platform else None
         signed_in = login is None or await login.check()

@@ -9,6 +9,9 @@ rename, and whatever is done twice is done once:
   live/A.out what attempt A prints, while it runs     kill/A     attempt A is to be stopped
   fence/E    what node epoch E brings is void         lease      the near side lives: a counter
   stop/N     node N is to end                         agent      which agent is the present one
+
+Where the disk has no room for a counter, an empty file beside it, alive/N.C or lease.C, has it in its name: a rename
+needs no room. Whatever else could not be written is written as soon as it can be.
 """
 
 from __future__ import annotations
@@ -23,10 +26,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from sublet.pilots.split.frames import MARK, SLICE, decode, encode, file_pieces, lengths, write_whole
-from sublet.pilots.split.spool_files import forget, names, read
+from sublet.pilots.split.spool_files import forget, forget_pulses, names, pulse, read
 
 PARTS = ("in", "out", "kill", "alive", "ask", "ans", "live", "fence", "stop", "tmp")
 ENDINGS = (".tar", ".bad", ".off")
+OURS = ("put", "ans", "w")  # what an agent writes before it is whole; its nonce follows
 TICK = 0.5  # seconds between two looks at heartbeats and questions
 SLOW = 0.5  # seconds between two looks when nothing has happened for a while
 QUIET = 10.0  # seconds without an event after which it looks more slowly
@@ -43,7 +47,10 @@ class Agent:
         self.sent: set[str] = set()
         self.shown: dict[str, int] = {}
         self.beats: dict[str, str] = {}
+        self.pulses: dict[str, str] = {}
         self.asked: dict[str, str] = {}
+        self.unwritten: dict[str, bytes] = {}  # what there was no room for
+        self.pulsing = True  # an earlier agent may have left a pulse
         self.busy = time.monotonic()
         self.orders: dict[str, Callable[[dict[str, Any], bytes], None]] = {
             "put": self._put,
@@ -69,8 +76,16 @@ class Agent:
             pass
         for part in PARTS:
             os.makedirs(self.path(part), exist_ok=True)
+        self._sweep()
         self._write("agent", self.nonce.encode())
         self.send({"op": "hello", "host": os.uname().nodename, "python": list(sys.version_info[:2])})
+
+    def _sweep(self) -> None:
+        """Remove what an earlier agent left half written: nobody goes on with it."""
+        for name in names(self.path("tmp")):
+            kind, _, rest = name.partition(".")
+            if kind in OURS and not rest.startswith(self.nonce + "."):
+                forget(self.path("tmp", name))
 
     # Frames out
 
@@ -114,12 +129,14 @@ class Agent:
     def _put(self, header: dict[str, Any], body: bytes) -> None:
         name, node = header["attempt"], str(header["node"])
         part = self.path("tmp", "put." + self.nonce + "." + name)
-        with open(part, "ab" if header["offset"] else "wb") as file:
-            file.write(body)
-        if header["last"]:
-            os.makedirs(self.path("in", node), exist_ok=True)
-            os.rename(part, self.path("in", node, name + ".tar"))
-            self.send({"op": "stored", "attempt": name})
+        try:
+            if add(part, header["offset"], body) and header["last"]:
+                os.makedirs(self.path("in", node), exist_ok=True)
+                os.rename(part, self.path("in", node, name + ".tar"))
+                self.send({"op": "stored", "attempt": name})
+        except OSError as error:
+            forget(part)
+            self.send({"op": "unstored", "attempt": name, "why": error.strerror or str(error)})
 
     def _kill(self, header: dict[str, Any], body: bytes) -> None:
         name = header["attempt"]
@@ -139,7 +156,14 @@ class Agent:
         forget(self.path("kill", name))
 
     def _lease(self, header: dict[str, Any], body: bytes) -> None:
-        self._write("lease", str(header["count"]).encode())
+        for name, content in list(self.unwritten.items()):
+            self._write(name, content)
+        if not self._write("lease", str(header["count"]).encode()):
+            pulse(self.spool, "lease", header["count"])
+            self.pulsing = True
+        elif self.pulsing:
+            forget_pulses(self.spool, "lease")
+            self.pulsing = False
 
     def _fence(self, header: dict[str, Any], body: bytes) -> None:
         self._write("fence/" + header["epoch"], b"")
@@ -147,11 +171,13 @@ class Agent:
     def _answer(self, header: dict[str, Any], body: bytes) -> None:
         node = str(header["node"])
         part = self.path("tmp", "ans." + self.nonce + "." + node)
-        with open(part, "ab" if header["offset"] else "wb") as file:
-            file.write(body)
-        if header["last"]:
-            os.rename(part, self.path("ans", node + ".tar"))
-            forget(self.path("ask", node))
+        try:
+            if add(part, header["offset"], body) and header["last"]:
+                os.rename(part, self.path("ans", node + ".tar"))
+                forget(self.path("ask", node))
+        except OSError:
+            forget(part)
+            self.asked.pop(node, None)  # and so it is asked again
 
     def _stop(self, header: dict[str, Any], body: bytes) -> None:
         self._write("stop/" + str(header["node"]), b"")
@@ -160,8 +186,18 @@ class Agent:
         shutil.rmtree(self.spool, ignore_errors=True)
         self.send({"op": "cleaned", "left": os.path.exists(self.spool)})
 
-    def _write(self, name: str, content: bytes) -> None:
-        write_whole(self.path(name), content, self.path("tmp", "w." + self.nonce + "." + name.replace("/", "_")))
+    def _write(self, name: str, content: bytes) -> bool:
+        """Let a small file appear, now or when there is room; whether it is there now."""
+        part = self.path("tmp", "w." + self.nonce + "." + name.replace("/", "_"))
+        self.unwritten.pop(name, None)
+        try:
+            write_whole(self.path(name), content, part)
+        except OSError:
+            forget(part)
+            if os.path.isdir(self.spool):  # else there is nobody left who reads it
+                self.unwritten[name] = content
+            return False
+        return True
 
     # What happens in the spool
 
@@ -187,12 +223,16 @@ class Agent:
                 self.send_file(header, self.path("out", name))
 
     def _tick(self) -> None:
-        beats = {}
-        for node in names(self.path("alive")):
-            beat = read(self.path("alive", node))
+        beats, beaten = {}, []
+        for name in names(self.path("alive")):
+            node, _, count = name.partition(".")
+            if count and count != self.pulses.get(node):
+                self.pulses[node] = count
+                beaten.append(node)
+            beat = None if count else read(self.path("alive", node))
             if beat and beat != self.beats.get(node):
                 self.beats[node] = beats[node] = beat
-        self.send({"op": "tick", "beats": beats})
+        self.send({"op": "tick", "beats": beats, "pulses": beaten})
         for node in names(self.path("ask")):
             asked = read(self.path("ask", node))
             if asked and asked != self.asked.get(node):
@@ -214,6 +254,15 @@ class Agent:
             self.send({"op": "live", "attempt": name[:-4], "stream": name[-3:], "offset": at}, new)
 
 
+def add(part: str, offset: int, body: bytes) -> bool:
+    """Write the next bytes of a file; not if those before are missing, as they are when they found no room."""
+    if offset and (not os.path.exists(part) or os.path.getsize(part) != offset):
+        return False
+    with open(part, "ab" if offset else "wb") as file:
+        file.write(body)
+    return True
+
+
 def main(settings: dict[str, Any]) -> None:
     """Serve the channel on stdin and stdout; nothing else may write to it."""
     channel = os.fdopen(os.dup(1), "wb", 0)
@@ -227,7 +276,7 @@ def main(settings: dict[str, Any]) -> None:
 
 
 def _or_end(work: Callable[[], None]) -> None:
-    """Whichever ends first ends it all: ssh is gone, the disk is full, or a newer agent is there."""
+    """Whichever ends first ends it all: ssh is gone, the disk fails, or a newer agent is there."""
     try:
         work()
     except BaseException as error:

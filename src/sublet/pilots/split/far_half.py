@@ -18,7 +18,7 @@ from typing import Any
 
 from sublet.pilots.split.far_ads import ad_here, assigned_cores, assigned_gpus
 from sublet.pilots.split.far_results import pack_outputs, put_words, say, seen_in
-from sublet.pilots.split.spool_files import forget, names, read
+from sublet.pilots.split.spool_files import forget, forget_pulses, names, pulse, pulses, read
 
 LIVE = 1 << 20  # bytes of each stream that are shown while it runs
 STREAMS = (("out", "_condor_stdout"), ("err", "_condor_stderr"))
@@ -60,7 +60,9 @@ class FarHalf:
         self.count = 0
         self.failures = 0
         self.epoch = self._new_epoch()
+        self.pulsing = False  # the spool had no room for its last heartbeat
         self.lease: str | None = None
+        self.pulsed: list[str] = []
         self.leased = time.monotonic()
         self.beaten = 0.0
         self.over = time.time() + settings["life"]
@@ -85,6 +87,7 @@ class FarHalf:
                 break
             time.sleep(self.settings["poll"])
         forget(self.path("alive", self.node))
+        self._forget_pulses()
         say("ends: " + self.ending)
 
     # Heartbeats, and what the near side wants
@@ -100,7 +103,11 @@ class FarHalf:
         beat["facts"] = dict(self.settings["facts"], left=str(int(self.over - time.time())))
         if self.ending:
             beat["ending"] = self.ending
-        self._write("alive/" + self.node, json.dumps(beat).encode())
+        if self._write("alive/" + self.node, json.dumps(beat).encode()):
+            self._forget_pulses()
+        else:
+            self.pulsing = True
+            pulse(self.path("alive"), self.node, str(self.count).zfill(9))
         self._look_at_lease()
         if os.path.exists(self.path("fence", self.epoch)):
             self._void("it had been given up", self._names())
@@ -112,14 +119,20 @@ class FarHalf:
         for attempt in self.attempts.values():
             self._show(attempt)
 
+    def _forget_pulses(self) -> None:
+        if self.pulsing:
+            forget_pulses(self.path("alive"), self.node)
+            self.pulsing = False
+
     def _names(self) -> list[str]:
         """All that it still has to do with."""
         return sorted([*self.attempts, *self.results])
 
     def _look_at_lease(self) -> None:
         lease = read(self.path("lease"))
-        if lease is not None and lease != self.lease:
-            self.lease, self.leased = lease, time.monotonic()
+        pulsed = pulses(self.spool, "lease") if lease in (self.lease, None) else []
+        if (lease is not None and lease != self.lease) or (pulsed and pulsed != self.pulsed):
+            self.lease, self.pulsed, self.leased = lease, pulsed, time.monotonic()
         if (self.attempts or self.results) and time.monotonic() - self.leased > self.settings["lease"]:
             self._void("the near side has been silent for too long", self._names())
 
@@ -159,14 +172,17 @@ class FarHalf:
     def _new_epoch(self) -> str:
         return "{}.{}.{}".format(self.settings["lease_id"], self.node, os.urandom(4).hex())
 
-    def _write(self, name: str, content: bytes) -> None:
+    def _write(self, name: str, content: bytes) -> bool:
         part = self.path("tmp", "f." + self.node + "." + name.replace("/", "_"))
         try:
             with open(part, "wb") as file:
                 file.write(content)
             os.rename(part, self.path(name))
         except OSError as error:
+            forget(part)
             say("can't write " + name + ": " + str(error))
+            return False
+        return True
 
     # Attempts
 

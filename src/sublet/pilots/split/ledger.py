@@ -120,6 +120,11 @@ class Ledger:
             if attempt.node == number and attempt.stage is Stage.REVOKED and attempt.name not in runs_there:
                 self.missing[attempt.name] += 1
 
+    def pulse(self, number: int, now: float) -> None:
+        """A node lives, and has no room to say more."""
+        if number in self.seen:
+            self.seen[number].beat = now
+
     def alive(self, number: int, now: float) -> bool | None:
         """Whether a node lives; None: it has not been seen yet, so nothing may start there and nothing is evicted."""
         node = self.seen.get(number)

@@ -16,7 +16,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,10 @@ from sublet.pilots.split.bridges import Bridges
 from sublet.pilots.split.channel import Channel
 from sublet.pilots.split.kept import Kept
 from sublet.pilots.split.ledger import OPEN, Attempt, Ledger, Link, Node, Stage
-from sublet.pilots.split.parcels import Incoming, Outgoing
+from sublet.pilots.split.parcels import Incoming
 from sublet.pilots.split.printed import facts_of, show, show_all
 from sublet.pilots.split.relay_plan import Plan
+from sublet.pilots.split.sending import Sending
 
 RETRY = 2.0
 NAME = re.compile(r"[\w.-]{1,200}")
@@ -47,6 +48,7 @@ class Relay:
         self.bridges = Bridges(directory, plan, self.ledger, self._end_node)
         self.endpoint = Endpoint(plan.urls, plan.certificate, plan.lease)
         self.channel = Channel(plan.channel, directory / "channel.err", plan.silent)
+        self.sending = Sending(self.channel.turn, plan.room, self._give_up_input)
         self.waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self.coming: dict[str, Incoming | None] = {}
         self.asking: dict[str, asyncio.Task[None]] = {}
@@ -56,6 +58,7 @@ class Relay:
         self.hears: dict[str, Callable[[dict[str, Any], bytes], Awaitable[None]]] = {
             "tick": self._tick,
             "stored": self._stored,
+            "unstored": self._unstored,
             "live": self._live,
             "out": self._out,
             "ask": self._ask,
@@ -98,6 +101,7 @@ class Relay:
     async def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
         for attempt in self.ledger.revoke(str(message["id"])):
             self.kept.keep(attempt)
+            self.sending.forget(attempt.name)
             self._answer(attempt.name, {"gone": True})
             self._order({"op": "kill", "attempt": attempt.name, "node": attempt.node})
         self.bridges.tell()
@@ -135,6 +139,7 @@ class Relay:
                 self.trouble = str(error) or type(error).__name__
             finally:
                 self.ledger.cut(time.monotonic())
+                self.sending.stop()
                 for coming in [one for one in self.coming.values() if one]:
                     await asyncio.to_thread(coming.drop)
                 self.coming.clear()
@@ -154,7 +159,7 @@ class Relay:
 
     def _put(self, attempt: Attempt) -> None:
         if self.ledger.link.up:
-            self.channel.turn(_frames_while_wanted(attempt))
+            self.sending.put(attempt)
 
     async def _hear(self, header: dict[str, Any], body: bytes) -> None:
         self.ledger.heard(time.monotonic())
@@ -168,9 +173,21 @@ class Relay:
                 self.ledger.beat(int(number), json.loads(beat), time.monotonic())
                 self.kept.keep_node(int(number))
 
+        for number in header["pulses"]:
+            self.ledger.pulse(int(number), time.monotonic())
+
     async def _stored(self, header: dict[str, Any], body: bytes) -> None:
+        self.sending.forget(header["attempt"])
         if self.ledger.stored(header["attempt"]):
             self.kept.keep(self.ledger.attempts[header["attempt"]])
+
+    async def _unstored(self, header: dict[str, Any], body: bytes) -> None:
+        attempt = self.ledger.attempts.get(header["attempt"])
+        if attempt and attempt.stage is Stage.QUEUED:
+            self.sending.unstored(attempt, header["why"])
+
+    def _give_up_input(self, name: str, why: str) -> None:
+        self._record_failure(name, "", f"its files could not be written into {self.plan.spool} on the cluster: {why}")
 
     async def _live(self, header: dict[str, Any], body: bytes) -> None:
         attempt = self.ledger.attempts.get(header["attempt"])
@@ -305,6 +322,7 @@ class Relay:
             "links": self.ledger.link.times,
             "trouble": self.trouble,
             "nodes": nodes,
+            "waits": [words for words in (self.sending.words(),) if words],
             "attempts": {stage: stages.count(stage) for stage in sorted(set(stages))},
             "refused": dict(self.ledger.refused),
         }
@@ -328,17 +346,6 @@ class Relay:
                 task.cancel()
             await asyncio.gather(*works, return_exceptions=True)
             server.close()
-
-
-def _frames_while_wanted(attempt: Attempt) -> Generator[tuple[dict[str, Any], bytes], None, None]:
-    """An attempt on its way; once it was given up nothing more of it is sent, so that no node can begin it then."""
-    header = {"op": "put", "attempt": attempt.name, "node": attempt.node}
-    sandbox = Outgoing(attempt.job_ad, attempt.sandbox, attempt.scratch)
-    with contextlib.closing(sandbox.frames(header)) as frames:
-        for frame in frames:
-            if attempt.stage not in OPEN:
-                return
-            yield frame
 
 
 def main() -> int:

@@ -45,6 +45,7 @@ class State:
     trouble: str = ""
     nodes: tuple[FarNode, ...] = ()
     attempts: Mapping[str, int] = field(default_factory=dict)
+    waits: tuple[str, ...] = ()  # what can't be stored at present, and why
 
 
 class Relaying:
@@ -98,7 +99,7 @@ class Relaying:
         nodes = tuple(FarNode(int(number), **values) for number, values in said["nodes"].items())
         if time.time() - said["time"] > FRESH:
             return State(False, "its relay does not run", nodes)
-        return State(said["link"], said["trouble"], nodes, said["attempts"])
+        return State(said["link"], said["trouble"], nodes, said["attempts"], tuple(said["waits"]))
 
     def ask(self, message: dict[str, Any], seconds: float = ANSWER) -> dict[str, Any]:
         """Tell it something, which may have just begun, and wait for its answer; empty if there is none."""

@@ -22,6 +22,28 @@ def read(path: str) -> str | None:
         return None
 
 
+def pulse(directory: str, stem: str, count: str) -> None:
+    """Say that one lives where there is no room for words: an empty file with the count in its name."""
+    target = os.path.join(directory, stem + "." + count)
+    try:
+        for name in pulses(directory, stem)[:1]:
+            return os.rename(os.path.join(directory, name), target)
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT, 0o600))
+    except OSError:
+        pass
+
+
+def pulses(directory: str, stem: str) -> list[str]:
+    """The names of such files."""
+    return [name for name in names(directory) if name.startswith(stem + ".")]
+
+
+def forget_pulses(directory: str, stem: str) -> None:
+    """Remove them: there is room again."""
+    for name in pulses(directory, stem):
+        forget(os.path.join(directory, name))
+
+
 def forget(path: str) -> bool:
     """Remove a file that may be gone; whether it was there."""
     try:

@@ -1,0 +1,57 @@
+"""Attempts on their way to the spool; one that finds no room there waits for it, and is given up after a while."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator
+from typing import Any
+
+from sublet.pilots.split.again import Again
+from sublet.pilots.split.channel import Frames
+from sublet.pilots.split.ledger import Attempt, Stage
+from sublet.pilots.split.parcels import Outgoing
+
+
+class Sending:
+    """All that is sent and not yet stored."""
+
+    def __init__(self, turn: Callable[[Frames], None], patience: float, give_up: Callable[[str, str], None]) -> None:
+        """`turn` has frames take their turn on the channel; `give_up` is told a name and the reason."""
+        self._turn, self._give_up = turn, give_up
+        self._again = Again("files of {} wait to be stored on the cluster", patience)
+        self._present: dict[str, object] = {}  # what is being sent of each; what was sent before stops
+
+    def words(self) -> str:
+        """What waits for room, if anything does."""
+        return self._again.words()
+
+    def put(self, attempt: Attempt) -> None:
+        """Send one, from its beginning."""
+        self._present[attempt.name] = present = object()
+        self._turn(self._frames(attempt, present))
+
+    def unstored(self, attempt: Attempt, why: str) -> None:
+        """The spool could not take it."""
+        self._present.pop(attempt.name, None)
+        if not self._again.later(attempt.name, why, lambda: self.put(attempt)):
+            self._give_up(attempt.name, why)
+
+    def forget(self, name: str) -> None:
+        """It is stored, or nobody wants it."""
+        self._present.pop(name, None)
+        self._again.forget(name)
+
+    def stop(self) -> None:
+        """The channel is gone; on the next one all begins anew."""
+        self._present.clear()
+        self._again.stop()
+
+    def _frames(self, attempt: Attempt, present: object) -> Generator[tuple[dict[str, Any], bytes], None, None]:
+        """Its frames; once it was given up nothing more of it is sent, so that no node can begin it then."""
+        header = {"op": "put", "attempt": attempt.name, "node": attempt.node}
+        sandbox = Outgoing(attempt.job_ad, attempt.sandbox, attempt.scratch)
+        with contextlib.closing(sandbox.frames(header)) as frames:
+            for frame in frames:
+                if attempt.stage is not Stage.QUEUED or self._present.get(attempt.name) is not present:
+                    return
+                yield frame

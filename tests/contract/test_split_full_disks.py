@@ -1,0 +1,174 @@
+"""Disks without room, on the way between the halves of a split pilot: nothing is lost, and nothing runs twice."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.contract.carrying import Job, Split, files_of
+from tests.serving import eventually
+
+FULL = b"No space left on device"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system that the spool is on, with 2 MB of room."""
+    with small(tmp_path / "shared") as place:
+        yield place
+
+
+@contextmanager
+def small(place: Path) -> Iterator[Path]:
+    """A directory with 2 MB of room."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small file system")
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def enlarge(place: Path) -> None:
+    """Give a small disk room."""
+    subprocess.run(["mount", "-o", "remount,size=64m", place], check=True)
+
+
+def fill(place: Path) -> Path:
+    """Leave no room on a small disk; the file that takes it."""
+    file = place / "filler"
+    with file.open("wb", buffering=0) as target, suppress(OSError):
+        while target.write(bytes(4096)):
+            pass
+    return file
+
+
+def said(job: Job) -> bytes:
+    """The reason for which a job is held."""
+    assert job.process.stdout
+    return job.process.stdout.read()
+
+
+# The spool
+
+
+def test_an_input_that_the_spool_never_has_room_for_is_told_with_the_reason_and_its_neighbours_go_on(
+    small_disk: Path, splits: Callable[..., Split]
+) -> None:
+    split = splits(room=2.0)
+    split.relay()
+    split.far(0)
+    large = split.job("true", big=os.urandom(4_000_000))
+    small = [split.job(f"echo {number}") for number in range(5)]
+    assert [job.ends() for job in small] == [0] * 5
+    assert large.ends() == 1
+    reason = said(large)
+    assert FULL in reason
+    assert str(split.spool).encode() in reason, "where room is wanted"
+    assert (split.state()["links"], split.alive(0)) == (1, True)
+    assert not [name for name in files_of(split.spool) if name.startswith("tmp/put")]
+
+
+def test_an_input_that_finds_no_room_waits_for_some_and_its_job_runs_once(
+    small_disk: Path, splits: Callable[..., Split]
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    content = os.urandom(4_000_000)
+    job = split.job("cat big > copy; echo once >> ../../../witness", big=content)
+    eventually(
+        lambda: split.state()["waits"] == [f"files of 1 job wait to be stored on the cluster: {FULL.decode()}"],
+        "a full spool",
+    )
+    assert split.state()["attempts"] == {"queued": 1}
+    enlarge(small_disk)
+    assert job.ends() == 0
+    assert job.has("copy") == content
+    assert next(split.directory.glob("node*/witness")).read_text() == "once\n"
+
+
+def test_what_an_earlier_agent_left_half_written_is_swept(splits: Callable[..., Split]) -> None:
+    split = splits()
+    (split.spool / "tmp").mkdir(parents=True)
+    for name in ("put.earlier.slot1_1-1.aa", "ans.earlier.0", "w.earlier.lease"):
+        (split.spool / "tmp" / name).touch()
+    split.relay()
+    eventually(lambda: (split.spool / "agent").exists(), "an agent")
+    eventually(lambda: files_of(split.spool) == {"agent", "lease"}, "a swept spool")
+
+
+def test_a_spool_that_is_full_for_longer_than_a_jobs_lease_costs_what_runs_nothing(
+    small_disk: Path, splits: Callable[..., Split], tmp_path: Path
+) -> None:
+    split = splits(dead=3.0)
+    split.relay()
+    split.far(0, lease=3.0)
+    job = split.job(f"echo once >> {tmp_path}/witness; while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; exit 4")
+    eventually(lambda: (tmp_path / "witness").exists() and split.alive(0), "a running job")
+    filler = fill(small_disk)
+    full = time.monotonic()
+    while time.monotonic() < full + 6:
+        assert split.alive(0), "it lives, and can't say anything else"
+        time.sleep(0.2)
+    (tmp_path / "go").touch()
+    filler.unlink()
+    assert job.ends() == 0
+    assert (job.told(), (tmp_path / "witness").read_text()) == ("ExitCode = 4\n", "once\n")
+    eventually(lambda: files_of(split.spool) == {"agent", "lease", "alive/0"}, "an empty spool")
+    assert split.state()["links"] == 1
+
+
+def test_a_job_that_is_removed_while_the_spool_is_full_is_stopped_on_its_node(
+    small_disk: Path, splits: Callable[..., Split], tmp_path: Path
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    job = split.job(f"echo $$ > {tmp_path}/pid; exec sleep 60")
+    eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), "a running job")
+    filler = fill(small_disk)
+    job.remove()
+    assert job.ends() == 0
+    pid = int((tmp_path / "pid").read_text())
+    eventually(lambda: not Path(f"/proc/{pid}").exists(), "its end there")
+    filler.unlink()
+    eventually(lambda: files_of(split.spool) == {"agent", "lease", "alive/0"}, "an empty spool")
+
+
+BIG = "head -c 4000000 /dev/zero > big; echo once >> witness; cp witness ../../../witness; exit 4"
+
+
+def test_a_result_that_finds_no_room_is_kept_and_sent_when_there_is_some(
+    small_disk: Path, splits: Callable[..., Split]
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    job = split.job(BIG)
+    log = split.directory / "log"
+    eventually(lambda: "can't deliver" in log.read_text() and "No space left" in log.read_text(), "a full spool")
+    assert job.process.poll() is None
+    eventually(lambda: split.alive(0) is True, "a word that it lives")
+    enlarge(small_disk)
+    assert job.ends() == 0
+    assert (job.told(), len(job.has("big")), job.has("witness")) == ("ExitCode = 4\n", 4_000_000, b"once\n")
+
+
+def test_a_result_that_never_finds_room_is_told_with_the_reason_and_not_run_again(
+    small_disk: Path, splits: Callable[..., Split]
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0, keep=0.5)
+    job = split.job(BIG)
+    assert job.ends() == 1
+    assert b"its results could not be brought back: " in said(job)
