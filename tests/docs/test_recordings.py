@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import re
 import shlex
-import socket
+import subprocess
+import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 import click
 import pytest
@@ -17,6 +20,14 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "recordings"
 OF_THE_KERNEL = "[IPKernelApp] "  # what the notebook's own kernel prints is shown as it is
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def recorder() -> ModuleType:
+    """The script that records."""
+    loader = SourceFileLoader("recorder", str(ROOT / "scripts" / "record"))
+    module = module_from_spec(spec_from_loader("recorder", loader))
+    loader.exec_module(module)
+    return module
 
 
 def read_cast() -> tuple[dict[str, object], list[tuple[float, str, str]]]:
@@ -68,10 +79,21 @@ def test_what_the_recording_types_can_still_be_typed(words: list[str]) -> None:
 
 
 def test_the_recording_names_no_machine() -> None:
-    shown = read_text() + (FOLDER / "researcher.cast").read_text()
-    names = {socket.gethostname(), getpass.getuser()}
-    assert [name for name in names if re.search(rf"\b{re.escape(name)}\b", shown)] == []
-    assert re.findall(r"(?<![\w.])/(?:home|root|tmp|work|var|usr|opt)/\S*", shown) == []
+    assert recorder().find_names(read_text() + (FOLDER / "researcher.cast").read_text()) == []
+
+
+@pytest.mark.parametrize("shown", ["on zq7machine", "zq7person@", "see /home/anna/x", "/tmp/rec-1/work"])
+def test_what_shows_a_machine_is_no_recording(shown: str) -> None:
+    assert recorder().find_names(f"$ sublet ps\n{shown}\n") != []
+
+
+def test_a_recording_is_made_where_machine_and_person_have_names_of_no_machine() -> None:
+    script = recorder()
+    if subprocess.run(script.apart("true"), capture_output=True).returncode != 0:
+        pytest.skip("nothing can be mounted here, and no machine can be renamed")
+    words = script.apart(sys.executable, "-c", "import os, pwd; print(os.uname()[1], pwd.getpwuid(os.getuid())[0])")
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [script.MACHINE, script.PERSON]
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/guides/first-run.md"])
