@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -19,6 +20,7 @@ import pytest
 
 from sublet.cli import progress as progress_module
 from sublet.cli.progress import Progress
+from sublet.cli.prompts import agreed, typed
 from sublet.cli.screen import width_of
 from sublet.wire.v1.sessions import ConnectorView, SessionPage
 from tests.canned import ID, Said, a_session, a_yes, an_end, an_offer
@@ -75,6 +77,28 @@ def test_without_a_terminal_there_is_a_plain_line_now_and_then(
     said = capsys.readouterr().err
     assert "\x1b" not in said
     assert said.splitlines() == [f"waiting for {second} s" for second in (30, 90, 210, 450)]
+
+
+def test_nothing_is_said_of_what_is_waited_for_if_nobody_wants_to_know() -> None:
+    program = "from sublet.cli.progress import Progress; Progress(wanted=True).show('waiting')"
+    assert "waiting" in at_terminal("-c", program)
+    assert at_terminal("-c", program, SUBLET_PROGRESS="no") == ""
+    starts = (
+        "import sublet.client.progress as progress\n"
+        "progress.FIRST_WORD = 0\n"
+        "progress.Waiting(print).pause(0, 'your service')"
+    )
+    assert "waiting for your service" in at_terminal("-c", starts)
+    assert at_terminal("-c", starts, SUBLET_PROGRESS="no") == ""
+
+
+@pytest.mark.parametrize("ask", [lambda: typed("Code", "no"), lambda: agreed("Go on?", "no")], ids=["typed", "agreed"])
+def test_what_follows_a_question_that_a_pipe_answers_begins_on_a_line_of_its_own(
+    ask: Callable[[], object], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"y\n")))
+    ask()
+    assert capfd.readouterr().err.endswith(": \n")
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
 """Runs a guide: its `console` blocks are typed, and what they show must be what comes out.
 
 In a guide, a line that begins with `$ ` is a command (continued while it ends in a backslash); the lines below it
-are its output. `…` stands for anything within a line, and a line that is only `…` for any number of lines. A block
-with `file=NAME` beside its language (```yaml file=NAME) is written to that file first; with `filled` too, `$NAME` in it
-is what the environment has.
+are its output. `…` stands for anything within a line, and a line that is only `…` for any number of lines. What comes
+on stdout and what on stderr may come in either order, each in its own, and what is waited for is not told. A block with
+`file=NAME` beside its language (```yaml file=NAME) is written to that file first; with `filled` too, `$NAME` in it is
+what the environment has.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import string
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 from tests.sites import look_often
 
+WITHOUT_PROGRESS = "export SUBLET_PROGRESS=no"  # what is waited for is told after 30 s: on a busy machine more often
 FENCE = re.compile(r"^```(\S*)(.*)$")
 
 
@@ -72,16 +75,31 @@ def _typed(block: list[str], begins: int) -> list[Typed]:
     return commands
 
 
-def matches(shown: list[str], said: str) -> bool:
-    """Whether what was said is what the guide shows."""
-    pattern = ""
-    for line in shown:
-        if line.strip() == "…":
-            pattern += r"(?:.*\n)*"
-        else:
-            pattern += ".*".join(re.escape(piece.rstrip()) for piece in line.rstrip().split("…")) + r"[ ]*\n"
-    tidy = "".join(line.rstrip() + "\n" for line in said.splitlines())
-    return re.fullmatch(pattern, tidy) is not None
+def matches(shown: list[str], said: str, beside: str = "") -> bool:
+    """Whether what was said, and what was said beside it, in whatever order, is what the guide shows."""
+    patterns = [None if line.strip() == "…" else _pattern(line) for line in shown]
+    streams = [line.rstrip() for line in said.splitlines()], [line.rstrip() for line in beside.splitlines()]
+    reached = {(0, 0)}  # how many lines of each stream the guide may have shown so far
+    for pattern in patterns:
+        reached = _reached(reached, streams, pattern)
+    return tuple(map(len, streams)) in reached
+
+
+def _pattern(line: str) -> re.Pattern[str]:
+    return re.compile(".*".join(re.escape(piece.rstrip()) for piece in line.rstrip().split("…")) + "[ ]*")
+
+
+def _reached(
+    places: set[tuple[int, int]], streams: tuple[list[str], list[str]], pattern: re.Pattern[str] | None
+) -> set[tuple[int, int]]:
+    """Where one more line of the guide leads; without a pattern it stands for any lines."""
+    if pattern is None:
+        ends = [range(len(stream) + 1) for stream in streams]
+        return {(i, j) for i, j in product(*ends) if any(i >= at and j >= beside for at, beside in places)}
+    found = {(at + 1, beside) for at, beside in places if any(map(pattern.fullmatch, streams[0][at : at + 1]))}
+    return found | {
+        (at, beside + 1) for at, beside in places if any(map(pattern.fullmatch, streams[1][beside : beside + 1]))
+    }
 
 
 def here(command: str) -> list[str]:
@@ -109,20 +127,18 @@ def run_guide(
             target.write_text(string.Template(part.text).safe_substitute(env) if part.filled else part.text)
             continue
         done = subprocess.run(
-            shell(part.command),
+            shell(f"{WITHOUT_PROGRESS}\n{part.command}"),
             cwd=directory,
             env=env,
             text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            capture_output=True,
             stdin=subprocess.DEVNULL,
             timeout=120,
         )
         if systems:
             look_often(systems)
-        if not matches(part.shown, done.stdout):
-            shown = "\n".join(part.shown)
-            differences.append(
-                f"{guide.name}:{part.line}: $ {part.command}\n--- shown\n{shown}\n--- said\n{done.stdout}"
-            )
+        if not matches(part.shown, done.stdout, done.stderr):
+            streams = ("shown", "\n".join(part.shown)), ("said", done.stdout), ("said beside it", done.stderr)
+            told = "\n".join(f"--- {name}\n{text}" for name, text in streams)
+            differences.append(f"{guide.name}:{part.line}: $ {part.command}\n{told}")
     return differences

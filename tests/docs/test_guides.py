@@ -92,3 +92,27 @@ def test_a_guide_that_is_not_there_is_told_with_those_that_are() -> None:
 )
 def test_an_ellipsis_stands_for_anything_and_all_else_for_itself(shown: list[str], said: str, same: bool) -> None:
     assert matches(shown, said) is same
+
+
+@pytest.mark.parametrize(
+    ("shown", "same"),
+    [
+        (["a", "b", "x", "y"], True),
+        (["x", "a", "y", "b"], True),
+        (["x", "y", "a", "b"], True),
+        (["b", "a", "x", "y"], False),  # each stream has an order of its own
+        (["a", "b", "x"], False),
+        (["…", "y", "b"], True),
+        (["a", "…"], True),
+        (["a", "…", "x"], False),  # it stands for lines of both, and y comes after x
+    ],
+)
+def test_stdout_and_stderr_come_in_either_order_and_each_in_its_own(shown: list[str], same: bool) -> None:
+    assert matches(shown, "a\nb\n", "x\ny\n") is same
+
+
+def test_a_guide_is_the_same_however_long_its_commands_wait(tmp_path: Path) -> None:
+    waits = "import sublet.cli.progress as p; p.FIRST_LINE = 0; p.Progress(wanted=True).show('waiting')"
+    guide = tmp_path / "guide.md"
+    guide.write_text(f'```console\n$ {sys.executable} -c "{waits}"; echo done >&2; echo 42\n42\ndone\n```\n')
+    assert run_guide(guide, tmp_path, {}) == []

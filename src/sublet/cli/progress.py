@@ -9,6 +9,7 @@ import time
 
 from sublet.cli.screen import columns_of, fit, is_terminal
 from sublet.cli.texts import with_local_times
+from sublet.client.progress import is_progress_wanted
 
 CLEAR = "\r\033[K"
 FIRST_LINE, LONGEST_SILENCE = 30.0, 600.0  # seconds before a plain line, and between two of them at most
@@ -19,7 +20,7 @@ class Progress:
 
     def __init__(self, *, wanted: bool) -> None:
         """Nothing is shown yet."""
-        self._wanted = wanted
+        self._wanted = wanted and is_progress_wanted()
         self._redraws = is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb"
         self._next = time.monotonic() + FIRST_LINE
         self._silence = FIRST_LINE

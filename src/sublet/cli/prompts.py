@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
+from sublet.cli.screen import is_terminal
 from sublet.errors import NoAnswer
 
 T = TypeVar("T")
@@ -24,9 +26,12 @@ def agreed(question: str, how: str, *, default: bool | None = False) -> bool:
 
 def _answered(ask: Callable[[], T], question: str, how: str) -> T:
     try:
-        return ask()
+        answer = ask()
     except click.Abort as abort:
         if not isinstance(abort.__context__, EOFError):  # Ctrl-C says enough
             raise
         click.echo(err=True)
         raise NoAnswer(question=question.strip().rstrip("?:"), hint=how) from None
+    if not is_terminal(sys.stdin):  # nobody has typed the end of the question's line
+        click.echo(err=True)
+    return answer

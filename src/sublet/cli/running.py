@@ -26,6 +26,7 @@ from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
 from sublet.client.following import OVER, Following
 from sublet.client.link import Link
+from sublet.client.progress import is_progress_wanted
 from sublet.client.ranking import Choice
 from sublet.client.waiting import follow, patiently
 from sublet.errors import SubletError
@@ -230,7 +231,7 @@ def _waited_for(session: SessionView) -> str:
 
 def _tell(out: Output, session: SessionView) -> None:
     soon = session.start is not None and session.start - datetime.now(UTC) < SOON
-    if session.condition and not (session.phase in NOT_YET and soon):
+    if session.condition and not (session.phase in NOT_YET and (soon or not is_progress_wanted())):
         out.note(f"{session.short}: {session.condition}")
     elif session.phase == "AVAILABLE":
         choice = "asks whether to cancel it or to let it go on" if out.can_ask else "lets it go on"

@@ -13,12 +13,12 @@ from typing import IO
 
 from sublet.client.address import Address
 from sublet.client.http import connect
+from sublet.client.progress import Waiting
 from sublet.errors import ServiceUnreachable, UnusableHome
 from sublet.extras import require_server
 from sublet.home import Home
 
 PATIENCE = 60.0  # seconds to wait for a service that is alive but doesn't listen yet
-FIRST_WORD, NEXT_WORD = 2.0, 10.0  # seconds until it is said what is waited for, and then again
 LEAST_ROOM = 64 * 1024  # bytes that a service needs to begin at all
 LAST_LINES = 8
 _started: list[subprocess.Popen[bytes]] = []  # kept, so that an early end is noticed and nothing is left unwaited for
@@ -42,24 +42,6 @@ def start(address: Address, note: Callable[[str], None]) -> None:
             begin = log.seek(0, os.SEEK_END)
             process = _spawn(home, log)
             _wait(address, home, process, lambda: _written_since(log, begin), waiting)
-
-
-class Waiting:
-    """Says what is being waited for, once that takes longer than people wait without a word."""
-
-    def __init__(self, note: Callable[[str], None]) -> None:
-        """Begin to count."""
-        self._note = note
-        self._began = time.monotonic()
-        self._next = FIRST_WORD
-
-    def pause(self, seconds: float, what: str) -> None:
-        """Wait a moment longer for this."""
-        so_far = time.monotonic() - self._began
-        if so_far >= self._next:
-            self._next = so_far + NEXT_WORD
-            self._note(f"waiting for {what} ({so_far:.0f} s so far) …")
-        time.sleep(seconds)
 
 
 @contextmanager
