@@ -20,7 +20,7 @@ router = APIRouter(prefix="/v1/audit", tags=["Access"])
 TYPES = {"jsonl": "application/jsonl", "csv": "text/csv"}
 
 
-def sought(
+async def sought(  # async: FastAPI has a thread run what is not
     person: Annotated[str, Query(description="Who did it.")] = "",
     action: Annotated[str, Query(description="What was done, or the beginning of it, as in `rule.`.")] = "",
     noun: Annotated[str, Query(description="What kind of thing it was done to.")] = "",

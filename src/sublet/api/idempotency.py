@@ -20,4 +20,8 @@ def read_key(request: Request) -> str | None:
     return key or None
 
 
-Key = Annotated[str | None, Depends(read_key)]
+async def _key(request: Request) -> str | None:
+    return read_key(request)  # FastAPI has a thread run what is not async
+
+
+Key = Annotated[str | None, Depends(_key)]

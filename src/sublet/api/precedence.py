@@ -26,7 +26,7 @@ BROKER_PARAMETERS: list[dict[str, Any]] = [
 ]
 
 
-def read_precedence(
+async def read_precedence(  # async: FastAPI has a thread run what is not
     keep_offers: Annotated[bool, Query(description=KEEP)] = False,
     firm: Annotated[bool, Query(description=FIRM)] = False,
     instead_of: Annotated[str, Query(description=INSTEAD)] = "",
