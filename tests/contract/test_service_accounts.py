@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sublet.core.account import Account, host_key
+from sublet.core.estimate import Sample
 from sublet.core.hooks import Hook
 from sublet.core.session import OVER, Phase
 from sublet.errors import AccountInUse, BadAccount, BadKey, NoMasterKey, NotFound, OperatorsOnly, UnknownHostKey
@@ -104,6 +105,27 @@ async def test_an_account_is_a_platform_at_once_in_every_process_and_its_key_is_
         acts = ["account.add", "account.change", "vault.rekey", "account.remove"]
         assert [entry.action for entry in log if entry.action in acts] == acts
         assert not any(line in repr(log) for line in body)
+
+
+async def test_an_account_that_is_added_again_at_another_host_has_no_record_of_the_old_one(
+    tmp_path: Path, key: Pair
+) -> None:
+    async with gateway(tmp_path) as service:
+        await service.add_account(OPERATOR, keeling(key), key.private, "sesame")
+        at = service.now() - timedelta(days=1)
+        sample = Sample("long", 1, 1, at, at + timedelta(hours=9), at)
+        site = service.there("keeling").site
+        await service.store.write(lambda tx: tx.starts.add("0" * 36, "keeling", sample, site))
+        assert [track.samples for track in await service.record("keeling", OPERATOR)] == [1]
+
+        await service.change_account(OPERATOR, "keeling", {"host": "localhost"})
+        assert not await service.record("keeling", OPERATOR)
+        await service.remove_account(OPERATOR, "keeling")
+        await service.add_account(OPERATOR, keeling(key, host="localhost"), key.private, "sesame")
+        assert not await service.record("keeling", OPERATOR)
+
+        await service.change_account(OPERATOR, "keeling", {"host": "127.0.0.1"})
+        assert [track.samples for track in await service.record("keeling", OPERATOR)] == [1], "it is there again"
 
 
 async def test_what_can_be_no_account_is_refused_before_anything_is_stored(tmp_path: Path, key: Pair) -> None:

@@ -266,3 +266,16 @@ def test_platforms_of_one_account_keep_one_pace() -> None:
     first = pace_of(("host", 0, "me"), 2)
     assert pace_of(("host", 0, "me"), 5) is first
     assert pace_of(("host", 0, "you"), 5) is not first
+
+
+async def test_the_number_of_a_job_is_as_sbatch_said_else_as_the_queue_shows_it() -> None:
+    site, watch = Site(), Watch("far", every=0, look=0, patience=0)
+    watch.submitted("said", "41")
+    assert watch.find_number("said") == "41"
+    watch.submitted("unsaid", "known")  # an earlier try was cut off, and sbatch's answer was lost
+    assert watch.find_number("unsaid") == ""
+    site.files["unsaid"] = "\t".join(["unsaid", "c", *[""] * 11])
+    site.queue["unsaid"] = "PENDING"
+    await site.ask(watch, "unsaid")
+    assert watch.find_number("unsaid") == "7"
+    assert watch.find_number("never heard of") == ""

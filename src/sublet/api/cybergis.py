@@ -103,7 +103,7 @@ async def jobs(request: Request) -> Response:
     person = await _person(request, await _asked(request))
     service = service_of(request)
     pairs = await service.drafts(person)
-    found = [job_of(draft, session, slurm_id=service.slurm_id(session)) for draft, session in pairs]
+    found = [job_of(draft, session) for draft, session in pairs]
     return JSONResponse({"job": found})
 
 
@@ -227,7 +227,7 @@ async def job(request: Request, id: str) -> Response:
     service = service_of(request)
     logs = await service.draft_logs(person, session) if session else []
     events = await service.draft_events(draft)
-    return JSONResponse(job_of(draft, session, events, logs, slurm_id=service.slurm_id(session)))
+    return JSONResponse(job_of(draft, session, events, logs))
 
 
 @router.get("/job/{id}/events")

@@ -149,13 +149,14 @@ class Session:
     until: datetime | None = None  # when its booked time ends: fixed at accept, moved by extend
     started: datetime | None = None  # when it did start
     ended: datetime | None = None
-    job: str = ""  # the platform's own id, once submitted
+    job: str = ""  # under which its platform is asked for it, once submitted
     cancel_by: str = ""  # who asked to cancel it, while that is being done
     end: End | None = None
     connectors: tuple[Connector, ...] = ()
     app: str = ""  # the version of an app that it runs, if it runs one
     cancel_reason: str = ""  # why, in the words of whoever asked to cancel it
     lost: datetime | None = None  # since when its platform has had no record of it
+    own_id: str = ""  # what the platform itself calls its job, such as Slurm's number
 
     @property
     def paused(self) -> bool:

@@ -163,6 +163,11 @@ class Platform(BaseModel):
         return tuple(Quote(name, least, most) for name, (least, most) in self.metrics.items())
 
     @property
+    def site(self) -> str:
+        """Where it is, as far as others may come to be there under the same name; empty: always in the same place."""
+        return ""
+
+    @property
     def asks_a_person(self) -> bool:
         """Whether a person must sign in to it, by what its settings say."""
         return False

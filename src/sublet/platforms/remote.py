@@ -54,6 +54,11 @@ class Remote(Platform):
         return login.reach
 
     @property
+    def site(self) -> str:
+        """The login host, and who is there."""
+        return f"{self.user}@{self.host}:{self.port}" if self.host else ""
+
+    @property
     def asks_a_person(self) -> bool:
         """Whether a person's own login is the way there."""
         return bool(self.host and not self.key)

@@ -126,7 +126,7 @@ class Slurm(SlurmSite):
         states = await self.ask(keys) if keys else {}
         ends = {key: states[key].end for key in keys}
         left = [key for key, end in ends.items() if end is None or end.phase is not Phase.COMPLETED]
-        ids = {key: self._watch.look(key).id for key in left}
+        ids = {key: self._watch.find_number(key) for key in left}
         for key in (key for key, id in ids.items() if not id):
             raise PlatformUnreachable(platform=self.name, why=f"the number of the Slurm job {key} is not known yet")
         return tuple(ids.values())
@@ -220,7 +220,7 @@ class Slurm(SlurmSite):
 
     def find_own_id(self, key: str) -> str:
         """Slurm's own number of the job."""
-        return self._watch.look(key).id if self._watch.knows(key) else ""
+        return self._watch.find_number(key)
 
     def _check_room(self, key: str) -> None:
         most = self._manners.sessions

@@ -151,8 +151,8 @@ class SlurmSite(Remote):
         self._pace = pace_of((self.host, self.port, self.user), self.calls)
         self._owner = await asyncio.to_thread(self._own_name)
         self._kept = KeptFiles(self.name, self._owner)
-        site = f"{self.user}@{self.host}:{self.port}" if self.host else ""
-        self._surveyor = await asyncio.to_thread(Surveyor, self.name, self._home / "survey.json", self.fresh, site)
+        kept = self._home / "survey.json"
+        self._surveyor = await asyncio.to_thread(Surveyor, self.name, kept, self.fresh, self.site)
         self._heed()
         way = self._reach or self.way(self._home.parent.parent / "run" / "ssh")
         self._reach = PacedReach(way, self._pace)

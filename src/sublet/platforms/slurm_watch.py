@@ -19,7 +19,7 @@ from sublet.core.job import JobState, State
 from sublet.core.together import together
 from sublet.errors import PlatformUnreachable
 from sublet.platforms import slurm_commands as to
-from sublet.platforms.slurm_states import Look, Row, awaited, jobs_of, judge, session_of, settle
+from sublet.platforms.slurm_states import Look, Row, awaited, jobs_of, judge, part_of, session_of, settle
 from sublet.reach.port import Reach
 
 SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # how a session's job is called
@@ -99,6 +99,13 @@ class Watch:
     def look(self, key: str) -> Look:
         """What was last seen of its files."""
         return self._looks.get(key, Look())
+
+    def find_number(self, key: str) -> str:
+        """Slurm's number of it: as `sbatch` said, else, where that was cut off, as the queue shows it."""
+        if id := self.look(key).id:
+            return id
+        row = self._rows.get(key) or self._rows.get(part_of(key, 0))
+        return row.id.partition("_")[0] if row else ""
 
     def count(self) -> int:
         """How many jobs were in the queue when it was last seen."""

@@ -128,10 +128,11 @@ class Asking(Candidates):
 
     async def _as_likely(self, platform: str, answer: Answer) -> Answer:
         """Predicted starts, corrected by the platform's record."""
-        if not any(offer.terms.kind == "predicted" and offer.queue for offer in answer.offers):
+        there = self.platforms_by_name.get(platform)
+        if there is None or not any(offer.terms.kind == "predicted" and offer.queue for offer in answer.offers):
             return answer
         now = self.now()
-        samples = await self.store.read(lambda tx: recall(tx, platform, now))
+        samples = await self.store.read(lambda tx: recall(tx, there, now))
         return corrected(answer, samples, now)
 
     def _limit_holds(self, tx: Tx, person: Person, asked: Asked, newer: str, now: datetime) -> None:

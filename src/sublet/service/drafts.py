@@ -170,11 +170,6 @@ class Drafts(Hooks, AppRuns, Output):
         """The page where a browser downloads what a session left; old clients themselves can only ask Globus."""
         return self.page(f"sessions/{session.id}/archive")
 
-    def slurm_id(self, session: Session | None) -> str:
-        """What its platform calls the job of a session, where that is known."""
-        platform = self.platforms_by_name.get(session.offer.platform) if session else None
-        return platform.find_own_id(session.id) if platform and session else ""
-
     async def draft_logs(self, person: Person, session: Session) -> list[dict[str, Any]]:
         """What it printed so far, on each of its streams; the beginning, if it is long."""
         found = [log_of(session, f"Results: {self.results_link(session)}", session.ended or session.modified)]

@@ -37,5 +37,5 @@ class Probing(Platforms):
     async def record(self, name: str, person: Person) -> Sequence[Track]:
         """How the predicted starts of a platform came true, by queue and size."""
         await self.opened(name, person)
-        now = self.now()
-        return tracks(await self.store.read(lambda tx: recall(tx, name, now)), now)
+        platform, now = self.there(name), self.now()
+        return tracks(await self.store.read(lambda tx: recall(tx, platform, now)), now)

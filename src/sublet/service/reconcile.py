@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
@@ -209,7 +210,11 @@ class Loop:
         now = self.desk.now()
         more = step.due is not None and step.due <= now
 
-        new = await self.desk.store.write(lambda tx: _record(tx, old, token, step, now, more))
+        platform = self.desk.platforms_by_name.get(old.offer.platform)
+        if platform and (own_id := platform.find_own_id(old.id)) and own_id != old.own_id:
+            step = replace(step, changes={**step.changes, "own_id": own_id})
+        site = platform.site if platform else ""
+        new = await self.desk.store.write(lambda tx: _record(tx, old, token, step, now, more, site))
         if new is None:
             log.warning("claim.lost", session=old.id)
             self.desk.fresh.discard(old.id)  # whoever has it now may submit it
@@ -270,7 +275,7 @@ class Loop:
                 await self.desk.nudged.wait()
 
 
-def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: bool) -> Session | None:
+def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: bool, site: str) -> Session | None:
     """One write: the session as the step left it, what was booked, and what happened; None if the claim was lost."""
     changes = {**step.changes, "due": step.due}
     if step.to:
@@ -284,7 +289,7 @@ def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: b
     if new.phase not in OVER and asked_meanwhile(old, new, step):
         tx.sessions.change(old.id, now=now, due=now)
     if step.to in (Phase.RUNNING, Phase.AVAILABLE):
-        record_start(tx, new)
+        record_start(tx, new, site)
     if step.release and old.offer.terms.kind == "booked":
         tx.books.release(old.offer.platform, old.id)
     if step.to in OVER:

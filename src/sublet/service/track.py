@@ -9,6 +9,7 @@ from datetime import datetime
 from sublet.core.estimate import RECENT, Sample, predict, size_class
 from sublet.core.offer import Answer, Offer, Predicted, Reason
 from sublet.core.session import Session
+from sublet.platforms.port import Platform
 from sublet.store.tx import Tx
 
 
@@ -38,14 +39,14 @@ def _likely(offer: Offer, samples: Sequence[Sample], now: datetime) -> Offer:
     return replace(offer, start=found.p50, latest_start=latest, terms=known)
 
 
-def recall(tx: Tx, platform: str, now: datetime) -> list[Sample]:
-    """What counts of a platform's record."""
-    return tx.starts.since(platform, now - RECENT)
+def recall(tx: Tx, platform: Platform, now: datetime) -> list[Sample]:
+    """What counts of a platform's record: what was where it is now."""
+    return tx.starts.since(platform.name, now - RECENT, platform.site)
 
 
-def record(tx: Tx, session: Session) -> None:
+def record(tx: Tx, session: Session, site: str) -> None:
     """Remember when a session of a shared queue started, beside when that was planned."""
     offer, terms = session.offer, session.offer.terms
     if isinstance(terms, Predicted) and terms.planned and session.started and offer.queue and not offer.after:
         sample = Sample(offer.queue, offer.count, offer.shape.cores, terms.planned, session.started, session.created)
-        tx.starts.add(session.id, offer.platform, sample)
+        tx.starts.add(session.id, offer.platform, sample, site)

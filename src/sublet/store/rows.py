@@ -38,6 +38,7 @@ COLUMNS = (
     S.app,
     S.cancel_reason,
     S.lost,
+    S.own_id,
 )
 SESSION = select(*COLUMNS)
 
@@ -46,7 +47,7 @@ END = TypeAdapter(End)
 CONNECTORS = TypeAdapter(tuple[Connector, ...])
 
 TIMES = frozenset({"created", "expires", "start", "until", "started", "ended", "due", "lost"})
-WORDS = frozenset({"phase", "condition", "job", "cancel_by", "cancel_reason", "name"})
+WORDS = frozenset({"phase", "condition", "job", "cancel_by", "cancel_reason", "name", "own_id"})
 
 
 def stored(name: str, value: Any) -> Any:
@@ -90,6 +91,7 @@ def session_row(session: Session, due: int | None) -> dict[str, Any]:
         "app": session.app,
         "cancel_reason": plain(session.cancel_reason),
         "lost": micros_or_none(session.lost),
+        "own_id": plain(session.own_id),
         "due": due,
         "claim_owner": None,
         "claim_token": None,
@@ -128,4 +130,5 @@ def read_session(row: Row) -> Session:
         app=row[19],
         cancel_reason=row[20],
         lost=moment_or_none(row[21]),
+        own_id=row[22],
     )

@@ -104,8 +104,6 @@ def job_of(
     session: Session | None,
     events: Sequence[Event] = (),
     logs: Sequence[Mapping[str, Any]] = (),
-    *,
-    slurm_id: str = "",
 ) -> dict[str, Any]:
     """A job in their shape."""
     fields = draft.fields
@@ -119,7 +117,7 @@ def job_of(
         "param": fields.get("param") or {},
         "env": fields.get("env") or {},
         "slurm": fields.get("slurm") or {},
-        "slurmId": slurm_id or None,
+        "slurmId": (session.own_id if session else "") or None,
         "localExecutableFolder": fields.get("localExecutableFolder"),
         "localDataFolder": fields.get("localDataFolder"),
         "remoteExecutableFolder": folder_of(draft, session, CODE) if session else {},

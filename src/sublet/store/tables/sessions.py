@@ -53,6 +53,7 @@ sessions = Table(
     Column("end", Text),
     Column("connectors", Text),
     Column("lost", BigInteger),  # since when its platform has had no record of it
+    Column("own_id", Text, nullable=False, server_default=""),  # what its platform itself calls its job
     Column("due", BigInteger),  # when the loop must look at it next
     Column("claim_owner", Text),
     Column("claim_token", Text),
@@ -124,6 +125,7 @@ starts = Table(
     Column("planned", BigInteger, nullable=False),
     Column("actual", BigInteger, nullable=False),
     Column("at", BigInteger, nullable=False),  # when the plan was made
+    Column("site", Text, nullable=False, server_default=""),  # where the platform was then
     Index(None, "platform", "at"),
 )
 

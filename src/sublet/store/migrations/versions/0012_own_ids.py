@@ -1,0 +1,25 @@
+"""What platforms themselves call the jobs of sessions, and where they were when those started."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0012"
+down_revision = "0011"
+
+COLUMNS = {"sessions": "own_id", "starts": "site"}
+
+
+def upgrade() -> None:
+    """Add the columns."""
+    for table, column in COLUMNS.items():
+        with op.batch_alter_table(table) as changed:
+            changed.add_column(sa.Column(column, sa.Text(), nullable=False, server_default=""))
+
+
+def downgrade() -> None:
+    """Drop them again."""
+    for table, column in COLUMNS.items():
+        with op.batch_alter_table(table) as changed:
+            changed.drop_column(column)
