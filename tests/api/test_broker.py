@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -222,6 +223,9 @@ ODD: dict[str, Document] = {
     "dangling storage": {"data": [{"location": "https://data.example.org/x", "storage": "gone"}]},
     "no location": {"data": [{"meta": {"name": "x"}}]},
     "cores without end": {"compute": {"kind": SIMPLE, "cores": {"min": 10**18, "max": 10**18}}},
+    "more cores than a long counts": {"compute": {"kind": SIMPLE, "cores": {"min": 10**19, "max": 10**25}}},
+    "more memory than a long counts": {"compute": {"kind": SIMPLE, "memory": {"min": 1e25}}},
+    "a metric without end": {"metrics": [{"type": "urn:ivoa:calycopis:metric:compute-performance", "min": 1e300}]},
     "unknown cost": {"costs": [{"kind": "urn:example:cost:bond", "rating": "AAA", "years": 10}]},
     "unknown volume": {"compute": {"kind": SIMPLE, "volumes": [{"kind": "urn:example:volume:tape", "drive": 3}]}},
     "a month": {"schedule": {"requested": {"duration": "P1M"}}},
@@ -238,6 +242,15 @@ async def test_what_a_document_may_say_is_a_no_and_no_error(ann: httpx2.AsyncCli
     assert answer.json()["meta"]["messages"][0]["message"]
     direct = await ann.post("/direct", json=documents.minimal() | ODD[name])
     assert (direct.status_code, direct.json()["phase"]) == (400, "FAILED")
+
+
+@pytest.mark.parametrize("most", ["1e19", "10000000000000000000", "1e25", "1.7976931348623157e308", "1.8e308"])
+@pytest.mark.parametrize("kind", ["application/json", "application/yaml"])
+async def test_a_cost_limit_beyond_all_costs_is_a_yes(ann: httpx2.AsyncClient, most: str, kind: str) -> None:
+    document = documents.minimal() | {"costs": [{"type": "urn:ivoa:calycopis:cost:monetary", "max": "MOST"}]}
+    body = json.dumps(document).replace('"MOST"', most)
+    answer = await ann.post("/requests", content=body, headers={"content-type": kind, "accept": "application/json"})
+    assert (answer.status_code, answer.json().get("result")) == (303, "YES"), answer.text
 
 
 async def test_fields_of_a_newer_schema_are_ignored_and_said_to_be_wherever_they_stand(ann: httpx2.AsyncClient) -> None:

@@ -1,6 +1,7 @@
 """Bytes become plain values or a clear error, whatever they are; nothing is guessed or run."""
 
 import contextlib
+import sys
 
 import pytest
 from hypothesis import given
@@ -50,6 +51,20 @@ def test_only_plain_numbers_true_false_and_null_are_more_than_text() -> None:
     assert parse_document(b"a: [5, -5, 1.5, true, False, null, ~]")["a"] == [5, -5, 1.5, True, False, None, None]
 
 
+LARGEST = sys.float_info.max
+
+
+@pytest.mark.parametrize("kind", ["", JSON])
+def test_a_large_number_is_a_number_and_no_error(kind: str) -> None:
+    assert parse_document(b'{"a": [10000000000000000000, -9223372036854775809]}', kind)["a"] == [10**19, -(2**63) - 1]
+    assert parse_document(b'{"a": ' + b"9" * 300 + b"}", kind)["a"] == 10**300 - 1
+
+
+def test_a_number_that_no_machine_has_is_the_largest_there_is() -> None:
+    body = b'{"a": [1e25, 1.7976931348623157e308, 1.8e308, -1e999, ' + b"9" * 5000 + b", -" + b"9" * 5000 + b"]}"
+    assert parse_document(body, JSON)["a"] == [1e25, LARGEST, LARGEST, -LARGEST, LARGEST, -LARGEST]
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -69,7 +84,6 @@ def test_only_plain_numbers_true_false_and_null_are_more_than_text() -> None:
         (b"\xff\xfer\x00u\x00n\x00", "UTF-8"),
         (b"\x7fELF\x02\x01\x01\x00\x00", "binary"),
         (b"\x89PNG\r\n\x1a\n\x00", "UTF-8"),
-        (b"a: 99999999999999999999", "number"),
         (b"[" * 100_000, "deep"),
         (b"a: " + b"{a: " * 100_000, "deep"),
         (b"- " * 100_000, "deep"),
@@ -89,9 +103,6 @@ def test_yaml_that_is_no_document_is_refused_with_words(body: bytes, said: str) 
         (b"[]", "not a map"),
         (b'{"a": NaN}', "NaN"),
         (b'{"a": -Infinity}', "Infinity"),
-        (b'{"a": 1e999}', "number"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "digits"),
-        (b'{"a": 9999999999999999999999}', "number"),
         (b'{"a": 1, "a": 2}', "twice"),
         (b'{"a": "\\ud800"}', "characters"),
         (b'{"a": "\\u0000"}', "characters"),

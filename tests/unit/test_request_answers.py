@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -72,6 +73,24 @@ def test_what_can_not_be_had_is_a_reason_and_no_error(parts: dict[str, Any], fie
     found = read(**parts)
     assert (field, kind) in [(reason.field, reason.kind) for reason in found.reasons]
     assert all(reason.message.startswith(f"{reason.field}: ") for reason in found.reasons)
+
+
+@pytest.mark.parametrize("amount", [10**19, 10**25, 1e19, 1e25, 1.7e308, "1e19", "1.8e308", -(10**25)])
+def test_an_amount_that_nobody_has_is_a_reason_however_it_is_written(amount: float | str) -> None:
+    for parts, field in (
+        ({"compute": {"cores": amount}}, "compute.cores.max"),
+        ({"compute": {"memory": {"min": 1, "max": amount}}}, "compute.memory.max"),
+        ({"storage": [{"size": {"min": amount}}]}, "storage[0].size.max"),
+        ({"data": [{"location": "https://x/y", "size": amount}]}, "data[0].size"),
+    ):
+        assert [(reason.field, reason.kind) for reason in read(**parts).reasons] == [(field, "urn:invalid-value")]
+
+
+@pytest.mark.parametrize("most", [10**19, 1e19, 1e25, 1.7976931348623157e308, 10**300, "1e25", "1.8e308"])
+def test_a_cost_limit_may_be_as_large_as_numbers_are(most: float | str) -> None:
+    found = read(costs=[{"type": MONETARY, "max": most}])
+    assert not found.reasons
+    assert [limit.max for limit in found.request.costs] == [min(float(most), sys.float_info.max)]
 
 
 def test_all_that_can_not_be_had_is_told_at_once() -> None:
@@ -236,8 +255,8 @@ def test_from_a_day_on_months_and_years_have_a_length(
 
 
 # What the schema lets a document say, whatever it means: its own types, and anything in fields that it doesn't know.
-INT64 = st.integers(-(2**63), 2**63 - 1)
-RANGE = st.fixed_dictionaries({}, optional={"min": INT64, "max": INT64, "newer": st.none() | st.text(max_size=3)})
+INTEGERS = st.integers(-(10**30), 10**30)
+RANGE = st.fixed_dictionaries({}, optional={"min": INTEGERS, "max": INTEGERS, "newer": st.none() | st.text(max_size=3)})
 NAMES = st.sampled_from(["a", "b", "", "a\nb"])
 URIS = st.sampled_from([f"{KINDS}data/simple-data-resource.yaml", "urn:x:y", "https://example.org/z-2.0.yaml#q"])
 META = st.fixed_dictionaries({}, optional={"name": NAMES, "description": st.text(max_size=3)})
@@ -245,7 +264,8 @@ DURATIONS = st.sampled_from(["PT1H", "-PT1H", "P1M", "P1Y", "P1W", "PT0S", "P999
 STARTS = st.sampled_from(["2027-01-01T00:00:00Z/PT1H", "P1M/2027-01-01", "2027-01-01/P1M", "9999-12-31/P1Y", "a/b"])
 ITEMS = st.lists(
     st.fixed_dictionaries(
-        {"kind": URIS}, optional={"type": URIS, "min": st.floats(-1e9, 1e9), "max": INT64, "of": META}
+        {"kind": URIS},
+        optional={"type": URIS, "min": st.floats(allow_nan=False, allow_infinity=False), "max": INTEGERS, "of": META},
     ),
     max_size=2,
 )

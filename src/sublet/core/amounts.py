@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -14,6 +15,7 @@ KIB, MIB, TIB, PIB, EIB = 1 << 10, 1 << 20, 1 << 40, 1 << 50, 1 << 60
 MOST_COUNT = 10_000_000
 MOST_MEMORY = EIB
 MOST_TIME = timedelta(days=400)
+LARGEST = sys.float_info.max
 
 # A bare letter is Slurm's and binary; with an i it is binary by the standard; with a B alone it is decimal.
 _UNITS = {"b": 1}
@@ -44,6 +46,14 @@ def shown(value: object) -> str:
         return "so large a number"  # Python itself refuses to print the largest
     text = value if isinstance(value, str) and value.isprintable() and value else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def finite(text: str) -> float:
+    """The number in a text; beyond the largest that there is, that one. ValueError if it is none."""
+    number = float(text)
+    if text.strip().lstrip("+-")[:1].isalpha():  # inf and nan
+        raise ValueError(text)
+    return max(-LARGEST, min(number, LARGEST))
 
 
 def parse_memory(text: str) -> int:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import yaml
 
-from sublet.core.amounts import shown
+from sublet.core.amounts import finite, shown
 from sublet.errors import BadRequest, TooLarge, WrongType
 
 MOST_BYTES = 1024 * 1024
 MOST_VALUES = 100_000  # after aliases are followed
 MOST_DEPTH = 60
-MOST_INT = 1 << 63
+MOST_DIGITS = 300  # of a whole number that is kept exactly
 
 _JSON = re.compile(r"application/(.+\+)?json")
 _YAML = re.compile(r"(application|text)/((.+\+)?yaml|yml|x-yaml|x-yml)")
-_NUMERALS = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
+_NUMERALS = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(\.[0-9]{{1,20}})?")
 _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _CONSTANTS |= {"True": True, "TRUE": True, "False": False, "FALSE": False, "Null": None, "NULL": None}
 
@@ -58,16 +57,20 @@ def _form(content_type: str) -> str:
 
 def _from_json(text: str) -> Any:
     try:
-        value = json.loads(text, object_pairs_hook=_distinct, parse_constant=_not_json)
+        value = json.loads(
+            text, object_pairs_hook=_distinct, parse_constant=_not_json, parse_float=finite, parse_int=_whole
+        )
     except json.JSONDecodeError as error:
         where = f"at line {error.lineno}, column {error.colno}"
         raise BadRequest(detail=f"not JSON: {_told(error)} {where}") from None
     except RecursionError:
         _too_deep()
-    except ValueError:
-        raise BadRequest(detail="it has a number with thousands of digits") from None
     _check(value, 0)
     return value
+
+
+def _whole(text: str) -> float:
+    return int(text) if len(text) <= MOST_DIGITS else finite(text)
 
 
 def _told(error: json.JSONDecodeError) -> str:
@@ -94,7 +97,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(value: Any, depth: int) -> None:
-    """Only what a database and a reply can carry: no absurd numbers, no halves of characters."""
+    """Only what a database and a reply can carry: no halves of characters."""
     if isinstance(value, str):
         _check_text(value)
     elif isinstance(value, dict):
@@ -108,8 +111,6 @@ def _check(value: Any, depth: int) -> None:
             _too_deep()
         for item in value:
             _check(item, depth + 1)
-    elif value.__class__ is int or value.__class__ is float:
-        _check_number(value)
 
 
 def _check_text(text: str) -> None:
@@ -117,11 +118,6 @@ def _check_text(text: str) -> None:
         return
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise BadRequest(detail=f"{shown(text)} has characters that text can't have")
-
-
-def _check_number(number: float) -> None:
-    if not math.isfinite(number) or abs(number) >= MOST_INT:
-        raise BadRequest(detail=f"{shown(number)} is too large a number")
 
 
 def _from_yaml(text: str) -> Any:
@@ -223,7 +219,6 @@ def _plain(text: str) -> Any:
     if _NUMERALS.fullmatch(text):
         number = float(text) if "." in text else int(text)
         if str(number) == text:
-            _check_number(number)
             return number
     return _checked(text)
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
-from sublet.core.amounts import shown
+from sublet.core.amounts import finite, shown
 from sublet.core.offer import Reason
 from sublet.errors import BadRequest
 
@@ -14,7 +14,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 MOST_TEXT = 1024
 MOST_ITEMS = 1000
-MOST_NUMBER = 1e300
 INVALID = "urn:invalid-value"
 MISSING = "urn:missing-value"
 LIMIT = "urn:resource-limit"
@@ -88,16 +87,12 @@ def a_name(value: Any, path: str) -> str:
 
 
 def a_number(value: Any, path: str) -> float:
-    """A number, finite."""
-    number = value
-    if isinstance(value, str):
-        try:
-            number = float(value)
-        except ValueError:
-            number = None
-    if not isinstance(number, int | float) or isinstance(number, bool) or not -MOST_NUMBER < number < MOST_NUMBER:
+    """A number, finite; one that is larger than numbers are is the largest."""
+    is_number = isinstance(value, int | float | str) and not isinstance(value, bool)
+    try:
+        return finite(str(value) if is_number else "")
+    except ValueError:
         refuse(path, f"{shown(value)} is not a number")
-    return float(number)
 
 
 SYNONYMS = {  # what other systems call a field

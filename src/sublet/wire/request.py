@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
-from sublet.core.amounts import gib, parse_count, parse_duration, parse_memory, shown
+from sublet.core.amounts import parse_duration, shown
 from sublet.core.offer import Reason
 from sublet.core.request import (
     GIB,
@@ -23,7 +23,8 @@ from sublet.core.request import (
     Window,
 )
 from sublet.core.windows import parse_start
-from sublet.errors import BadAmount, BadRequest
+from sublet.errors import BadRequest
+from sublet.wire.amounts import read_bytes, read_counts, read_sizes
 from sublet.wire.data_locations import locate_data
 from sublet.wire.fields import (
     MISSING,
@@ -56,7 +57,6 @@ _DATA = {
     "skao-data-resource": _ANY_DATA | {"ivoa", "skao"},
 }
 _DATA_READ = COMMON | {"storage", "location", "size", "checksum"}
-_BOUNDS = frozenset({"min", "max"})
 _REQUESTED = frozenset({"duration", "start"})
 _ISO_DURATION = re.compile(r"\s*-?[Pp]")
 _COMPUTE_KINDS = ("simple-compute-resource", "node-compute-resource")
@@ -184,68 +184,13 @@ def _compute(found: Document, reading: Reading) -> Compute:
     ]
     return Compute(
         name=reading.attempt("", a_name, meta["name"], "compute.meta.name") if "name" in meta else "compute",
-        nodes=_counts(found, "nodes", _ONE, reading),
-        cores=_counts(found, "cores", _ONE, reading),
-        memory=_sizes(found["memory"], "compute.memory", _A_GIB, reading),
-        gpus=_counts(found, "gpus", _NO_GPUS, reading),
+        nodes=read_counts(found, "nodes", _ONE, reading),
+        cores=read_counts(found, "cores", _ONE, reading),
+        memory=read_sizes(found["memory"], "compute.memory", _A_GIB, reading),
+        gpus=read_counts(found, "gpus", _NO_GPUS, reading),
         volumes=tuple(volume for volume in volumes if volume is not None),
         kind=kind,
     )
-
-
-def _counts(found: Document, name: str, default: Range, reading: Reading) -> Range:
-    bounds = found.get(name)
-    if not bounds:
-        return default
-    path = f"compute.{name}"
-    reading.ignore_unknown(bounds, _BOUNDS, path)
-    return reading.attempt(default, _read_counts, bounds, path, f"a number of {name}", default)
-
-
-def _read_counts(bounds: Mapping[str, Any], path: str, what: str, default: Range) -> Range:
-    if "max" not in bounds:
-        return default
-    high = _count(bounds["max"], f"{path}.max", what, default.min)
-    low = _count(bounds["min"], f"{path}.min", what, default.min) if "min" in bounds else min(default.max, high)
-    return _ordered(low, high, path)
-
-
-def _count(value: Any, path: str, what: str, least: int) -> int:
-    """A whole number that is too large, or too small, is understood: the answer is NO."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return (read_possible if whole else at)(path, parse_count, value, what, least)
-
-
-def _sizes(bounds: Mapping[str, Any], path: str, default: Range, reading: Reading) -> Range:
-    reading.ignore_unknown(bounds, _BOUNDS, path)
-    return reading.attempt(default, _read_sizes, bounds, path, default)
-
-
-def _read_sizes(bounds: Mapping[str, Any], path: str, default: Range) -> Range:
-    if "max" not in bounds:
-        return default
-    high = _size_at(f"{path}.max", bounds["max"])
-    low = _size_at(f"{path}.min", bounds["min"]) if "min" in bounds else min(default.min, high)
-    return _ordered(low, high, path)
-
-
-def _size_at(path: str, value: Any) -> int:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return (read_possible if is_number else at)(path, _size, value)
-
-
-def _size(value: Any) -> int:
-    if isinstance(value, str):
-        return parse_memory(value)
-    if not isinstance(value, int | float):
-        raise BadAmount(text=shown(value), what="an amount of memory", example="a number of GiB, or text like 512MiB")
-    return gib(value)
-
-
-def _ordered(low: int, high: int, path: str) -> Range:
-    if low > high:
-        decline(path, f"its min {low} is more than its max {high}", "Write the smaller one as min.")
-    return Range(low, high)
 
 
 def _volume(found: Document, path: str, index: int, reading: Reading) -> Volume:
@@ -273,7 +218,7 @@ def _storage(found: Document, path: str, index: int, reading: Reading) -> Storag
     if kind != "simple-storage-resource":
         return Storage(name, _A_GIB, kind=kind)
     reading.ignore_unknown(found, _STORAGE, path)
-    return Storage(name, _sizes(found.get("size", {}), f"{path}.size", _A_GIB, reading), kind=kind)
+    return Storage(name, read_sizes(found.get("size", {}), f"{path}.size", _A_GIB, reading), kind=kind)
 
 
 def _data(found: Document, path: str, index: int, reading: Reading) -> Data:
@@ -289,16 +234,11 @@ def _data(found: Document, path: str, index: int, reading: Reading) -> Data:
         name=name,
         kind=kind,
         location=locate_data(found, kind, path),
-        size=None if size is None else _bytes_at(f"{path}.size", size),
+        size=None if size is None else read_bytes(size, f"{path}.size"),
         checksum="" if checksum is None else _checksum(checksum, f"{path}.checksum"),
         prepare=_preparing(found.get("schedule"), f"{path}.schedule"),
         fields=_rest(found, path),
     )
-
-
-def _bytes_at(path: str, value: Any) -> int:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return (read_possible if is_number else at)(path, _bytes, value)
 
 
 def _rest(found: Document, path: str) -> Document:
@@ -307,11 +247,6 @@ def _rest(found: Document, path: str) -> Document:
         lines = a_list(fields["ignore"], f"{path}.ignore")
         fields["ignore"] = [a_text(line, f"{path}.ignore[{i}]", MOST_LINE) for i, line in enumerate(lines)]
     return fields
-
-
-def _bytes(value: Any) -> int:
-    """A file's size is in bytes when it is a number, as in the documents of the SKAO."""
-    return parse_memory(value if isinstance(value, str) else f"{value}B")
 
 
 def _checksum(value: Any, path: str) -> str:
