@@ -15,7 +15,7 @@ from sublet.core.parameters import as_typed, check
 from sublet.core.session import Event
 from sublet.errors import BadRequest
 from sublet.wire.app_runs import AppWish, document_of, read_seed
-from sublet.wire.cybergis import data_of, event_of, job_of, mail_of, secret_in, seed_of, wanted_of
+from sublet.wire.cybergis import data_of, event_of, job_of, list_once, mail_of, secret_in, seed_of, wanted_of
 from sublet.wire.cybergis_manifest import manifest_of, rule_of
 from sublet.wire.request import read_request
 
@@ -144,6 +144,7 @@ def test_a_form_of_theirs_has_all_that_it_looks_up_and_what_it_sends_is_taken() 
         "hello", "sublet.yaml", (), parameters=PARAMETERS, resources=resources, systems=("far", "keeling")
     )
     form = manifest_of(manifest, "https://example.org/hello", "c0ffee", ["keeling", "other"])
+    assert form["name"] == "hello"
     assert (form["supported_hpc"], form["default_hpc"]) == (["keeling"], "keeling")
     assert all(rule["unit"] for rule in form["slurm_input_rules"].values())
     drawn(form["slurm_input_rules"])
@@ -185,3 +186,12 @@ def test_the_box_for_a_letter_is_no_setting_of_slurm() -> None:
     assert mail_of(asked) == ("bob@example.org", ("failed", "ended", "started"))
     for nobody in ({}, {"mail_user": [""]}, {"mail_user": None}, {"mail_user": [7]}, "time"):
         assert mail_of(draft(slurm=nobody))[0] == ""
+
+
+def test_an_app_has_the_name_that_was_written_in_lists_for_old_clients_and_is_there_once() -> None:
+    manifest = Manifest("hello-world", "manifest.json", (), title="hello world")
+    assert manifest_of(manifest, "", "", [])["name"] == "hello world"
+    assert list_once({"flood": 1, "hello-world": 2}) == {"flood": 1, "hello_world": 2}
+    assert list_once({"flood": 1, "Helloworld": 2, "hello_world": 3}) == {"flood": 1, "Helloworld": 2, "hello_world": 3}
+    assert list_once({"rain": 2, "flood": 1}) == {"rain": 2, "flood": 1, "hello_world": 1}, "their form needs it"
+    assert list_once({}) == {}

@@ -187,7 +187,8 @@ def test_a_manifest_of_cybergis_is_read_with_all_its_rules() -> None:
     manifest = reading.manifest
     assert manifest, told(reading)
     assert not reading.findings
-    assert manifest.name == "hello-world"
+    assert (manifest.name, manifest.title) == ("hello-world", "Hello World")
+    assert not manifest.description.startswith("Hello World")
     assert manifest.writable
     assert [(stage.name, stage.script, stage.each) for stage in manifest.stages] == [
         ("pre", "python setup.py", False),

@@ -22,7 +22,7 @@ from sublet.core.session import Session
 from sublet.errors import BadRequest, NoGlobus, NotFound, NotHad, NotSignedIn, SubletError, TooMany
 from sublet.service.desk import Person
 from sublet.service.drafts import runtime_of
-from sublet.wire.cybergis import CODE, FIRST, MAINTAINER, event_of, find_same_name, folder_of, job_of, secret_in
+from sublet.wire.cybergis import CODE, MAINTAINER, event_of, find_same_name, folder_of, job_of, list_once, secret_in
 from sublet.wire.cybergis_manifest import manifest_of, supported
 
 PREFIX = "/compat/cybergis"
@@ -142,9 +142,7 @@ async def containers(request: Request) -> Response:
 @router.get("/git")
 async def apps(request: Request) -> Response:
     """The apps that they may run, with their forms; one of them under the name that their form opens on."""
-    found = await _apps(request, await _visitor(request))
-    first = find_same_name(FIRST, found)
-    return JSONResponse({"git": found | ({FIRST: found[first]} if first else {})})
+    return JSONResponse({"git": list_once(await _apps(request, await _visitor(request)))})
 
 
 @router.get("/git/{name}")

@@ -53,7 +53,7 @@ def list_apps(out: Output) -> None:
             one.name,
             f"{one.name}@{one.current}" if one.current else "",
             ", ".join(f"@{version.number} {version.state}" for version in one.versions[:3]),
-            one.description.partition("\n")[0][:60],
+            ": ".join(filter(None, (one.title, one.description.partition("\n")[0])))[:60],
         )
         for one in view.items
     ]
@@ -98,6 +98,7 @@ def show(out: Output, app: str) -> None:
     ]
     facts = [
         ("app", view.name),
+        *([("title", view.title)] if view.title else []),
         ("what", view.description),
         ("repository", view.repository),
         ("owner", view.person),

@@ -94,6 +94,7 @@ class Manifest:
     environment: Mapping[str, str] = field(default_factory=dict)
     estimated_runtime: str = ""  # in the author's words
     notebook: str = ""  # what its execution stage executes, if that is a notebook
+    title: str = ""  # its name as people write it, where that is another
 
     @property
     def one_folder(self) -> bool:
@@ -112,7 +113,7 @@ class Manifest:
 _PARTS: dict[str, type] = {"stages": Stage, "parameters": Parameter, "data": Input}
 _LISTS = ("results", "systems")
 _SINGLE: dict[str, type] = {"image": Image}
-_LATER = ("notebook",)  # left out where it says nothing, so that manifests from before it keep their hash
+_LATER = ("notebook", "title")  # left out where they say nothing, so that manifests from before them keep their hash
 
 
 def to_json(manifest: Manifest) -> dict[str, Any]:

@@ -30,6 +30,7 @@ def app_view(app: App, versions: Sequence[Version]) -> AppView:
         repository=app.repository,
         created=app.created,
         current=current.number if current else None,
+        title=str(shown.manifest.get("title", "")) if shown else "",
         description=str(shown.manifest.get("description", "")) if shown else "",
         versions=tuple(map(version_view, versions)),
     )

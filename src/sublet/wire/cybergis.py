@@ -78,6 +78,14 @@ def find_same_name(wanted: str, names: Iterable[str]) -> str:
     return next(iter([*same, *(there if wanted == FIRST else [])]), "")
 
 
+def list_once(forms: Mapping[str, Any]) -> dict[str, Any]:
+    """The apps by the names that old clients look for: one that is called so has theirs, and no other beside it."""
+    first = find_same_name(FIRST, forms)
+    if first and plain_letters(first) == plain_letters(FIRST):
+        return {FIRST if name == first else name: form for name, form in forms.items()}
+    return {**forms, FIRST: forms[first]} if first else dict(forms)
+
+
 def plain_letters(name: str) -> str:
     """A name as far as old clients and Sublet write it alike."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())

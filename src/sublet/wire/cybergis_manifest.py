@@ -20,7 +20,7 @@ def manifest_of(manifest: Manifest, repository: str, commit: str, places: Sequen
     """The fields that they read; none may be missing, or no form of theirs is drawn."""
     there = supported(manifest, places)
     return {
-        "name": manifest.name,
+        "name": manifest.title or manifest.name,
         "description": manifest.description or "none",
         "estimated_runtime": manifest.estimated_runtime or "unknown",
         "container": manifest.image.name or manifest.image.location,

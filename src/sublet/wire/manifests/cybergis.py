@@ -48,7 +48,8 @@ def read(page: Page) -> Manifest:
     return Manifest(
         name=name_of(name),
         source=FILE,
-        description=_described(page, name),
+        title=name.strip() if name_of(name) != name.strip() else "",
+        description=_words(page, "description"),
         stages=_stages(page),
         image=_image(page),
         writable=True,
@@ -66,11 +67,6 @@ def name_of(text: str) -> str:
     """A title as a name: `Hello World` is hello-world."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text.strip()).strip("-.").lower()[:63]
     return plain if NAME.fullmatch(plain) else "app"
-
-
-def _described(page: Page, name: str) -> str:
-    said = _words(page, "description")
-    return said if name_of(name) == name else f"{name}: {said}".rstrip(": ")
 
 
 def _words(page: Page, field: str) -> str:

@@ -18,6 +18,7 @@ from sublet.wire.manifests.page import Page
 FILE = OWN
 FIELDS = (
     "name",
+    "title",
     "description",
     "image",
     "run",
@@ -60,6 +61,7 @@ def read(page: Page) -> Manifest:
     return Manifest(
         name=name,
         source=FILE,
+        title=page.a_text(("title",), value.get("title")),
         description=page.a_text(("description",), value.get("description")),
         stages=_stages(page),
         image=_image(page, ("image",), value.get("image")),

@@ -55,6 +55,7 @@ class AppView:
     repository: str
     created: datetime
     current: int | None = None  # the version that is run if none is named
+    title: str = ""  # its name as people write it, where that is another
     description: str = ""
     versions: tuple[VersionView, ...] = ()
 
