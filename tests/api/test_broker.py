@@ -16,6 +16,7 @@ from tests.api.conftest import HOST
 from tests.api.documents import SIMPLE, Document, phase_update
 
 pytestmark = pytest.mark.anyio
+OLDER = "https://www.purl.org/ivoa.net/EB/schema/types"
 
 
 async def ask(client: httpx2.AsyncClient, document: Document) -> Document:
@@ -262,6 +263,32 @@ async def test_fields_of_a_newer_schema_are_ignored_and_said_to_be_wherever_they
     assert answer["result"] == "YES", answer["meta"]["messages"]
     ignored = {said["values"]["field"] for said in answer["meta"]["messages"] if said["kind"] == "urn:ignored-field"}
     assert ignored == {"priority", "version", "executable.restarts", "compute.accelerators", "data[0].mirrors"}
+
+
+@pytest.mark.parametrize(
+    "odd", [{"compute": [{}, {}]}, {"compute": {"volumes": ["gone"]}, "volumes": []}, {"executable": {"name": "x"}}]
+)
+async def test_a_no_has_no_reason_that_is_not_true(ann: httpx2.AsyncClient, odd: Document) -> None:
+    found = await ask(ann, documents.minimal() | odd)
+    assert found["result"] == "NO"
+    assert "urn:executable-required" not in {message["kind"] for message in found["meta"]["messages"]}
+
+
+async def test_an_older_volume_of_several_resources_is_offered(ann: httpx2.AsyncClient) -> None:
+    names = ("flat.fits", "dark.fits")
+    older = {
+        "computer": {"type": f"{OLDER}/computer/simple-compute-resource-1.0", "volumes": ["calibration"]},
+        "volumes": [
+            {"meta": {"name": "calibration"}, "path": "/calibration", "mode": "READONLY", "resources": [*names]}
+        ],
+        "data": [{"meta": {"name": name}, "location": f"https://data.example.org/{name}"} for name in names],
+    }
+    document = documents.minimal() | older | {"executable": documents.CONTAINER | {"command": [10, 0]}}
+    found = await ask(ann, document)
+    assert found["result"] == "YES", found["meta"]["messages"]
+    offer = found["offers"][0]
+    assert offer["executable"]["command"] == ["10", "0"]
+    assert [volume["path"] for volume in offer["compute"]["volumes"]] == [f"/calibration/{name}" for name in names]
 
 
 async def test_older_lists_of_times_get_an_offer_for_each(ann: httpx2.AsyncClient) -> None:

@@ -149,11 +149,12 @@ def test_volumes_are_mounted_and_read_only_ones_can_not_be_written(
     mounts = (
         Mount("data/cube", "/input"),
         Mount("data/cube/a", "/one/alone"),
+        Mount("data/cube/a", "/one/beside"),
         Mount("data/scratch", "/home", read_only=False),
     )
-    script = "cat /input/a /one/alone; touch /input/b || echo refused; echo kept > /home/c"
+    script = "cat /input/a /one/alone /one/beside; touch /input/b || echo refused; echo kept > /home/c"
     code, out, _ = run(place, tools, sh(archive[0], script), mounts=mounts)
-    assert (code, out) == (0, "data\ndata\nrefused\n")
+    assert (code, out) == (0, "data\ndata\ndata\nrefused\n")
     assert not (place.directory / "data" / "cube" / "b").exists()
     assert (place.directory / "data" / "scratch" / "c").read_text() == "kept\n"
 

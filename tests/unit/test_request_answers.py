@@ -227,6 +227,79 @@ def test_volumes_may_be_named_in_compute_and_described_beside_it() -> None:
     assert [reason.kind for reason in gone.reasons] == ["urn:resource-not-found"]
 
 
+OLDER = "https://www.purl.org/ivoa.net/EB/schema/v1.0/types"
+
+
+def mount(name: str, path: str, *resources: str) -> dict[str, Any]:
+    """A volume as it was described before: beside the compute resource, of several resources."""
+    kind = f"{OLDER}/volume/simple-volume-mount-1.0"
+    return {"meta": {"name": name}, "kind": kind, "path": path, "cardinality": "INSTANCE", "resources": [*resources]}
+
+
+def test_volumes_that_are_named_in_meta_are_found_and_each_of_their_resources_is_seen_below_their_path() -> None:
+    found = read(
+        compute={"volumes": ["flats and darks"]},
+        volumes=[mount("flats and darks", "/calibration/", "flat", "dark", "room"), mount("rest", "/in", "cube")],
+        data=[
+            {"meta": {"name": name}, "location": f"https://data.example.org/{name}.fits"}
+            for name in ("flat", "dark", "cube")
+        ],
+        storage=[{"meta": {"name": "room"}}],
+    )
+    assert not found.reasons
+    assert [(one.path, one.resource) for one in found.request.compute.volumes] == [
+        ("/calibration/flat.fits", "flat"),
+        ("/calibration/dark.fits", "dark"),
+        ("/calibration/room", "room"),
+        ("/in", "cube"),
+    ]
+    assert len({one.name for one in found.request.compute.volumes}) == 4
+
+
+def test_resources_of_a_volume_that_are_called_alike_are_told_apart() -> None:
+    data = [{"meta": {"name": name}, "location": f"https://{name}.example.org/map.fits"} for name in ("a", "b")]
+    found = read(volumes=[mount("maps", "/maps", "a", "b")], data=data)
+    assert [one.path for one in found.request.compute.volumes] == ["/maps/a", "/maps/b"]
+    for names in ([], ["a", "gone"]):
+        odd = read(volumes=[mount("maps", "/maps", *names)], data=data)
+        assert [reason.field for reason in odd.reasons] != []
+
+
+def test_an_older_storage_names_its_data_as_resources() -> None:
+    data = [{"meta": {"name": "a"}, "location": "https://x/y"}]
+    found = read(storage=[{"meta": {"name": "room"}, "resources": ["a"]}], data=data)
+    assert (found.reasons, found.remarks, found.request.data[0].storage) == ((), (), "room")
+
+
+def test_an_older_computer_is_the_compute_resource() -> None:
+    kind = f"{OLDER}/computer/simple-compute-resource-1.0"
+    found = read(computer={"type": kind, "name": "c", "cores": {"min": 5, "max": 15}})
+    assert (found.reasons, found.remarks, found.request.compute.cores) == ((), (), Range(5, 15))
+    both = read(computer={"cores": 2}, compute={"cores": 2})
+    assert [reason.field for reason in both.reasons] == ["computer"]
+
+
+def test_numbers_among_the_words_of_a_command_are_words() -> None:
+    found = read(executable=CONTAINER | {"command": [10, 0, 1.5, True, "x"], "entrypoint": ["sleep", 3]})
+    assert found.request.executable is not None
+    assert found.request.executable.fields["command"] == ["10", "0", "1.5", "true", "x"]
+    assert found.request.executable.fields["entrypoint"] == ["sleep", "3"]
+
+
+@pytest.mark.parametrize("notebook", ["https://x/a.ipynb", {"location": "https://x/a.ipynb"}])
+def test_an_older_notebook_has_its_location_as_notebook(notebook: Any) -> None:
+    found = read(executable={"type": f"{OLDER}/executable/jupyter-notebook-1.0", "notebook": notebook})
+    assert found.request.executable is not None
+    assert found.request.executable.fields == {"location": "https://x/a.ipynb"}
+
+
+def test_only_a_document_without_an_executable_is_said_to_need_one() -> None:
+    for odd in ({"compute": [{}, {}]}, {"compute": {"volumes": ["gone"]}, "volumes": []}, {"cores": 4}):
+        assert "urn:executable-required" not in [reason.kind for reason in read(**odd).reasons]
+    none = read_document({"compute": {"cores": 10**18}}, NOW)
+    assert [reason.kind for reason in none.reasons] == ["urn:invalid-value", "urn:executable-required"]
+
+
 def test_limits_of_components_are_read_with_their_part() -> None:
     cheap = [{"type": MONETARY, "max": 0.5}]
     found = read(

@@ -158,6 +158,11 @@ class Reason:
     as_of: datetime | None = None  # when that was seen which it rests on, if that is a while ago
 
 
+EXECUTABLE_REQUIRED = Reason(
+    "urn:executable-required", "executable", "Description of the executable is required: what is to run?"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What one platform, or all of them together, say to a request."""

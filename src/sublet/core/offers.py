@@ -16,7 +16,7 @@ from sublet.core.calendar import NOTHING, Calendar, Slot
 from sublet.core.holds import hold_of
 from sublet.core.largest import most_on, most_within
 from sublet.core.limits import LIMIT, check_costs, check_limits, check_pledged, storage_of
-from sublet.core.offer import Answer, Node, Offer, Quote, Reason, Shape
+from sublet.core.offer import EXECUTABLE_REQUIRED, Answer, Node, Offer, Quote, Reason, Shape
 from sublet.core.pledge import pool_of
 from sublet.core.prices import Prices
 from sublet.core.request import Request, Window
@@ -73,7 +73,7 @@ def find_offers(
     """
     reasons = check_limits(request, calendar, platform=platform, pool=pool, metrics=metrics, longest=longest)
     if request.executable is None:
-        reasons.append(Reason("urn:executable-required", "executable", "Description of the executable is required."))
+        reasons.append(EXECUTABLE_REQUIRED)
     elif not ways:
         message = f"{platform} can't run {request.executable.kind} sessions."
         reasons.append(Reason("urn:not-supported", "executable.kind", message, request.executable.kind))

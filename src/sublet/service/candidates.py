@@ -15,7 +15,7 @@ from sublet.core.bounds import Bounds, names_of
 from sublet.core.drain import Drain
 from sublet.core.giving_way import USUAL, Precedence
 from sublet.core.limits import check_metrics, drop_unaffordable
-from sublet.core.offer import IGNORED, Answer, Reason
+from sublet.core.offer import EXECUTABLE_REQUIRED, IGNORED, Answer, Reason
 from sublet.core.offers import WayFacts
 from sublet.core.request import Executable, Request
 from sublet.errors import PlatformBroken, PlatformTimedOut, SubletError
@@ -76,14 +76,7 @@ class Candidates(Desk):
         request, executable = asked.request, asked.request.executable
         reasons = [*asked.reasons]
         if executable is None:
-            reasons.append(
-                Reason(
-                    "urn:executable-required",
-                    "executable",
-                    "Description of the executable is required: what is to run?",
-                )
-            )
-            return [], reasons
+            return [], reasons or [EXECUTABLE_REQUIRED]
         kind = self.kinds.get(executable.kind)
         if kind is None:
             known = ", ".join(sorted(self.kinds))

@@ -10,11 +10,10 @@ from typing import Any
 
 from sublet.core.amounts import duration_text, memory_text, parse_counts, parse_duration, parse_memories
 from sublet.core.request import Data, Executable, Range, Recurring, Request, Window
-from sublet.core.texts import directory_name
+from sublet.core.texts import directory_name, last_name
 from sublet.core.windows import DAYS, parse_start
 from sublet.errors import BadAmount, BadRequest, SubletError
 from sublet.web.words import machine
-from sublet.wire.short import last_name
 
 Values = dict[str, str]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sublet.wire.fields import a_list, a_map, a_text, decline
+from sublet.core.bag import as_text
+from sublet.core.texts import directory_name, last_name
+from sublet.wire.fields import MISSING, a_list, a_map, a_text, decline
 from sublet.wire.kinds import short_name
 
 Document = dict[str, Any]
@@ -35,9 +37,7 @@ def sort_resources(resources: Any) -> Mapping[str, Any]:
 
 def resolve_volumes(named: Any, volumes: Any) -> list[Any]:
     """The volumes of a compute resource that may name some which are described beside it."""
-    known = {
-        str(volume.get("name", "")): volume for volume in a_list(volumes, "volumes") if isinstance(volume, Mapping)
-    }
+    known = {_name_of(volume): volume for volume in a_list(volumes, "volumes") if isinstance(volume, Mapping)}
     found = []
     for at, item in enumerate(a_list(named, "compute.volumes")):
         if not isinstance(item, str):
@@ -47,6 +47,47 @@ def resolve_volumes(named: Any, volumes: Any) -> list[Any]:
         else:
             decline(f"compute.volumes[{at}]", f"there is no volume called {item}", kind="urn:resource-not-found")
     return found + list(known.values())
+
+
+def _name_of(resource: Mapping[str, Any]) -> str:
+    """Its name, which stood beside its other fields before there was `meta`."""
+    meta = resource.get("meta")
+    named = resource if resource.get("name") is not None or not isinstance(meta, Mapping) else meta
+    return str(named.get("name", ""))
+
+
+def spread_volume(volume: Document, data: Any, path: str) -> list[Document]:
+    """A volume for each resource that it names; each of several is seen below its path, by its own name there."""
+    resources = volume.pop("resources", None)
+    volume.pop("cardinality", None)
+    if resources is None or "resource" in volume:
+        return [volume]
+    if not a_list(resources, f"{path}.resources"):
+        decline(f"{path}.resources", "it names no resource", kind=MISSING)
+    where = volume.get("path")
+    if len(resources) == 1 or not isinstance(where, str):
+        return [volume | {"resource": resources[0]}]
+    names = _names_inside([str(name) for name in resources], data)
+    called = str(volume["meta"].get("name", where))
+    return [
+        volume | {"meta": {"name": f"{called} {name}"}, "path": f"{where.rstrip('/')}/{name}", "resource": resource}
+        for name, resource in zip(names, resources, strict=True)
+    ]
+
+
+def _names_inside(resources: Sequence[str], data: Any) -> list[str]:
+    """What resources that share a folder are called in it: data as its file is, unless two would be called alike."""
+    items = [item for item in data if isinstance(item, Mapping)] if isinstance(data, list) else []
+    files = {_name_of(item): last_name(str(item.get("location", ""))) for item in items}
+    names = [files.get(name) or directory_name(name) for name in resources]
+    return names if len(set(names)) == len(names) else [directory_name(name) for name in resources]
+
+
+def as_words(command: Any) -> Any:
+    """A command's words: a number among them is the word that it is written as."""
+    if not isinstance(command, list):
+        return command
+    return [as_text(word) if isinstance(word, bool | int | float) else word for word in command]
 
 
 def with_unit(bounds: Document, path: str, *, is_size: bool) -> Document:

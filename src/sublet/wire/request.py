@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from sublet.core.amounts import parse_duration, shown
-from sublet.core.offer import Reason
+from sublet.core.offer import EXECUTABLE_REQUIRED, Reason
 from sublet.core.request import (
     GIB,
     Compute,
@@ -108,7 +108,10 @@ def _read(document: Mapping[str, Any], now: datetime) -> Read:
     if shape is None:
         return Read(Request(executable=None), tuple(reading.reasons))
     reading.ignore_unknown(shape, TOP, "")
-    return Read(_request(shape, now, reading), tuple(reading.reasons), tuple(reading.remarks))
+    request = _request(shape, now, reading)
+    if reading.reasons and "executable" not in shape:
+        reading.reasons.append(EXECUTABLE_REQUIRED)
+    return Read(request, tuple(reading.reasons), tuple(reading.remarks))
 
 
 def _request(shape: Document, now: datetime, reading: Reading) -> Request:

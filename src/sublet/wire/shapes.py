@@ -7,7 +7,7 @@ from typing import Any
 
 from sublet.wire.fields import a_list, a_map, decline
 from sublet.wire.kinds import SIMPLE_COMPUTE
-from sublet.wire.older import one_length, resolve_volumes, sort_resources, with_unit
+from sublet.wire.older import as_words, one_length, resolve_volumes, sort_resources, spread_volume, with_unit
 
 Document = dict[str, Any]
 
@@ -15,7 +15,7 @@ WHERE = ("platform", "queue", "qos", "project", "pledge")  # only there, and who
 AFTER = "after"  # the sessions that must have completed first
 TOP = frozenset(
     {"executable", "compute", "storage", "data", "schedule", "costs", "metrics", AFTER, *WHERE}
-    | {"resources", "volumes", "kind", "type", "meta", "name", "description"}  # of older shapes
+    | {"resources", "volumes", "computer", "kind", "type", "meta", "name", "description"}  # of older shapes
 )
 # What schemas put on every component, and a request may carry although only a service fills it in.
 COMMON = frozenset(
@@ -23,7 +23,7 @@ COMMON = frozenset(
     | {"messages", "options", "costs", "metrics", "phase", "state", "status", "schedule"}
 )
 _AS_THEY_ARE = frozenset({*WHERE, AFTER, "costs", "metrics"})
-_RESOURCES = frozenset({"compute", "storage", "data", "volumes"})
+_RESOURCES = frozenset({"compute", "computer", "storage", "data", "volumes"})
 _IDENTITY = ("name", "uuid", "description")
 _REQUESTED = frozenset({"duration", "start", "datetime"})
 DEFAULT_DURATION = "PT2H"
@@ -55,6 +55,11 @@ def _parts(document: Mapping[str, Any]) -> Document:
             if name in parts:
                 decline(f"resources.{name}", "it is also given outside resources")
             parts[name if name in _RESOURCES else f"resources.{name}"] = value
+    if "computer" in parts:
+        older = parts.pop("computer")
+        if "compute" in parts:
+            decline("computer", "there is compute too", "Keep one of them: compute.")
+        parts["compute"] = older
     return parts
 
 
@@ -90,10 +95,12 @@ def _executable(found: Document) -> Document:
         if "digest" in found:
             found["image"]["digest"] = found.pop("digest")
     notebook = found.get("notebook")
+    if isinstance(notebook, str):
+        notebook = {"location": notebook}
     if isinstance(notebook, Mapping) and set(notebook) == {"location"}:
         found.pop("notebook")
         found.setdefault("location", notebook["location"])
-    return found
+    return found | {name: as_words(found[name]) for name in ("command", "entrypoint", "argv") if name in found}
 
 
 def _compute(parts: Document) -> Document:
@@ -112,19 +119,11 @@ def _compute(parts: Document) -> Document:
     if "volumes" in parts:
         found["volumes"] = resolve_volumes(found.get("volumes", []), parts["volumes"])
     if "volumes" in found:
-        volumes = a_list(found["volumes"], "compute.volumes")
-        found["volumes"] = [_volume(item, f"compute.volumes[{at}]") for at, item in enumerate(volumes)]
-    return found
-
-
-def _volume(value: Any, path: str) -> Document:
-    found = component(value, path)
-    resources = found.pop("resources", None)
-    if resources is not None:
-        if len(a_list(resources, f"{path}.resources")) != 1:
-            decline(f"{path}.resources", "it must name exactly one resource")
-        found.setdefault("resource", resources[0])
-    found.pop("cardinality", None)
+        volumes = [
+            (item, f"compute.volumes[{i}]") for i, item in enumerate(a_list(found["volumes"], "compute.volumes"))
+        ]
+        spread = [spread_volume(component(item, path), parts.get("data"), path) for item, path in volumes]
+        found["volumes"] = [volume for several in spread for volume in several]
     return found
 
 
@@ -133,6 +132,9 @@ def _resources(value: Any, family: str) -> list[Document]:
     for at, item in enumerate(found):
         if family == "storage" and "size" in item:
             item["size"] = _bounds(item["size"], f"storage[{at}].size", is_size=True)
+        if family == "storage" and "resources" in item:
+            older = item.pop("resources")
+            item.setdefault("data", older)
     return found
 
 

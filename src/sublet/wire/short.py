@@ -6,11 +6,10 @@ import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from sublet.core.amounts import MIB, duration_iso, parse_counts, parse_duration, parse_memories, shown
 from sublet.core.request import GIB, Range
-from sublet.core.texts import directory_name
+from sublet.core.texts import directory_name, last_name
 from sublet.core.windows import parse_start
 from sublet.errors import BadAmount
 from sublet.wire.fields import a_list, a_map, a_name, a_number, a_text, at, decline, known_only, refuse
@@ -53,7 +52,7 @@ _ONLY_SHORT = frozenset(
 )
 _ANYWHERE = frozenset({"version"})  # a schema may have it one day, and means something else
 _SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, *WHERE})
-_ONLY_FULL = frozenset({"executable", "compute", "schedule", "resources", "request", "costs", "metrics"})
+_ONLY_FULL = frozenset({"executable", "compute", "computer", "schedule", "resources", "request", "costs", "metrics"})
 _DATA = ("name", "location", "checksum", "size", "path", "writable", "storage", "ignore")
 _FOLDER = ("location", "ignore", "size")
 _STORAGE = ("name", "size", "path", "writable")
@@ -301,12 +300,6 @@ def _check_apart(volumes: list[Document], path: str) -> None:
         if str(other["path"]).rstrip("/") == where:
             hint = "Say where each goes: {location: …, path: …}, or --data WHERE:PATH."
             refuse(path, f"it would be at {where}, where {other['resource']} is already", hint)
-
-
-def last_name(location: str) -> str:
-    """What a location is called: the last part of its path."""
-    plain = unquote(urlsplit(location).path if ":" in location else location).rstrip("/").rpartition("/")[2]
-    return "".join(sign for sign in plain if sign.isprintable()).strip() if plain.strip(".") else ""
 
 
 def _name_of(location: str, taken: set[str]) -> str:
