@@ -1,6 +1,7 @@
 """What goes wrong on a real site, and is told as it was: nothing runs twice, nothing is made up, nothing is lost."""
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +15,7 @@ from sublet.core.job import Job, State
 from sublet.core.offer import Shape
 from sublet.core.request import Compute, Executable, Range, Request
 from sublet.core.session import EndKind
-from sublet.errors import DiskFull, LoginNeeded, PlatformUnreachable
+from sublet.errors import DiskFull, LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.platforms.slurm import Slurm
 from sublet.service.service import Service
 from sublet.settings import Settings
@@ -41,6 +42,14 @@ OPTIONS = ("--accounts", "--cgroups", "--slurm", "MinJobAge=2", "--home-size", "
 SLOW_SBATCH = """#!/bin/sh
 case $* in *--test-only*) ;; *) touch ~/submitting; sleep 2 ;; esac
 exec /usr/bin/sbatch "$@"
+"""
+
+LATE_SQUEUE = """#!/bin/sh
+for word; do
+    shift
+    case $word in --jobs=*) ;; *) set -- "$@" "$word" ;; esac
+done
+/usr/bin/squeue "$@" | sed 's/^{ours}\\([^0-9]\\)/{other}\\1/; s/^{ours}$/{other}/'
 """
 
 
@@ -280,7 +289,8 @@ async def test_a_number_that_slurm_gave_again_to_another_job_is_left_alone(clust
     before = shown(other, "TimeLimit", "NodeList", "JobState")
     await slurm.pause(job)
     await slurm.resume(job)
-    await slurm.extend(job, datetime.now(UTC) + timedelta(minutes=30))
+    with pytest.raises(PlatformRefused, match=f"ermission denied for job {ours}\n"):  # which users get: of ours
+        await slurm.extend(job, datetime.now(UTC) + timedelta(minutes=30))
     await slurm.give_back(job, ["elsewhere"])  # keeps all nodes that it has, of the job that has its name
     await slurm.cancel([job], "ann")
     assert (await end(slurm, job))[0] is EndKind.CANCELLED
@@ -288,6 +298,54 @@ async def test_a_number_that_slurm_gave_again_to_another_job_is_left_alone(clust
     assert shown(other, "TimeLimit", "NodeList", "JobState") == before
     site.on("researcher@login", "scancel", other)
     await slurm.clean(job)
+
+
+async def test_a_number_that_is_given_again_between_a_look_and_an_act_is_left_alone(
+    broken: Site, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The queue's answer is from before the controller lost its last seconds: the number is a neighbour's by now."""
+    home, name = Path(broken.facts["home"]) / "researcher", key()
+    login = await sign_in(broken, place := tmp_path_factory.mktemp("h"))
+    slurm = await Cluster(broken, place).open(queue="shared")
+    job = await slurm.submit(small("sleep", "300", seconds=120), name)
+    await running(slurm, job)
+    ours = (home / f".sublet/sessions/{name}/id").read_text().strip()
+    sleeper = ("sbatch", "--parsable", "--partition=shared", "--mem=16", "--time=5", "--output=/dev/null", "--wrap")
+    other = broken.on("researcher@login", *sleeper, "sleep 300").strip()
+    for record in ("id", "ran/id"):
+        (home / f".sublet/sessions/{name}/{record}").write_text(f"{other}\n")
+    await login.close()
+    (home / "squeue").write_text(LATE_SQUEUE.format(ours=ours, other=other))
+    (home / "squeue").chmod(0o755)
+    (home / ".bashrc").write_text("PATH=$HOME:$PATH\n")
+    try:
+        login = await sign_in(broken, place)
+        slurm = await Cluster(broken, place).open(queue="shared")
+
+        def shown() -> list[str]:
+            fields = ("JobState", "TimeLimit", "NodeList", "Priority")
+            words = broken.on("ctl", "scontrol", "show", "job", "--oneliner", other).split()
+            return [word for word in words if word.partition("=")[0] in fields]
+
+        await asyncio.to_thread(broken.wait, lambda: "JobState=RUNNING" in shown())
+        before = shown()
+        for act in (
+            lambda: slurm.pause(job),
+            lambda: slurm.resume(job),
+            lambda: slurm.extend(job, datetime.now(UTC) + timedelta(minutes=30)),
+            lambda: slurm.give_back(job, ["elsewhere"]),
+            lambda: slurm.cancel([job], "ann"),
+        ):
+            with contextlib.suppress(PlatformRefused):  # of ours, whose limit users can't raise
+                await act()
+            assert shown() == before
+        assert (await end(slurm, job))[0] is EndKind.CANCELLED
+    finally:
+        (home / ".bashrc").unlink()
+        (home / "squeue").unlink()
+        broken.on("researcher@login", "scancel", other)
+    await slurm.clean(job)
+    await login.close()
 
 
 async def test_a_job_that_a_controller_forgot_while_it_waited_ends_as_never_started(cluster: Cluster) -> None:

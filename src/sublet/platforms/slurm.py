@@ -285,10 +285,10 @@ class Slurm(SlurmSite):
         look = self._watch.look(id)
         if state.state is State.ENDED or not look.claimed or (look.ends and until <= look.ends + timedelta(seconds=1)):
             return
-        rows = await self.reach.run(to.to_limit(self._key(id), look.id)) if look.id else ()
+        rows = await self.reach.run(to.to_limit(self._key(id)))
         starts = [row.start for row in rows if row.start and row.end and until + self.grace > row.end]
         minutes = -(-(until + timedelta(minutes=1) - min(starts)) // timedelta(minutes=1)) if starts else 0
-        await self.reach.run_all(to.to_extend(self.name, root, id, look.id, round(until.timestamp()), minutes))
+        await self.reach.run_all(to.to_extend(self.name, root, id, round(until.timestamp()), minutes))
 
     @property
     def additions(self) -> Additions:

@@ -147,20 +147,21 @@ def _read_ends(said: Outcome) -> dict[str, Row]:
 def to_cancel(platform: str, root: str, keys: Sequence[str], by: str) -> Iterator[Command[str]]:
     """Stop them."""
     for some in _parts(keys):
-        yield Command(script("cancel", root, json.dumps(by[:200]), *some), reading(platform, str), calls=3)
+        words, count = script("cancel", root, json.dumps(by[:200]), *some), len(some)
+        yield Command(words, reading(platform, str), seconds=60 + count, calls=2 * count)
 
 
-def to_extend(platform: str, root: str, key: str, id: str, until: int, minutes: int) -> list[Command[str]]:
+def to_extend(platform: str, root: str, key: str, until: int, minutes: int) -> list[Command[str]]:
     """Move the end of a job's time: Slurm's limit first, where that must move too, then the job's own."""
-    limit = script("extend", key, id, str(minutes))
+    limit = script("extend", key, str(minutes))
     own = ("sh", "-c", MOVE_END, "sublet", f"{root}/sessions/{key}", str(until))
     found = [Command(own, reading(platform, str))]
     return [Command(limit, reading(platform, str), calls=3), *found] if minutes else found
 
 
-def to_limit(key: str, id: str) -> Command[tuple[Row, ...]]:
+def to_limit(key: str) -> Command[tuple[Row, ...]]:
     """A job, or the parts of one, as the queue has it: when it ends by Slurm's limit."""
-    argv = ("squeue", "--noheader", "--array", f"--jobs={id}", f"--name={key}", f"--format={rows.QUEUE_FORMAT}")
+    argv = ("squeue", "--me", "--noheader", "--array", f"--name={key}", f"--format={rows.QUEUE_FORMAT}")
     return Command(argv, lambda said: tuple(rows.read_queue(said.text).values()), calls=3)
 
 

@@ -1,6 +1,11 @@
 # Stops sessions. Arguments: the root directory, who wants it (as JSON), then keys. The first who asked is kept. What has not
-# begun never will, and its end is told at once. Jobs are known by their names: a controller that lost its last seconds
-# gives a number again, perhaps to somebody else's job.
+# begun never will, and its end is told at once.
+#
+# Jobs are known by their names, which are the sessions' keys and never given again: a controller that lost its last seconds
+# gives a number again, perhaps to somebody else's job, and it may do so between a look at the queue and a cancel. So no
+# number is named: scancel itself chooses by the name, or has the controller do so, at once and as a whole, where that can
+# (SCANCEL_CTLD; older ones don't mind). One that has no job any more is no error. A controller that is away is told as "not
+# permitted" on the first road, and as what it is on the second.
 
 root=$1 by=$2
 shift 2
@@ -13,7 +18,7 @@ never() { # what has its records in this directory, if it has not begun
         "$first" "$now" "$now" "$id" >"$1/end.part" && mv "$1/end.part" "$1/end.json"
 }
 
-keys=' '
+code=0
 for key; do
     cd "$root/sessions/$key" 2>/dev/null || continue
     [ -e end.json ] || [ -e joined ] && continue
@@ -29,15 +34,6 @@ for key; do
     else
         never .
     fi
-    keys="$keys$key "
+    SCANCEL_CTLD=1 scancel --quiet --name="$key" 2>/dev/null || scancel --quiet --name="$key" || code=1
 done
-[ "$keys" != ' ' ] || exit 0
-rows=$(squeue --me --noheader --format='%F %j') || exit 1
-ids=' '
-while read -r id name; do
-    case $keys in *" $name "*) ;; *) continue ;; esac
-    case $ids in *" $id "*) ;; *) ids="$ids$id " ;; esac
-done <<END
-$rows
-END
-[ "$ids" = ' ' ] || exec scancel --quiet $ids
+exit "$code"

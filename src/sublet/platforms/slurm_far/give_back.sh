@@ -2,11 +2,11 @@
 # node carries the batch script, and stays.
 
 cd "$1/sessions/$2" || exit 1
-rows=$(squeue --me --noheader --name="$2" --states=RUNNING --format='%A %B %N') || exit 1 # by its name: numbers are given again
+key=$2 # the job's name, by which Slurm finds it here and below: numbers are given again
+rows=$(squeue --me --noheader --name="$key" --states=RUNNING --format='%B %N') || exit 1
 shift 2
 [ -n "$rows" ] || { echo "the job does not run" >&2; exit 1; }
-id=${rows%% *} list=${rows##* }
-first=${rows#* } && first=${first%% *}
+first=${rows%% *} list=${rows##* }
 
 same() { # two names of a node, of which one may have a domain
     case $1 in "$2" | "$2".*) return 0 ;; esac
@@ -21,4 +21,4 @@ for node in $(scontrol show hostnames "$list"); do
     [ -n "$gone" ] && [ "$node" = "$first" ] && { echo "$node is the first node, which carries the others" >&2; exit 1; }
     [ -n "$gone" ] || keep=${keep:+$keep,}$node
 done
-exec scontrol update JobId="$id" NodeList="$keep"
+exec scontrol update JobName="$key" NodeList="$keep"

@@ -203,7 +203,7 @@ spare() { # the parts that have not begun, when nothing is left for them to do
         fi
         other=$((other + 1))
     done
-    [ -z "$waiting" ] || scancel --quiet --name="$SLURM_JOB_NAME" $waiting >/dev/null 2>&1
+    [ -z "$waiting" ] || SCANCEL_CTLD=1 scancel --quiet --name="$SLURM_JOB_NAME" $waiting >/dev/null 2>&1
 }
 
 [ -e "$dir/cancel" ] && finish cancelled 143 "$(said "$dir/cancel")" '"it had not started"'

@@ -2,8 +2,10 @@
 # is over. Arguments: the root directory, the key, `pause` or `resume`.
 
 cd "$1/sessions/$2" || exit 1
+key=$2
 case $3 in pause) verb=hold signal=STOP ;; *) verb=release signal=CONT ;; esac
-rows=$(squeue --me --noheader --array --name="$2" --format='%F %K %T') || exit 1 # by its name: numbers are given again
+# By its name, which each command looks for itself: numbers are given again, perhaps between one command and the next.
+rows=$(squeue --me --noheader --array --name="$key" --format='%F %K %T') || exit 1
 waiting= running=
 while read -r job part state; do # a signal for a part that waits would make scancel try again and again
     [ "$part" = N/A ] || job=${job}_$part
@@ -15,11 +17,17 @@ done <<END
 $rows
 END
 if [ -n "$waiting" ]; then
-    scontrol "$verb" "$waiting" >&2 || exit 1
+    scontrol "$verb" jobname="$key" >&2 || exit 1 # parts that run go on
+    # An older scancel would signal those that run again and again for minutes, because parts that wait are one record; named by
+    # their numbers they get records of their own. scontrol takes no name beside numbers, so only the moment since squeue is
+    # left to chance, for parts of which some run, and for nothing worse than a hold.
+    [ -z "$running" ] || scontrol "$verb" "$waiting" >&2 || exit 1
     echo queued
 fi
 if [ -n "$running" ]; then
-    scancel --full --signal="$signal" $running >&2 || exit 1
+    [ -n "$waiting" ] || running= # all that have its name
+    send() { scancel --full --signal="$signal" --name="$key" $running >&2; }
+    (export SCANCEL_CTLD=1 && send) 2>/dev/null || send || exit 1 # as in cancel.sh
     case $verb in hold) : >paused ;; *) rm -f paused ;; esac
     echo running
 fi
