@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -64,10 +65,10 @@ class Split:
     def relay(self) -> subprocess.Popen[bytes]:
         return self.start("-m", "sublet.pilots.split.relay", str(self.near))
 
-    def far(self, node: int, **more: Any) -> subprocess.Popen[bytes]:
+    def far(self, node: int, place: Path | None = None, **more: Any) -> subprocess.Popen[bytes]:
         eventually((self.spool / "agent").exists, "an agent")  # whose answer a far half comes with
-        place = self.directory / f"node{node}-{len(self.processes)}"
-        place.mkdir()
+        place = place or self.directory / f"node{node}-{len(self.processes)}"
+        place.mkdir(exist_ok=True)
         settings = {"spool": str(self.spool), "node": node, "lease_id": "l1", "starter": str(self.starter)}
         settings |= {"poll": 0.05, "life": 3600, "lease": 60, "facts": {"cores": "2"}}
         (place / "far.py").write_bytes(program(FAR_HALF, {**settings, **more}))
@@ -87,6 +88,9 @@ class Split:
     def alive(self, node: int) -> bool | None:
         found = self.state()["nodes"].get(str(node))
         return found and bool(found["alive"])
+
+    def beats(self, node: int) -> int:
+        return int(json.loads((self.spool / "alive" / str(node)).read_text())["count"])
 
     def probe(self, node: int = 0) -> str:
         return (self.near / "bridge" / str(node) / "probe.out").read_text()
@@ -154,12 +158,10 @@ def splits(tmp_path: Path) -> Iterator[Callable[..., Split]]:
         yield make
 
 
-def again(split: Split) -> Job:
+def again(split: Split, ad: str = "Broken = True", **files: bytes) -> Job:
     """The same job in the same slot once more."""
-    import shutil
-
-    shutil.rmtree(split.directory / "scratch1")
-    return Job(split, 1, 0, "true", "Broken = True", {})
+    shutil.rmtree(split.directory / "scratch1", ignore_errors=True)
+    return Job(split, 1, 0, "true", ad, files)
 
 
 def files_of(directory: Path) -> set[str]:

@@ -40,6 +40,7 @@ def test_a_job_runs_on_the_far_side_and_what_it_left_comes_home(splits: Callable
     assert not (job.scratch / ".sublet-incoming").exists()
     eventually(lambda: files_of(split.spool) <= {"lease", "agent", "alive/0"}, "an empty spool")
     eventually(lambda: not list((split.near / "attempts").iterdir()), "a relay that forgets")
+    eventually(lambda: split.state()["nodes"].get("0", {}).get("runs") == 0, "a node that has nothing more to do")
 
 
 def test_links_pipes_and_what_nobody_can_read_cost_a_job_nothing(splits: Callable[..., Split]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.carrying import Job, Split, files_of
+from tests.contract.carrying import Job, Split, again, files_of, is_forgotten
 from tests.serving import eventually
 
 FULL = b"No space left on device"
@@ -172,3 +172,66 @@ def test_a_result_that_never_finds_room_is_told_with_the_reason_and_not_run_agai
     job = split.job(BIG)
     assert job.ends() == 1
     assert b"its results could not be brought back: " in said(job)
+
+
+# A node's own disk
+
+
+@pytest.fixture
+def small_node(tmp_path: Path) -> Iterator[Path]:
+    """A node's directory, with 2 MB of room."""
+    with small(tmp_path / "small-node") as place:
+        yield place
+
+
+def test_a_job_that_its_node_has_no_room_for_waits_for_some_while_its_neighbours_run(
+    small_node: Path, splits: Callable[..., Split]
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0, small_node)
+    content = os.urandom(4_000_000)
+    large = split.job("cat big > copy", big=content)
+    eventually(lambda: "No space left" in (split.directory / "log").read_text(), "a full node")
+    small = [split.job(f"echo {number}") for number in range(3)]
+    assert [job.ends() for job in small] == [0] * 3
+    assert large.process.poll() is None
+    eventually(lambda: split.state()["attempts"] == {"stored": 1}, "their end")
+    enlarge(small_node)
+    assert large.ends() == 0
+    assert large.has("copy") == content
+    assert files_of(small_node) == {"far.py"}, "nothing of it stays on the node"
+
+
+def test_a_job_that_its_node_never_has_room_for_goes_elsewhere_and_in_the_end_is_told_the_reason(
+    small_node: Path, splits: Callable[..., Split]
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0, small_node, room=0.5)
+    for last in (False, False, True):
+        job = again(split, "", big=os.urandom(4_000_000))
+        if not last:
+            eventually(lambda: "slot1_1" in split.probe(), "a request to evict it")
+            job.remove()
+        assert job.ends() == (1 if last else 0)
+    assert FULL in said(job)
+    job.remove()
+    eventually(lambda: is_forgotten(split), "nothing more to stop")
+    assert files_of(small_node) == {"far.py"}, "nothing of it stays on the node"
+
+
+def test_a_job_that_is_removed_while_it_waits_for_room_on_its_node_is_never_started(
+    small_node: Path, splits: Callable[..., Split], tmp_path: Path
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0, small_node)
+    job = split.job(f"touch {tmp_path}/unwanted", big=os.urandom(4_000_000))
+    eventually(lambda: "No space left" in (split.directory / "log").read_text(), "a full node")
+    job.remove()
+    assert job.ends() == 0
+    enlarge(small_node)
+    eventually(lambda: is_forgotten(split), "nothing more to stop")
+    eventually(lambda: files_of(split.spool) == {"agent", "lease", "alive/0"}, "an empty spool")
+    assert not (tmp_path / "unwanted").exists()

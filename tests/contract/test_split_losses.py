@@ -112,3 +112,40 @@ def test_a_relay_that_is_killed_goes_on_where_it_was(splits: Callable[..., Split
     split.relay()
     assert job.ends() == 0
     assert len((tmp_path / "starts").read_text().split()) == 1
+
+
+def test_a_node_lives_while_it_takes_long_to_unpack_a_sandbox(splits: Callable[..., Split]) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    eventually(lambda: split.alive(0), "a node")
+    (split.spool / "in" / "0").mkdir(parents=True, exist_ok=True)
+    os.mkfifo(split.spool / "tmp" / "slow")  # a file that comes no faster than it is written, as on a slow file system
+    (split.spool / "tmp" / "slow").rename(split.spool / "in" / "0" / "slot1_1-1.aa.tar")
+    eventually((split.spool / "tmp" / "taken.slot1_1-1.aa.tar").exists, "an attempt that is taken")
+    with (split.spool / "tmp" / "taken.slot1_1-1.aa.tar").open("wb") as archive:
+        beats = split.beats(0)
+        eventually(lambda: split.beats(0) > beats + 3, "heartbeats")
+        assert split.alive(0)
+        assert split.state()["nodes"]["0"]["runs"] == 1, "it has to do with it"
+        archive.write(bytes(1024))
+    eventually(lambda: (split.spool / "out" / "slot1_1-1.aa.bad").exists() or split.state()["refused"], "its end")
+
+
+def test_an_attempt_that_comes_to_its_node_twice_is_begun_once(splits: Callable[..., Split], tmp_path: Path) -> None:
+    """As when a relay dies before it has noted that the spool has it."""
+    split = splits()
+    relay = split.relay()
+    split.far(0)
+    job = split.job(f"echo once >> {tmp_path}/witness; while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; exit 5")
+    eventually((tmp_path / "witness").exists, "a running job")
+    relay.kill()
+    relay.wait()
+    (noted,) = (split.near / "attempts").iterdir()
+    noted.write_text(noted.read_text().replace('"stored"', '"queued"'))
+    split.relay()
+    eventually(lambda: split.state()["attempts"] == {"stored": 1}, "an attempt that was sent once more")
+    eventually(lambda: not files_of(split.spool / "in"), "and taken")
+    (tmp_path / "go").touch()
+    assert job.ends() == 0
+    assert (job.told(), (tmp_path / "witness").read_text()) == ("ExitCode = 5\n", "once\n")

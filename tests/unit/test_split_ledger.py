@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sublet.pilots.split.ledger import Attempt, Ledger, Link, Stage
+from sublet.pilots.split.ledger import GONE, Attempt, Ledger, Link, Stage
 
 DEAD, GRACE = 8.0, 120.0
 
@@ -164,3 +164,32 @@ def test_a_node_that_ends_takes_nothing_more_and_is_not_evicted(ledger: Ledger) 
 def test_a_name_from_the_far_side_can_not_leave_its_string(ledger: Ledger) -> None:
     ledger.beat(0, {"epoch": "e1", "node": 'x"\nSTART = True\\'}, 1)
     assert 'SubletFarNode = "xSTART = True"' in ledger.probe(0, 1, 5)
+
+
+def test_what_its_node_has_not_named_for_long_has_failed_and_is_given_to_another(ledger: Ledger) -> None:
+    attempt = given(ledger)
+    for _ in range(GONE):
+        beats(ledger, 0, 1)  # the spool doesn't have it yet
+    ledger.stored(attempt.name)
+    for _ in range(GONE):
+        ledger.beat(0, {"epoch": "e1", "node": "c0", "runs": [attempt.name]}, 1)
+    for _ in range(GONE - 1):
+        beats(ledger, 0, 1)
+    assert ledger.vanished() == []
+    ledger.beat(0, {"epoch": "e1", "node": "c0", "runs": [attempt.name]}, 1)  # it was only slow to be seen
+    beats(ledger, 0, 1)
+    assert ledger.vanished() == []
+    for _ in range(GONE - 1):
+        beats(ledger, 0, 1)
+    assert ledger.vanished() == [attempt.name]
+    ledger.failed(attempt.name)
+    assert ledger.vanished() == []
+
+
+def test_what_its_node_no_longer_names_because_its_result_is_on_the_way_is_waited_for(ledger: Ledger) -> None:
+    attempt = given(ledger)
+    ledger.stored(attempt.name)
+    ledger.arriving.add(attempt.name)
+    for _ in range(GONE):
+        beats(ledger, 0, 1)
+    assert ledger.vanished() == []

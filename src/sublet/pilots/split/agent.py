@@ -154,6 +154,7 @@ class Agent:
             forget(self.path("live", name + "." + stream))
             self.shown.pop(name + "." + stream, None)
         forget(self.path("kill", name))
+        forget(self.path("tmp", "taken." + name + ".tar"))  # as a node that died may have left it
 
     def _lease(self, header: dict[str, Any], body: bytes) -> None:
         for name, content in list(self.unwritten.items()):

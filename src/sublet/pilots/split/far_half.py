@@ -6,6 +6,7 @@ relies on clocks that agree, on locks, or on being told of changes: it looks aga
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -13,17 +14,20 @@ import shutil
 import signal
 import subprocess
 import tarfile
+import threading
 import time
 from typing import Any
 
 from sublet.pilots.split.far_ads import ad_here, assigned_cores, assigned_gpus
 from sublet.pilots.split.far_results import pack_outputs, put_words, say, seen_in
-from sublet.pilots.split.spool_files import forget, forget_pulses, names, pulse, pulses, read
+from sublet.pilots.split.spool_files import forget, forget_pulses, names, pulse, pulses, read, write_at
 
 LIVE = 1 << 20  # bytes of each stream that are shown while it runs
 STREAMS = (("out", "_condor_stdout"), ("err", "_condor_stderr"))
 AGAIN = 2.0  # seconds until a result that the spool had no room for is sent once more
 KEPT = 900.0  # seconds that this is tried; then the job is told as failed, with the reason
+ROOM = 60.0  # seconds that an attempt waits for room on this node; then it is told as one that could not be started
+SCARCE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 TRIES = 3  # failures to start in a row after which this node takes nothing more
 
 
@@ -35,6 +39,15 @@ class Attempt:
         self.name, self.directory, self.starter, self.seen = name, directory, starter, seen
         self.void = False  # its result must not be delivered
         self.shown = {"out": 0, "err": 0}
+
+
+class Waiting:
+    """An attempt that this node had no room for: where it was in the spool, it is again."""
+
+    def __init__(self) -> None:
+        """It is tried again soon."""
+        self.since = time.monotonic()
+        self.again = self.since + AGAIN
 
 
 class Result:
@@ -55,8 +68,12 @@ class FarHalf:
         self.spool, self.node, self.home = settings["spool"], str(settings["node"]), os.getcwd()
         self.settings = settings
         self.attempts: dict[str, Attempt] = {}
-        self.results: dict[str, Result] = {}  # those that could not be delivered yet
+        self.results: dict[str, Result] = {}  # those that are not delivered yet
+        self.waiting: dict[str, Waiting] = {}
+        self.taking: list[str] = []
+        self.begun: set[str] = set()  # a name is never used twice: what comes again is not run again
         self.ending = ""
+        self.ended = threading.Event()
         self.count = 0
         self.failures = 0
         self.epoch = self._new_epoch()
@@ -64,7 +81,7 @@ class FarHalf:
         self.lease: str | None = None
         self.pulsed: list[str] = []
         self.leased = time.monotonic()
-        self.beaten = 0.0
+        self.looked = 0.0
         self.over = time.time() + settings["life"]
 
     def path(self, *names: str) -> str:
@@ -75,22 +92,29 @@ class FarHalf:
         """Until the lease ends, or there has been nothing to do for too long."""
         signal.signal(signal.SIGTERM, lambda number, frame: self._end("Slurm ended it"))
         say("begins as " + self.epoch)
+        heart = threading.Thread(target=self._keep_beating, daemon=True)
+        heart.start()
         while True:
-            if time.monotonic() - self.beaten >= 1:
-                self.beaten = time.monotonic()
-                self._beat()
-            if not self.ending:
-                self._take()
+            self._look()
+            self._take()
             self._collect()
             self._deliver_again()
             if self.ending and not self.attempts:
                 break
             time.sleep(self.settings["poll"])
+        self.ended.set()
+        heart.join()
         forget(self.path("alive", self.node))
         self._forget_pulses()
         say("ends: " + self.ending)
 
     # Heartbeats, and what the near side wants
+
+    def _keep_beating(self) -> None:
+        """Also while a large sandbox is unpacked or packed, which may take minutes."""
+        self._beat()
+        while not self.ended.wait(1):
+            self._beat()
 
     def _beat(self) -> None:
         self.count += 1
@@ -98,7 +122,7 @@ class FarHalf:
             "epoch": self.epoch,
             "count": self.count,
             "node": os.uname().nodename,
-            "runs": sorted(self._names()),
+            "runs": sorted({*self._given(), *self.taking, *self.attempts, *self.results}),  # as they go on
         }
         beat["facts"] = dict(self.settings["facts"], left=str(int(self.over - time.time())))
         if self.ending:
@@ -108,6 +132,12 @@ class FarHalf:
         else:
             self.pulsing = True
             pulse(self.path("alive"), self.node, str(self.count).zfill(9))
+
+    def _look(self) -> None:
+        """Once a second, what the near side wants."""
+        if time.monotonic() - self.looked < 1:
+            return
+        self.looked = time.monotonic()
         self._look_at_lease()
         if os.path.exists(self.path("fence", self.epoch)):
             self._void("it had been given up", self._names())
@@ -125,8 +155,8 @@ class FarHalf:
             self.pulsing = False
 
     def _names(self) -> list[str]:
-        """All that it still has to do with."""
-        return sorted([*self.attempts, *self.results])
+        """All that it has begun."""
+        return sorted({*self.attempts, *self.results})
 
     def _look_at_lease(self) -> None:
         lease = read(self.path("lease"))
@@ -186,30 +216,64 @@ class FarHalf:
 
     # Attempts
 
-    def _take(self) -> None:
-        for name in sorted(names(self.path("in", self.node))):
-            if not name.endswith(".tar"):
-                continue
-            mine = os.path.join(self.home, name)
-            try:
-                os.rename(self.path("in", self.node, name), self.path("tmp", "taken." + name))
-                shutil.move(self.path("tmp", "taken." + name), mine)
-            except OSError:
-                continue
-            self._start(name[:-4], mine)
+    def _given(self) -> list[str]:
+        """What is in the spool for this node."""
+        return [name[:-4] for name in sorted(names(self.path("in", self.node))) if name.endswith(".tar")]
 
-    def _start(self, name: str, archive: str) -> None:
-        directory = os.path.join(self.home, "jobs", name)
+    def _take(self) -> None:
+        for name in self._given():
+            if self.ending:
+                return
+            given, waits = self.path("in", self.node, name + ".tar"), self.waiting.get(name)
+            if name in self.begun:
+                forget(given)
+            elif os.path.exists(self.path("kill", name)) and forget(given):
+                self.waiting.pop(name, None)
+                self._write("out/" + name + ".off", b"")
+            elif waits is None or time.monotonic() >= waits.again:
+                self.taking = [name]
+                self._start(name, given)
+                self.taking = []
+
+    def _start(self, name: str, given: str) -> None:
+        """Run it, unless somebody else took it; what finds no room here is put back, and tried again."""
+        archive, directory = self.path("tmp", "taken." + name + ".tar"), os.path.join(self.home, "jobs", name)
+        try:
+            os.rename(given, archive)
+        except OSError:
+            return
         try:
             os.makedirs(directory)
-            with tarfile.open(archive) as tar:
+            with tarfile.open(archive, "r|") as tar:
                 unpack(tar, directory)
-            forget(archive)
             seen = seen_in(directory + "/sandbox")
             self.attempts[name] = Attempt(name, directory, self._starter(name, directory), seen)
+            self._void(self.ending, [name] if self.ending else [])  # it may have been told to end meanwhile
         except Exception as error:
             say("can't start " + name + ": " + repr(error))
+            shutil.rmtree(directory, ignore_errors=True)
+            if self._waits(name, error) and self._put_back(archive, given):
+                return
             self._send_home(Result(name, directory, str(error), {}))
+        self.begun.add(name)
+        self.waiting.pop(name, None)
+        forget(archive)
+
+    def _waits(self, name: str, error: Exception) -> bool:
+        """Whether room for it may still be found here."""
+        if not isinstance(error, OSError) or error.errno not in SCARCE:
+            return False
+        waiting = self.waiting.setdefault(name, Waiting())
+        waited = time.monotonic() - waiting.since
+        waiting.again = time.monotonic() + max(AGAIN, waited / 2)
+        return bool(waited < self.settings.get("room", ROOM))
+
+    def _put_back(self, archive: str, given: str) -> bool:
+        try:
+            os.rename(archive, given)
+        except OSError:
+            return False
+        return True
 
     def _starter(self, name: str, directory: str) -> subprocess.Popen[bytes]:
         """A stock starter in directories of its own: two that share LOCK fight, and one of them dies."""
@@ -237,25 +301,21 @@ class FarHalf:
                     source.seek(at)
                     new = source.read(LIVE - at)
                 if new:
-                    with open(self.path("live", attempt.name + "." + stream), "ab") as target:
-                        target.write(new)
+                    attempt.shown[stream] += write_at(self.path("live", attempt.name + "." + stream), at, new)
             except OSError:
                 continue
-            attempt.shown[stream] = at + len(new)
 
     def _collect(self) -> None:
         for name, attempt in list(self.attempts.items()):
             if attempt.starter.poll() is None:
                 continue
-            if time.monotonic() - self.beaten >= 1:  # it may have slept: look before anything is delivered
-                self.beaten = time.monotonic()
-                self._beat()
-            del self.attempts[name]
+            self._look()  # it may have slept: look before anything is delivered
             if attempt.void:
                 self._write("out/" + name + ".off", b"")
                 shutil.rmtree(attempt.directory, ignore_errors=True)
             else:
                 self._finish(attempt)
+            del self.attempts[name]
 
     def _finish(self, attempt: Attempt) -> None:
         said = read(attempt.directory + "/out.ad") or ""
@@ -270,10 +330,10 @@ class FarHalf:
     def _send_home(self, result: Result) -> None:
         """Put a result into the spool; what finds no room there is kept on this node, and sent again."""
         result.tried = time.monotonic()
+        self.results[result.name] = result
         try:
             self._deliver(result)
         except OSError as error:
-            self.results[result.name] = result
             say("can't deliver " + result.name + ": " + str(error))
             if time.monotonic() - result.since > self.settings.get("keep", KEPT):
                 result.unsent = "it ended, and its results could not be brought back: " + str(error)

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 TRIES = 3  # times that one job may fail to start before it is held with the reason
+GONE = 120  # heartbeats of a node without an attempt that it was given, after which it is known to have lost it
 BEATS = 3  # heartbeats of a node without an attempt that was to be stopped, after which it is known not to have it
 
 
@@ -86,7 +87,8 @@ class Ledger:
     orders: list[dict[str, Any]] = field(default_factory=list)  # kills and fences: said again on every new link
     failures: Counter[str] = field(default_factory=Counter)  # job → times that it could not be started
     refused: Counter[str] = field(default_factory=Counter)  # results that came too late, by what had become of them
-    missing: Counter[str] = field(default_factory=Counter)  # revoked attempt → heartbeats of its node without it
+    missing: Counter[str] = field(default_factory=Counter)  # attempt → heartbeats of its node without it, in a row
+    arriving: set[str] = field(default_factory=set)  # attempts whose results are on their way here
 
     # The link
 
@@ -94,6 +96,7 @@ class Ledger:
         """A new channel: every node has time to be heard again."""
         self.link = Link(True, now, now, self.link.times + 1)
         self.missing.clear()
+        self.arriving.clear()
         for node in self.seen.values():
             node.beat = now
 
@@ -117,8 +120,9 @@ class Ledger:
         self.seen[number] = Node(epoch, now, str(said.get("node", "")), runs, ending, facts)
         runs_there = set(map(str, said.get("runs") or ()))
         for attempt in self.attempts.values():
-            if attempt.node == number and attempt.stage is Stage.REVOKED and attempt.name not in runs_there:
-                self.missing[attempt.name] += 1
+            if attempt.node == number and attempt.stage in (Stage.STORED, Stage.REVOKED):
+                is_missing = attempt.name not in runs_there and attempt.name not in self.arriving
+                self.missing[attempt.name] = self.missing[attempt.name] + 1 if is_missing else 0
 
     def pulse(self, number: int, now: float) -> None:
         """A node lives, and has no room to say more."""
@@ -162,6 +166,7 @@ class Ledger:
         if attempt is None or attempt.stage is not Stage.QUEUED:
             return False
         attempt.stage = Stage.STORED
+        self.missing.pop(name, None)
         return True
 
     def accepts(self, name: str) -> bool:
@@ -206,6 +211,7 @@ class Ledger:
         for attempt in gone:
             attempt.is_void = attempt.stage not in OPEN
             attempt.stage = Stage.REVOKED
+            self.missing.pop(attempt.name, None)
             self.orders.append({"op": "kill", "attempt": attempt.name, "node": attempt.node})
         return gone
 
@@ -216,6 +222,11 @@ class Ledger:
         revoked = (attempt for attempt in self.attempts.values() if attempt.stage is Stage.REVOKED)
         return [attempt.name for attempt in revoked if attempt.is_void or self.missing[attempt.name] >= BEATS]
 
+    def vanished(self) -> list[str]:
+        """Attempts that the spool had, and that neither it nor their node has any more."""
+        stored = (attempt.name for attempt in self.attempts.values() if attempt.stage is Stage.STORED)
+        return [name for name in stored if self.missing[name] >= GONE]
+
     def queued(self) -> Iterator[Attempt]:
         """What the spool does not have yet."""
         return (attempt for attempt in self.attempts.values() if attempt.stage is Stage.QUEUED)
@@ -224,6 +235,7 @@ class Ledger:
         """It is over, and the far side was told."""
         self.attempts.pop(name, None)
         self.missing.pop(name, None)
+        self.arriving.discard(name)
         self.orders[:] = [order for order in self.orders if order.get("attempt") != name]
 
     # What the bridge's startd is told

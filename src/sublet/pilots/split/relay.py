@@ -199,6 +199,7 @@ class Relay:
         if header["end"] == "off":
             self._off(name)
             return
+        self.ledger.arriving.add(name)
         if header["offset"] == 0:
             accepted = self.ledger.accepts(name)
             self.coming[name] = Incoming(self.ledger.attempts[name].scratch, name) if accepted else None
@@ -211,6 +212,7 @@ class Relay:
                 await self._came(name, coming, header["end"] == "bad")
             elif self.ledger.is_given_up(name):
                 self.kept.forget(name)
+            self.ledger.arriving.discard(name)
             self._order({"op": "ack", "attempt": name})
 
     def _off(self, name: str) -> None:
@@ -286,6 +288,8 @@ class Relay:
             for name in self.ledger.settled():
                 self._order({"op": "ack", "attempt": name})  # with which the spool forgets that it was to be stopped
                 self.kept.forget(name)
+            for name in self.ledger.vanished():
+                self._record_failure(name, "its node no longer has it")
             if not self.cleaning:
                 self.bridges.tend(now)
             self.bridges.tell()

@@ -22,6 +22,15 @@ def read(path: str) -> str | None:
         return None
 
 
+def write_at(path: str, offset: int, content: bytes) -> int:
+    """Write into a file at a place; how much of it found room."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        return os.pwrite(file, content, offset)
+    finally:
+        os.close(file)
+
+
 def pulse(directory: str, stem: str, count: str) -> None:
     """Say that one lives where there is no room for words: an empty file with the count in its name."""
     target = os.path.join(directory, stem + "." + count)
