@@ -309,3 +309,10 @@ async def test_the_most_that_is_welcome_is_offered_in_plain_whole_numbers(ann: h
     assert {offer["compute"]["kind"] for offer in answer["offers"]} == {SIMPLE}
     assert {offer["compute"]["memory"]["max"] for offer in answer["offers"]} == {1, 16}
     assert {offer["storage"][0]["size"]["max"] for offer in answer["offers"]} == {10, 20}
+
+
+@pytest.mark.parametrize("memory", [0, 0.5, {"min": 0, "max": 0.5}])
+async def test_a_part_of_a_gib_is_offered_as_a_whole_one_in_a_plain_kind(ann: httpx2.AsyncClient, memory: Any) -> None:
+    found = await ask(ann, documents.minimal() | {"compute": {"kind": SIMPLE, "memory": memory}})
+    seen = [(offer["compute"]["kind"], offer["compute"]["memory"]) for offer in found["offers"]]
+    assert seen == [(SIMPLE, {"min": 1, "max": 1})] * len(seen) != []

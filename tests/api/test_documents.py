@@ -107,6 +107,11 @@ def test_a_plain_request_gets_a_plain_kind_and_whole_numbers_rounded_down() -> N
     assert {"nodes", "gpus"}.isdisjoint(compute)
 
 
+def test_the_kind_is_the_one_asked_for_whatever_the_memory_is() -> None:
+    asked = replace(REQUEST, compute=replace(REQUEST.compute, memory=Range(GIB * 3 // 2, 2 * GIB)))
+    assert document(request=asked)["compute"]["kind"].endswith("/compute/simple-compute-resource.yaml")
+
+
 def test_the_extension_is_for_those_who_asked_by_it() -> None:
     gpus = replace(OFFERED, offer=replace(OFFER, shape=Shape(8, 3 * GIB // 2, 2), nodes=("n1", "n2")))
     asked = replace(REQUEST, compute=replace(REQUEST.compute, kind="node-compute-resource"))

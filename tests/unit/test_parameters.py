@@ -1,5 +1,6 @@
 """Parameters are checked on the server: what is wrong, the limit, and the nearest value that would be right."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -137,3 +138,11 @@ def test_as_many_tasks_run_as_were_asked_for_and_booked(asked: dict[str, int], t
     assert isinstance(found, Request)
     assert found.executable
     assert (found.executable.fields["tasks"], found.compute.cores.min) == (tasks, tasks)
+
+
+def test_an_app_whose_memory_is_no_whole_gib_is_told_in_the_kind_that_can_say_so() -> None:
+    for memory, kind in ((GIB // 2, "node-compute-resource"), (2 * GIB, "simple-compute-resource")):
+        manifest = replace(MANIFEST, resources={"memory": Bounds(memory, memory, memory)})
+        found = fitted(Request(Executable("app", "x")), manifest)
+        assert isinstance(found, Request)
+        assert found.compute.kind == kind

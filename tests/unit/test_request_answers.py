@@ -211,7 +211,7 @@ def test_units_count_and_are_not_ignored() -> None:
     found = read(
         compute={"memory": {"min": 512, "max": 2048, "units": "Mi bytes"}, "cores": {"min": 2, "units": "cores"}}
     )
-    assert (found.reasons, found.request.compute.memory) == ((), Range(GIB // 2, 2 * GIB))
+    assert (found.reasons, found.request.compute.memory) == ((), Range(GIB, 2 * GIB))
     assert read(compute={"memory": {"min": 8, "units": "GiB"}}).request.compute.memory.min == 8 * GIB
     for part, unit in (("cores", "m cores"), ("memory", "words")):
         odd = read(compute={part: {"min": 4, "units": unit}})
@@ -225,6 +225,30 @@ def test_volumes_may_be_named_in_compute_and_described_beside_it() -> None:
     assert (found.reasons, [one.path for one in found.request.compute.volumes]) == ((), ["/calibration"])
     gone = read(compute={"volumes": ["gone"]}, volumes=[volume], data=data)
     assert [reason.kind for reason in gone.reasons] == ["urn:resource-not-found"]
+
+
+@pytest.mark.parametrize(
+    ("said", "least", "most"),
+    [
+        (0, 1, 1),
+        (0.5, 1, 1),
+        ("512MiB", 1, 1),
+        ({"min": 0, "max": 0.5}, 1, 1),
+        ({"max": 3.7}, 1, 3),
+        ({"min": 0.2, "max": 3.7}, 1, 3),
+        ({"min": 1.2, "max": 1.7}, 2, 2),
+        ({"min": 2}, 2, 2),
+    ],
+)
+def test_plain_memory_is_whole_gib_and_at_least_one(said: Any, least: int, most: int) -> None:
+    found = read(compute={"memory": said})
+    assert (found.reasons, found.request.compute.memory) == ((), Range(least * GIB, most * GIB))
+
+
+def test_memory_of_the_extension_is_as_it_was_asked_for() -> None:
+    kind = "urn:sublet:kind:compute:node-compute-resource"
+    assert read(compute={"kind": kind, "memory": 0.5}).request.compute.memory == Range(GIB // 2, GIB // 2)
+    assert read_document({"run": "true", "memory": "512MiB"}, NOW).request.compute.memory.min == GIB // 2
 
 
 OLDER = "https://www.purl.org/ivoa.net/EB/schema/v1.0/types"

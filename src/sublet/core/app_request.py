@@ -10,7 +10,7 @@ from typing import Any
 from sublet.core.app_resources import NAMES, parse, sized, wrong
 from sublet.core.manifest import Manifest
 from sublet.core.offer import Reason
-from sublet.core.request import Compute, Range, Request
+from sublet.core.request import COMPUTE_WITH_NODES, GIB, Compute, Range, Request
 from sublet.errors import BadAmount
 
 FREE = Compute()
@@ -28,6 +28,7 @@ def fitted(request: Request, manifest: Manifest) -> Request | Reason:
     size = sized(manifest, wanted)
     compute = replace(
         request.compute,
+        kind=COMPUTE_WITH_NODES if size.memory % GIB else request.compute.kind,
         nodes=Range(size.nodes, size.nodes),
         cores=Range(size.cores, size.cores),
         memory=Range(size.memory, size.memory),

@@ -9,7 +9,7 @@ from sublet.core.amounts import duration_iso, duration_text, memory_text
 from sublet.core.calendar import Calendar
 from sublet.core.offer import Answer, Node, Offer, Quote, Reason, Shape
 from sublet.core.prices import MONETARY, Bill
-from sublet.core.request import Compute, Limit, Request
+from sublet.core.request import COMPUTE_WITH_NODES, PLAIN_COMPUTE, Compute, Limit, Request
 
 LIMIT = "urn:resource-limit"
 UNKNOWN = "urn:unknown-kind"
@@ -17,7 +17,7 @@ NOT_SUPPORTED = "urn:not-supported"
 COST = "urn:cost-limit"
 FREE = (Quote(MONETARY, 0, 0),)
 
-_KNOWN_COMPUTE = ("simple-compute-resource", "node-compute-resource")
+_KNOWN_COMPUTE = (PLAIN_COMPUTE, COMPUTE_WITH_NODES)
 
 
 def check_limits(

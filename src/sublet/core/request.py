@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 GIB = 1024**3
+PLAIN_COMPUTE = "simple-compute-resource"
+COMPUTE_WITH_NODES = "node-compute-resource"  # with GPUs, several windows and parts of a GiB too
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Compute:
     memory: Range = Range(GIB, GIB)  # per node, in bytes
     gpus: Range = Range(0, 0)  # per node
     volumes: tuple[Volume, ...] = ()
-    kind: str = "simple-compute-resource"  # or node-compute-resource, with nodes, GPUs and several windows
+    kind: str = PLAIN_COMPUTE
 
 
 @dataclass(frozen=True, slots=True)

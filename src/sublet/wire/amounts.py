@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sublet.core.amounts import finite, gib, parse_count, parse_memory, shown
-from sublet.core.request import Range
+from sublet.core.request import GIB, Range
 from sublet.errors import BadAmount
 from sublet.wire.fields import at, decline, read_possible
 from sublet.wire.reading import Reading
@@ -34,6 +34,12 @@ def read_sizes(bounds: Mapping[str, Any], path: str, default: Range, reading: Re
     """How much memory or storage; a number is one of GiB."""
     reading.ignore_unknown(bounds, _BOUNDS, path)
     return reading.attempt(default, _read_sizes, bounds, path, default)
+
+
+def whole_gib(sizes: Range) -> Range:
+    """Sizes as plain kinds count them: in whole GiB, no less than was asked for, and at least one."""
+    least = max(-(-sizes.min // GIB), 1) * GIB
+    return Range(least, max(sizes.max // GIB * GIB, least))
 
 
 def read_bytes(value: Any, path: str) -> int:

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 from sublet.core.amounts import parse_duration, shown
 from sublet.core.offer import EXECUTABLE_REQUIRED, Reason
 from sublet.core.request import (
+    COMPUTE_WITH_NODES,
     GIB,
+    PLAIN_COMPUTE,
     Compute,
     Data,
     Executable,
@@ -24,7 +26,7 @@ from sublet.core.request import (
 )
 from sublet.core.windows import parse_start
 from sublet.errors import BadRequest
-from sublet.wire.amounts import read_bytes, read_counts, read_sizes
+from sublet.wire.amounts import read_bytes, read_counts, read_sizes, whole_gib
 from sublet.wire.data_locations import locate_data
 from sublet.wire.fields import (
     MISSING,
@@ -59,7 +61,7 @@ _DATA = {
 _DATA_READ = COMMON | {"storage", "location", "size", "checksum"}
 _REQUESTED = frozenset({"duration", "start"})
 _ISO_DURATION = re.compile(r"\s*-?[Pp]")
-_COMPUTE_KINDS = ("simple-compute-resource", "node-compute-resource")
+_COMPUTE_KINDS = (PLAIN_COMPUTE, COMPUTE_WITH_NODES)
 _READ_ONLY = {"READONLY": True, "RO": True, "READWRITE": False, "RW": False}
 _A_SECOND, _TWO_HOURS = timedelta(seconds=1), timedelta(hours=2)
 _A_GIB = Range(GIB, GIB)
@@ -185,11 +187,12 @@ def _compute(found: Document, reading: Reading) -> Compute:
         reading.attempt(None, _volume, item, f"compute.volumes[{index}]", index, reading)
         for index, item in enumerate(found.get("volumes", ()))
     ]
+    memory = read_sizes(found["memory"], "compute.memory", _A_GIB, reading)
     return Compute(
         name=reading.attempt("", a_name, meta["name"], "compute.meta.name") if "name" in meta else "compute",
         nodes=read_counts(found, "nodes", _ONE, reading),
         cores=read_counts(found, "cores", _ONE, reading),
-        memory=read_sizes(found["memory"], "compute.memory", _A_GIB, reading),
+        memory=whole_gib(memory) if kind == PLAIN_COMPUTE else memory,
         gpus=read_counts(found, "gpus", _NO_GPUS, reading),
         volumes=tuple(volume for volume in volumes if volume is not None),
         kind=kind,

@@ -12,7 +12,7 @@ from typing import Any
 
 from sublet.core import amounts
 from sublet.core.offer import Quote, Reason
-from sublet.core.request import GIB, Data, Range, Request, Storage, Volume
+from sublet.core.request import GIB, PLAIN_COMPUTE, Data, Range, Request, Storage, Volume
 from sublet.core.session import CLIENT_MOVES, OVER, Phase, Session
 from sublet.wire.ends import end_sentence
 from sublet.wire.kinds import NODE_COMPUTE, SIMPLE_COMPUTE, SIMPLE_COST, SIMPLE_STORAGE, SIMPLE_VOLUME, uri_of
@@ -211,7 +211,7 @@ def _compute(session: Session, request: Request, names: _Names, phase: str, sche
     """The compute resource, of the kind that was asked for: a plain one has whole GiB, rounded down."""
     offer, shape = session.offer, session.offer.shape
     count = len(offer.nodes) or request.compute.nodes.min
-    plain = request.compute.kind == "simple-compute-resource" and request.compute.memory.min % GIB == 0
+    plain = request.compute.kind == PLAIN_COMPUTE
     document: Document = {
         "kind": SIMPLE_COMPUTE if plain else NODE_COMPUTE,
         "meta": {"uuid": names.uuid("compute", ""), "name": request.compute.name},
