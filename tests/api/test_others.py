@@ -55,6 +55,7 @@ ONES_OWN = {  # answers everyone, with what is theirs: nothing of another may be
     "GET /v1/apps",
     "POST /v1/apps",
     "GET /v1/maintainers",
+    "GET /v1/facilities",
     "GET /v1/access",
     "GET /v1/access/requests",
     "POST /v1/access/requests",

@@ -19,7 +19,20 @@ from tests.serving import Serving
 from tests.smtp import Mailbox, running_smtp
 
 SUBLET = [sys.executable, "-m", "sublet.cli"]
-SETTINGS = 'mode = "gateway"\n\n[signing]\nallow = ["*@example.edu"]\n\n[platforms.trial]\nkind = "memory"\n\n'
+SETTINGS = """\
+mode = "gateway"
+
+[signing]
+allow = ["*@example.edu"]
+
+[platforms.trial]
+kind = "memory"
+gpus = 2
+
+[images]
+python = "docker://ghcr.io/sublet/python"
+
+"""
 PATIENCE = 60.0
 BOSS, ANNA, EVE = "boss@example.org", "anna@example.edu", "eve@example.net"
 
@@ -137,6 +150,43 @@ def test_an_operator_blocks_someone_who_is_out_at_once(
     assert anna.types("whoami").returncode == 4
     own = anna.types("whoami", SUBLET_URL=f"unix:{tmp_path}/nothing.sock")
     assert own.returncode == 3
+
+
+def test_an_app_is_checked_by_what_the_gateway_has_and_nothing_of_it_is_sent(
+    gateway: tuple[Serving, str], someone: Someone, tmp_path: Path
+) -> None:
+    _, url = gateway
+    code = tmp_path / "flood"
+    code.mkdir()
+    gpus = {"gpus_per_node": {"min": 1, "max": 2, "default_value": 1, "step": 1}}
+    said = {"name": "flood", "container": "python", "execution_stage": "python main.py", "slurm_input_rules": gpus}
+    (code / "manifest.json").write_text(json.dumps(said))
+    (code / "main.py").write_text("import requests\nrequests.get('https://example.org')\n")
+    before = someone.types("app", "check", str(code)).stdout
+    assert before.splitlines()[-1].startswith("flood can be run where there is the internet, GPUs: execution")
+    assert "127.0.0.1" not in before
+
+    someone.signs_in(url, BOSS)
+    *lines, last = someone.types("app", "check", str(code)).stdout.splitlines()
+    assert lines[0] == "needs an image: it names python (manifest.json)"
+    assert lines[1] == "  127.0.0.1: yes, as docker://ghcr.io/sublet/python"
+    assert "(requests.get, main.py:2)" in lines[2]
+    assert lines[3].startswith("  127.0.0.1: not known, whether the nodes of trial")
+    assert lines[5] == "  127.0.0.1: yes, on trial (at most 2 in a node)"
+    assert last.startswith("flood can be run at 127.0.0.1, if it has the internet: execution")
+
+    (code / "manifest.json").write_text(json.dumps(said | {"container": "mpich"}))
+    (code / "main.py").write_text("from mpi4py import MPI\n")
+    told = json.loads(someone.types("app", "check", str(code), "--json").stdout)
+    assert [(need["kind"], need["had"]) for need in told["needs"]] == [("image", False), ("mpi", False), ("gpu", True)]
+    last = someone.types("app", "check", str(code)).stdout.splitlines()[-1]
+    assert last.startswith("flood can't be run at 127.0.0.1, which lacks an image, MPI: execution")
+    away = someone.types("app", "check", str(code), SUBLET_URL="http://127.0.0.1:9")
+    assert (away.returncode, away.stdout.splitlines()[-1].startswith("flood can be run where there is MPI")) == (
+        0,
+        True,
+    )
+    assert "What 127.0.0.1 has is not told: " in away.stderr
 
 
 def test_a_wrong_code_and_a_stranger_get_nowhere(

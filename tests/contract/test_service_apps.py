@@ -84,7 +84,7 @@ async def test_two_repositories_with_one_name_are_not_versions_of_one_app(
     assert moved.number == 2
     assert any("another repository than hello_world@1" in finding for finding in moved.findings)
     assert any("it needs MPI: it uses mpi4py (hello.sh:" in finding for finding in moved.findings)
-    assert any("no platform here has Slurm" in finding for finding in moved.findings), "whether it is had here"
+    assert any("here no platform has Slurm" in finding for finding in moved.findings), "whether it is had here"
 
 
 async def test_exactly_what_was_seen_is_approved(service: Service, repository: Repository) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sublet.core.app_needs import describe_need, find_needs
+from sublet.core.app_needs import Need, NeedKind, describe_need, find_needs
+from sublet.core.facilities import Facilities, Had, find_had
 from sublet.wire.manifests.reader import read_manifest
 
 STAGES = {"pre_processing_stage": "./compile.sh", "execution_stage": "bash main.sh"}
@@ -44,6 +45,10 @@ def test_a_plain_app_needs_nothing() -> None:
         ("#include <mpi.h>", ("mpi", "mpi.h")),
         ("git clone https://example.org/model", ("network", "git clone")),
         ("pip install --upgrade networkx", ("network", "pip install")),
+        ("answer = requests.get(url, timeout=9)", ("network", "requests.get")),
+        ("with urllib.request.urlopen(url) as answer:", ("network", "urllib.request")),
+        ("rain = pd.read_csv('https://example.org/rain.csv')", ("network", "read_csv")),
+        ("download.file(url, 'rain.csv')", ("network", "download.file")),
     ],
 )
 def test_a_line_of_the_code_that_is_run_says_what_it_needs(line: str, need: tuple[str, str]) -> None:
@@ -55,7 +60,15 @@ def test_a_line_of_the_code_that_is_run_says_what_it_needs(line: str, need: tupl
 
 @pytest.mark.parametrize(
     "line",
-    ["# see /compute_shared", "cd $HOME/scratch", "x=${BASE}/scratch/a", "./projects/run", "https://a.org/project"],
+    [
+        "# see /compute_shared",
+        "cd $HOME/scratch",
+        "x=${BASE}/scratch/a",
+        "./projects/run",
+        "https://a.org/project",
+        "my_requests.getter(x)",
+        "pd.read_csv('rain.csv')",
+    ],
 )
 def test_what_only_looks_alike_is_no_need(line: str) -> None:
     assert needs_of({"main.sh": line, "compile.sh": ""}) == []
@@ -65,3 +78,42 @@ def test_data_and_gpus_are_told_by_the_manifest() -> None:
     gpus = {"gpus_per_node": {"min": 1, "max": 2, "default_value": 1, "step": 1}}
     needs = needs_of({"main.sh": "", "compile.sh": ""}, require_upload_data=True, slurm_input_rules=gpus)
     assert [kind for kind, _, _ in needs] == ["upload", "gpu"]
+
+
+THERE = Facilities(
+    images={"python": "docker://python"},
+    mpi=("keeling",),
+    gpus={"delta": 4, "keeling": 0},
+    unknown=("keeling",),
+    data=("http", "https"),
+    largest=1 << 30,
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "what", "has", "words", "bare"),
+    [
+        (NeedKind.MPI, "mpi4py", True, "on keeling", "no platform has Slurm"),
+        (NeedKind.GPU, "gpus", True, "on delta (at most 4 in a node)", "no platform has GPUs"),
+        (NeedKind.UPLOAD, "data", True, "from http:, https: addresses, a file of at most 1GiB", "no data is brought"),
+        (NeedKind.MOUNT, "/cvmfs", False, "no account has it", "no account has it"),
+        (NeedKind.IMAGE, "python", True, "as docker://python", "it knows none by name"),
+        (NeedKind.IMAGE, "mpich", False, "it knows python", "it knows none by name"),
+        (NeedKind.NETWORK, "curl", None, "whether the nodes of keeling have a way out is not known", "no platform"),
+    ],
+)
+def test_whether_a_need_is_met_is_told_with_where_or_why_not(
+    kind: NeedKind, what: str, has: bool | None, words: str, bare: str
+) -> None:
+    need = Need(kind, what, "x:1")
+    assert find_had(need, THERE) == Had(has, words)
+    nothing = find_had(need, Facilities())
+    assert (nothing.has, bare in nothing.words) == (False, True)
+
+
+def test_a_network_is_had_where_containers_have_one_and_not_where_none_do() -> None:
+    need = Need(NeedKind.NETWORK, "curl", "x:1")
+    some = find_had(need, Facilities(online=("own",), offline=("off",), unknown=("far",)))
+    assert some.has
+    assert some.words.startswith("containers on own have a network; containers on off have no network; whether")
+    assert find_had(need, Facilities(offline=("off",))) == Had(False, "containers on off have no network")

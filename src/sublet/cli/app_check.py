@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sublet.cli.app_needs import Needs, find_out
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.errors import BadManifest, BadRequest, NotChangeable, SubletError
 
 if TYPE_CHECKING:
-    from sublet.core.app_needs import Need
     from sublet.core.manifest import Manifest
     from sublet.wire.manifests.page import Reading
 
@@ -77,7 +77,8 @@ def check(
     DIR has sublet.yaml, CyberGIS-Compute's manifest.json, or entry.sh; or none of these and one notebook, or main.py
     or entry.py, which a gateway's maintainer runs in its image. Every error and warning is told with its file and line;
     the exit code is 1 if there are errors. What it needs beside its image is told too, as far as its code says so: a
-    mount, data, MPI, the internet, GPUs. Nothing is sent anywhere without --run.
+    mount, data, MPI, the internet, GPUs. A gateway that you are signed in to is asked what of that it has, and whether
+    it knows the image. Nothing of the code is sent anywhere without --run.
     """
     from sublet.client.trees import files_in
     from sublet.core.app_needs import find_needs
@@ -91,22 +92,22 @@ def check(
     contents = {file.path: file.content for file in files}
     reading = read_manifest(contents, None, name=name, image=image, kinds=kinds_of(kind or ""))
     if not runs or reading.manifest is None:
-        return _told(out, reading, find_needs(reading.manifest, contents) if reading.manifest else [])
+        needs = find_needs(reading.manifest, contents) if reading.manifest else []
+        return _told(out, reading, find_out(out, needs, None if image else reading.manifest))
     for finding in reading.findings:
         out.note(str(finding))
     document = _document(reading.manifest, values, want, data)
     return _run(out, archive, document, {"name": name, "image": image, "kind": kind or ""}, to)
 
 
-def _told(out: Output, reading: Reading, needs: list[Need]) -> int:
-    from sublet.core.app_needs import describe_need
+def _told(out: Output, reading: Reading, needs: Needs) -> int:
     from sublet.core.manifest import to_json
 
     findings = [vars_of(finding) for finding in reading.findings]
     manifest = reading.manifest
     value = {"ok": not reading.errors, "findings": findings, "manifest": to_json(manifest) if manifest else None}
-    value["needs"] = [{"kind": need.kind.value, "what": need.what, "where": need.where} for need in needs]
-    lines = [*map(str, reading.findings), *(f"needs {describe_need(need)}" for need in needs)]
+    value |= {"needs": needs.as_values(), "gateway": needs.gateway}
+    lines = [*map(str, reading.findings), *needs.as_lines()]
     out.show(value, lambda: [*lines, _summary(reading, needs)], lambda: map(str, reading.errors))
     return 1 if reading.errors else 0
 
@@ -116,7 +117,7 @@ def vars_of(finding: Any) -> dict[str, Any]:
     return {name: getattr(finding, name) for name in ("file", "line", "message", "error")}
 
 
-def _summary(reading: Reading, needs: list[Need]) -> str:
+def _summary(reading: Reading, needs: Needs) -> str:
     errors, warnings = len(reading.errors), len(reading.findings) - len(reading.errors)
     counts = ", ".join(
         f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((errors, "error"), (warnings, "warning")) if n
@@ -124,19 +125,9 @@ def _summary(reading: Reading, needs: list[Need]) -> str:
     if not reading.manifest:
         return counts
     number = len(reading.manifest.parameters)
-    can = _can_run(needs)
+    can = needs.can_run()
     told = f"{reading.manifest.name} {can}: {_runs(reading.manifest)}; {number} parameter{'' if number == 1 else 's'}"
     return f"{told}; {counts}" if counts else told
-
-
-def _can_run(needs: list[Need]) -> str:
-    """Whether an app with these needs can be run."""
-    from sublet.core.app_needs import NeedKind, name_need
-
-    if any(need.kind is NeedKind.MOUNT for need in needs):
-        return "can't be run as it is, since it needs a mount"
-    names = ", ".join(dict.fromkeys(map(name_need, needs)))
-    return f"can be run where there is {names}" if names else "can be run"
 
 
 def _runs(manifest: Manifest) -> str:

@@ -26,6 +26,7 @@ class NeedKind(StrEnum):
     MPI = "mpi"
     NETWORK = "network"  # the internet, while it runs
     GPU = "gpu"
+    IMAGE = "image"  # that the operator has given a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,12 @@ MOUNTED = re.compile(
 SIGNS: dict[NeedKind, re.Pattern[str]] = {
     NeedKind.MOUNT: MOUNTED,
     NeedKind.MPI: re.compile(r"\b(mpi4py|mpirun|mpiexec|MPI_Init|Rmpi|pbdMPI|MPI\.Init|mpi\.h)\b"),
-    NeedKind.NETWORK: re.compile(r"\b(git clone|wget|curl|(?:pip3?|conda|mamba) install|install\.packages)\b"),
+    NeedKind.NETWORK: re.compile(
+        r"\b(git clone|wget|curl|(?:pip3?|conda|mamba) install|install\.packages|download\.file"
+        r"|requests\.(?:get|post|put|head|request|Session)|from requests import|urllib\.request|urlopen|urlretrieve"
+        r"|httpx\.\w+|aiohttp|urllib3|boto3|gdown|pooch|wget\.download"
+        r"|(?:read_\w+|open\w*|fread|read\.\w+)(?=\(\s*f?[\"'](?:https?|s3|ftp)://))\b"
+    ),
 }
 WORDS = {
     NeedKind.MOUNT: "a mount: it uses {what} ({where}), a folder of a centre that no container sees here; what is in "
@@ -54,6 +60,7 @@ WORDS = {
     NeedKind.MPI: "MPI: it uses {what} ({where}); its tasks are started by srun on Slurm, else by mpirun",
     NeedKind.NETWORK: "the internet: it fetches while it runs ({what}, {where}), and compute nodes may have no way out",
     NeedKind.GPU: "GPUs ({where})",
+    NeedKind.IMAGE: "an image: it names {what} ({where})",
 }
 
 
@@ -62,6 +69,12 @@ def find_needs(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
     found = reversed(_read(manifest, files))  # so that the first of each is kept
     needs = {(need.kind, need.what if need.kind is NeedKind.MOUNT else ""): need for need in found}
     return sorted(needs.values(), key=lambda need: (list(NeedKind).index(need.kind), need.what))
+
+
+def find_named_image(manifest: Manifest) -> list[Need]:
+    """The image, if the manifest has only a name for it, which means something to an operator alone."""
+    image = manifest.image
+    return [Need(NeedKind.IMAGE, image.name, manifest.source)] if image.name and not image.location else []
 
 
 def describe_need(need: Need) -> str:

@@ -128,6 +128,13 @@ class Local(Platform):
         shares = self.container_network in (container_network.USUAL, container_network.HOST)
         return container_network.OWN if is_for_stranger and shares else self.container_network
 
+    def lets_out(self, is_for_stranger: bool) -> bool | None:
+        """Whether one of the container tools gives them a network; None: it was not looked at yet."""
+        if self._survey is None:
+            return None
+        policy = self.choose_network_policy(is_for_stranger)
+        return any(not network.is_none for network in machine.find_networks(self._survey.tools, policy).values())
+
     def _survey_now(self) -> Survey:
         tools = machine.tools()
         node = Node(

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from sublet.container_network import choose_networks, look_at_machine
+from sublet.container_network import Network, choose_networks, look_at_machine
 from sublet.platforms.shim import cgroups
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -109,9 +109,11 @@ def volume_note() -> str:
 
 def network_notes(tools: Mapping[str, str], policy: str) -> list[str]:
     """In words, which network the containers of each tool get here, and why."""
+    return [f"{tool}'s containers have {network.words}" for tool, network in find_networks(tools, policy).items()]
+
+
+def find_networks(tools: Mapping[str, str], policy: str) -> dict[str, Network]:
+    """Which network the containers of each tool get here."""
     means = look_at_machine()
-    return [
-        f"{tool}'s containers have {choose_networks(tool, policy, False, means)[0].words}"
-        for tool, program in CONTAINER_TOOLS.items()
-        if program in tools
-    ]
+    there = (tool for tool, program in CONTAINER_TOOLS.items() if program in tools)
+    return {tool: choose_networks(tool, policy, False, means)[0] for tool in there}

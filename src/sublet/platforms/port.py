@@ -193,6 +193,10 @@ class Platform(BaseModel):
         """What network containers may have there; see `sublet.container_network`."""
         return USUAL
 
+    def lets_out(self, is_for_stranger: bool) -> bool | None:
+        """Whether containers there have a network that leads out; None: nobody knows."""
+        return None
+
     def unfit(self, request: Request) -> Sequence[Reason]:
         """What it could never run, whatever its calendar says; who answers with offers says so there too."""
         return ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import uuid4
@@ -16,14 +17,15 @@ from sublet.core.app import (
     name_of,
     notes_on,
 )
-from sublet.core.app_needs import Need, NeedKind, describe_need, find_needs
+from sublet.core.app_needs import Need, describe_need, find_needs
+from sublet.core.facilities import Facilities, find_had
 from sublet.core.manifest import Image, Manifest, to_json
 from sublet.core.repository import Snapshot, is_same_repository
 from sublet.core.request import Data
 from sublet.core.tree import archive_of, hash_of
 from sublet.errors import AppFromElsewhere, AppTaken, BadManifest, DataNotThere, NotFound, TooManyOpen
 from sublet.movers.app import keep
-from sublet.movers.port import Pins
+from sublet.movers.port import SIMPLE, Pins, kinds_of
 from sublet.movers.registries import read_reference
 from sublet.service.app_catalogue import AppCatalogue, detail_of
 from sublet.service.desk import Person, log
@@ -114,7 +116,8 @@ class Proposing(AppCatalogue):
             manifest = replace(manifest, systems=generic.hpc)
         manifest, trouble = await self._settled(manifest)
         plain = to_json(manifest)
-        needs = [self._tell_need(need) for need in find_needs(manifest, contents)]
+        here = self.facilities(self.platforms_by_name)
+        needs = [_tell_need(need, here) for need in find_needs(manifest, contents)]
         findings = [*trouble, *map(str, reading.findings), *needs, *notes_on(found.files)]
         return Version(
             id=str(uuid4()),
@@ -137,14 +140,22 @@ class Proposing(AppCatalogue):
             findings=tuple(findings[:MOST_FINDINGS]),
         )
 
-    def _tell_need(self, need: Need) -> str:
-        """What an app needs, and whether that is here."""
-        queues = sorted(name for name, platform in self.platforms_by_name.items() if platform.kind == "slurm")
-        here = {
-            NeedKind.MPI: f"here that is on {', '.join(queues)}" if queues else "no platform here has Slurm",
-            NeedKind.MOUNT: "no account here has it",
-        }.get(need.kind, "")
-        return f"warning: it needs {describe_need(need)}{f'; {here}' if here else ''}."
+    def facilities(self, names: Iterable[str]) -> Facilities:
+        """What these platforms have of what apps need, as they were last seen."""
+        there = [(name, platform) for name in sorted(names) if (platform := self.platforms_by_name.get(name))]
+        outs = {name: platform.lets_out(self.settings.mode == "gateway") for name, platform in there}
+        seen = {name: survey for name, _ in there if (survey := self.surveys.get(name))}
+        schemes = {scheme for mover in self.movers if SIMPLE in kinds_of(mover) for scheme in mover.schemes}
+        return Facilities(
+            images={name: image.location for name, image in self.settings.images.items()},
+            mpi=tuple(name for name, platform in there if platform.kind == "slurm"),
+            gpus={name: max((node.gpus for node in survey.nodes), default=0) for name, survey in seen.items()},
+            online=tuple(name for name, out in outs.items() if out),
+            offline=tuple(name for name, out in outs.items() if out is False),
+            unknown=tuple(name for name, out in outs.items() if out is None),
+            data=tuple(sorted(schemes - {"file"})),
+            largest=self.settings.largest_data if self.settings.mode == "gateway" else 0,
+        )
 
     async def _settled(self, manifest: Manifest) -> tuple[Manifest, list[str]]:
         """The manifest with exactly one image; or why it is not known which one that is."""
@@ -206,3 +217,9 @@ class Proposing(AppCatalogue):
             there = await self.repositories.has(version.repository, version.branch, version.commit)
         words = "it has moved on" if there else "it was rewritten: the commit that was reviewed is not in it any more"
         return Upstream(version, tip, words)
+
+
+def _tell_need(need: Need, here: Facilities) -> str:
+    """What an app needs, and whether that is here."""
+    had = find_had(need, here)
+    return f"warning: it needs {describe_need(need)}; here {'that is ' if had.has else ''}{had.words}."

@@ -7,6 +7,7 @@ from sublet.wire.reader import plain
 from sublet.wire.v1.apps import (
     AppList,
     AppView,
+    FacilitiesView,
     MaintainerList,
     ProposeAsk,
     ReviewView,
@@ -31,6 +32,11 @@ def app(name: str) -> Call[AppView]:
 def maintainers() -> Call[MaintainerList]:
     """The generic images that code without one can be proposed for."""
     return Call("GET", path_of("maintainers"), as_view(MaintainerList))
+
+
+def facilities() -> Call[FacilitiesView]:
+    """What there is of what apps need, on the platforms that the caller may use."""
+    return Call("GET", path_of("facilities"), as_view(FacilitiesView))
 
 
 def propose(ask: ProposeAsk) -> Call[VersionView]:

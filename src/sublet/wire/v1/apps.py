@@ -87,6 +87,20 @@ class MaintainerList:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FacilitiesView:
+    """What there is of what apps need beside their images, on the platforms that the asker may use."""
+
+    images: dict[str, str] = field(default_factory=dict)  # names that manifests may use → where they are
+    mpi: tuple[str, ...] = ()  # platforms whose Slurm starts tasks that find each other
+    gpus: dict[str, int] = field(default_factory=dict)  # platform → how many a node has at most
+    online: tuple[str, ...] = ()  # platforms whose containers have a network
+    offline: tuple[str, ...] = ()  # platforms whose containers have none
+    unknown: tuple[str, ...] = ()  # platforms of which nobody knows whether nodes have a way out
+    data: tuple[str, ...] = ()  # schemes of the addresses that data is brought from
+    largest: int = 0  # bytes of a file that can be brought; 0: however many
+
+
+@dataclass(frozen=True, kw_only=True)
 class FileView:
     """One file of an app; what would not be seen in its text is written out."""
 
