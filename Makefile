@@ -41,8 +41,8 @@ test: setup system ## every ring of tests, on real components (under 10 minutes)
 	@testbed/site box >/dev/null || echo "note: no newer Slurm, Apptainer and HTCondor here; their tests are skipped"
 	@scripts/test
 
-elsewhere: setup system ## as root: tests as on other machines (no tun, no cgroups, slow disk, …): make elsewhere VARIANT=no-tun
-	@scripts/elsewhere $(or $(VARIANT),all)
+elsewhere: setup system ## as root: tests as on other machines (no tun, no cgroups, slow disk, …): make elsewhere VARIANT=no-tun (WHOLE=yes: all tests)
+	@scripts/elsewhere $(or $(VARIANT),all) $(if $(WHOLE),--whole)
 
 soak: setup system ## the few tests that take minutes more, and show on another road what others show too
 	@testbed/site box >/dev/null
