@@ -64,13 +64,13 @@ async def test_nothing_is_missed_between_the_first_look_and_the_wait(service: Se
 async def test_hundreds_who_watch_a_quiet_service_read_nothing(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reads, read = [0], service.store.read_sync
+    reads, read = [0], service.store.read
 
-    def counted(work: Any) -> Any:
+    async def counted(work: Any) -> Any:
         reads[0] += 1
-        return read(work)
+        return await read(work)
 
-    monkeypatch.setattr(service.store, "read_sync", counted)
+    monkeypatch.setattr(service.store, "read", counted)
     hearing = [asyncio.create_task(take(service.watch(ME), 1)) for _ in range(200)]
     async with asyncio.timeout(60):
         before = -1000

@@ -45,13 +45,19 @@ class Database:
         self._file: tuple[int, int] | None = None  # device and inode of SQLite's file
         make = self._make_postgres if self.postgres else self._make_sqlite
         self.writing = make(1, False)
-        self.reading = make(READERS + 1, True)  # and whoever checks it
+        self.reading = make(READERS + 2, True)  # and whoever checks it, or reads in a thread of its own
 
     def begin(self, connection: Connection) -> None:
         """Begin to write: from here to the commit no other process writes."""
         connection.begin()
         if self.postgres:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITES})")
+
+    def begin_reading(self, connection: Connection) -> None:
+        """Begin to read: from the first look on, nothing that others write is seen."""
+        connection.begin()
+        if self.postgres:
+            connection.exec_driver_sql("SELECT 1")  # whether the server was restarted since the last time
 
     def meaning(self, error: BaseException) -> BaseException:
         """What an error that came out of the database's driver is to a caller."""
@@ -151,7 +157,7 @@ def _begin_immediate(connection: Connection) -> None:
 
 
 def _begin_deferred(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
+    connection.connection.cursor().execute("BEGIN")  # by the driver itself: all that is read begins so
 
 
 def address_of(url: str) -> str:

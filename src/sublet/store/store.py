@@ -7,8 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from sublet.store.engine import READERS, Database
+from sublet.store.engine import Database
 from sublet.store.migrate import Copies, migrate
+from sublet.store.readers import Readers
 from sublet.store.sql import Sql
 from sublet.store.tx import Tx
 from sublet.store.writer import Job, Writer
@@ -23,7 +24,7 @@ class Store:
         """Of a database whose tables are up to date; see `open`."""
         self._database = database
         self._writer = Writer(database)
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sublet-reader")
+        self._readers = Readers(database)
         self._checker = ThreadPoolExecutor(1, thread_name_prefix="sublet-checker")  # never behind those who read
         self._checking: asyncio.Future[None] | None = None
 
@@ -66,10 +67,9 @@ class Store:
 
     async def read(self, work: Callable[[Tx], T]) -> T:
         """Run a work that changes nothing in a reader's thread, on one unchanging view of the database."""
-        try:
-            future = asyncio.get_running_loop().run_in_executor(self._readers, self.read_sync, work)
-        except RuntimeError as error:  # the readers are gone
-            raise self._database.broken("it is closed") from error
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._readers.put(Job(work, future, loop))
         return await future
 
     def read_sync(self, work: Callable[[Tx], T]) -> T:
@@ -110,6 +110,6 @@ class Store:
     def close(self) -> None:
         """Do what waits to be written, then let go of the database."""
         self._writer.close()
-        self._readers.shutdown()
+        self._readers.close()
         self._checker.shutdown()
         self._database.close()

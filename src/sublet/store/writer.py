@@ -78,7 +78,7 @@ class Writer:
         jobs = [job for job in batch if job is not None and not job.future.cancelled()]
         if jobs:
             self._commit(jobs)
-            _deliver(jobs)
+            deliver(jobs)
         return batch[-1] is not None
 
     def _commit(self, jobs: list[Job]) -> None:
@@ -144,7 +144,7 @@ class Writer:
             connection.close()
 
 
-def _deliver(jobs: list[Job]) -> None:
+def deliver(jobs: list[Job]) -> None:
     """Hand out the outcomes, waking each event loop once."""
     loops: dict[asyncio.AbstractEventLoop, list[Job]] = defaultdict(list)
     for job in jobs:

@@ -1,0 +1,138 @@
+"""The threads that read: those who come while one is on its way are read for together, on one view of the database."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from queue import SimpleQueue
+
+from sqlalchemy.exc import DBAPIError
+
+from sublet.errors import SubletError
+from sublet.store.engine import READERS, Database
+from sublet.store.sql import Sql
+from sublet.store.tx import Tx
+from sublet.store.writer import Job, deliver
+
+MOST = 8  # works on one view: if one of them takes long, no more than these wait for it
+
+
+class Readers:
+    """A few threads, each with a connection of its own; what waits is shared among them."""
+
+    def __init__(self, database: Database) -> None:
+        """No thread is started before someone reads."""
+        self._database = database
+        self._waiting: deque[Job] = deque()
+        self._called = False  # whether a reader is on its way to those who wait
+        self._calls: SimpleQueue[None] = SimpleQueue()
+        self._door = threading.Lock()
+        self._closed = False
+        self._threads: list[threading.Thread] = []
+
+    def put(self, job: Job) -> None:
+        """Let a work wait for a reader; it sees all that was committed before this."""
+        with self._door:
+            if self._closed:
+                raise self._database.broken("it is closed")
+            if not self._threads:
+                self._start()
+            self._waiting.append(job)
+            is_called, self._called = self._called, True
+        if not is_called:
+            self._calls.put(None)
+
+    def close(self) -> None:
+        """Read for those who wait, then stop."""
+        with self._door:
+            self._closed = True
+        for _ in self._threads:
+            self._calls.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _start(self) -> None:
+        for number in range(READERS):
+            name = f"sublet-reader-{number}"
+            thread = threading.Thread(target=_Reader(self, self._database).run, name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def take(self) -> list[Job] | None:
+        """Wait for a call; the first of those who wait, and another reader is called if there are more. None: no more.
+
+        Whoever uses this begins to read afterwards, so that all of them see what was there when they came.
+        """
+        while True:
+            self._calls.get()
+            with self._door:
+                jobs = [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
+                self._called = bool(self._waiting)
+                if not jobs and self._closed:
+                    return None
+            if self._called:
+                self._calls.put(None)
+            if jobs:
+                return jobs
+
+
+class _Reader:
+    """One of the threads."""
+
+    def __init__(self, readers: Readers, database: Database) -> None:
+        self._readers = readers
+        self._database = database
+        self._sql: Sql | None = None
+
+    def run(self) -> None:
+        while jobs := self._readers.take():
+            self._read(wanted := [job for job in jobs if not job.future.cancelled()])
+            deliver(wanted)
+        self._disconnect()
+
+    def _read(self, jobs: list[Job]) -> None:
+        """All works on one view; after one that the database refused, the others have a new one."""
+        sql: Sql | None = None
+        for job in jobs:
+            try:
+                sql = sql or self._begin()
+                tx = Tx(sql, {}, locking=False)
+                job.result = job.work(tx)
+                tx.flush()  # nothing, or the database refuses it
+            except SubletError as error:
+                job.error = error
+            except BaseException as error:
+                job.error = self._database.meaning(error)
+                if job.error is not error:
+                    job.error.__cause__ = error
+                self._disconnect()
+                sql = None
+        if sql:
+            self._end(sql)
+
+    def _begin(self) -> Sql:
+        """Begin to read, on a new connection if the last one was lost meanwhile."""
+        if self._sql is not None:
+            try:
+                self._database.begin_reading(self._sql.connection)
+            except DBAPIError as error:
+                self._disconnect()
+                if not error.connection_invalidated:
+                    raise
+            else:
+                return self._sql
+        self._sql = Sql(self._database.reading.connect())
+        self._database.begin_reading(self._sql.connection)
+        return self._sql
+
+    def _end(self, sql: Sql) -> None:
+        try:
+            sql.connection.rollback()
+        except DBAPIError:  # it was lost after all had read
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._sql is not None:
+            connection, self._sql = self._sql.connection, None
+            connection.invalidate()
+            connection.close()
