@@ -1,4 +1,4 @@
-"""Who reads while others do shares their look at the database; each sees what was there when it came, and fails alone."""
+"""Who reads while others do shares their look at the database, sees what was there when it came, and fails alone."""
 
 from __future__ import annotations
 
