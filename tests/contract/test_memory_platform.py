@@ -83,6 +83,19 @@ async def test_a_played_queue_predicts_no_start_before_the_window_that_was_asked
     assert platform._jobs[job].starts == later.timestamp()
 
 
+async def test_a_played_queue_makes_an_offer_for_each_window_that_it_can_meet(tmp_path: Path) -> None:
+    hour = timedelta(hours=1)
+    windows = [Window(NOW + delay, NOW + delay + hour) for delay in (-hour / 2, 5 * hour, 9 * hour)]
+    missed = Window(NOW, NOW + timedelta(seconds=1))
+    for terms in ("predicted", "remote"):
+        platform = await opened(tmp_path, terms=terms)
+        wanted = replace(REQUEST, windows=(*reversed(windows), *([missed] if terms == "predicted" else [])))
+        offers = (await platform.offers(wanted, ["sh"], NOW)).offers
+        assert len(offers) == 3
+        for window, offer in zip(windows, offers, strict=True):
+            assert window.start <= offer.start <= offer.latest_start <= window.end
+
+
 async def test_in_a_played_queue_a_job_waits_and_then_has_its_whole_time(tmp_path: Path) -> None:
     platform = await opened(tmp_path, terms="predicted", waits=("0s", "1s", "1s"))
     trial = Trial(platform)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,17 @@ async def test_an_offer_is_of_the_queue_and_the_project_that_were_named(tmp_path
     async with serving(tmp_path, platforms=PREDICTED) as service:
         [session] = (await ask(service, queue="short", qos="high", project="abc")).offers
         assert (session.offer.queue, session.offer.qos, session.offer.project) == ("short", "high", "abc")
+
+
+async def test_a_queue_that_others_share_offers_something_in_each_window(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms=PREDICTED) as service:
+        day = f"{service.now() + timedelta(days=2):%Y-%m-%d}"
+        hours = ("09", "12", "15")
+        found = await ask(service, start=[f"{day}T{hour}:00:00Z/PT30M" for hour in hours])
+        assert [f"{session.offer.start:%Y-%m-%d %H:%M}" for session in found.offers] == [f"{day} {h}:00" for h in hours]
+        chosen = await service.accept(found.offers[2].id, ME)
+        assert chosen.offer.begin
+        assert f"{chosen.offer.begin:%H}" == "15"
 
 
 @pytest.mark.parametrize("field", ["queue", "qos", "project"])

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -296,6 +297,11 @@ async def test_offers_are_slurms_own_plan_in_each_queue_that_fits(cluster: Clust
     (first, *_) = (await slurm.offers(Request(Executable("command"), compute, windows=(later,)), ["sh"], now)).offers
     assert later.start <= first.start < first.latest_start < later.end
     assert first.begin == later.start
+    evening = Window(now + timedelta(hours=9), now + timedelta(hours=10))
+    both = replace(request, windows=(evening, later), queue="compute")
+    offers = (await slurm.offers(both, ["sh"], now)).offers
+    assert [offer.begin for offer in offers] == [later.start, evening.start]
+    assert evening.start <= offers[1].start < offers[1].latest_start < evening.end
     await slurm.close()
 
 

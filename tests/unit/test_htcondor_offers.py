@@ -92,6 +92,15 @@ def test_too_much_is_refused_with_what_there_is() -> None:
     assert nodes.field == "compute.nodes.min"
 
 
+def test_each_window_gets_an_offer_if_anything_is_free_in_it() -> None:
+    windows = tuple(Window(NOW + hours * HOUR, NOW + (hours + 0.5) * HOUR) for hours in (0.5, 1.5, 2.5, 8))
+    found = ask(slot(), windows=windows)
+    assert [offer.start for offer in found.offers] == [window.start for window in windows[:3]]
+    assert [offer.begin for offer in found.offers] == [window.start for window in windows[:3]]
+    alike = ask(slot(), windows=(windows[0], windows[0], Window(NOW, NOW + 2 * HOUR)))
+    assert [offer.start for offer in alike.offers] == [NOW, windows[0].start]
+
+
 def test_a_window_is_kept() -> None:
     window = Window(NOW + HOUR, NOW + 2 * HOUR)
     offer = only(ask(slot(), windows=(window,)))

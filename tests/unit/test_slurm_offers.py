@@ -167,6 +167,46 @@ def test_a_plan_between_two_windows_waits_for_the_second() -> None:
     assert offer.latest_start < NOW + 5 * HOUR
 
 
+def test_slurm_is_asked_for_each_window_in_its_first_queue_and_for_the_earliest_in_all() -> None:
+    windows = tuple(Window(NOW + hours * HOUR, NOW + (hours + 1) * HOUR) for hours in (8, 2, 5))
+    wanted = request(windows=windows)
+    wishes = [Wish(name, 1, 1, GIB, 0, HOUR, begin=offering.beginning(wanted, NOW)) for name in ("small", "large")]
+    asks = offering.asks_for(wanted, wishes, NOW)
+    begins = [(ask.wish.queue, ask.wish.begin) for ask in asks]
+    assert begins == [
+        ("small", NOW + 2 * HOUR),
+        ("large", NOW + 2 * HOUR),
+        ("small", NOW + 5 * HOUR),
+        ("small", NOW + 8 * HOUR),
+    ]
+    offers = [
+        offering.offer_for(ask.request, ask.wish, ask.wish.begin or NOW, "sh", "far", NOW, why=ask.why) for ask in asks
+    ]
+    found = offering.answer([offer for offer in offers if isinstance(offer, Offer)], []).offers
+    assert [(offer.start, offer.begin, offer.why) for offer in found] == [
+        (NOW + 2 * HOUR, NOW + 2 * HOUR, "earliest in small"),
+        (NOW + 2 * HOUR, NOW + 2 * HOUR, "earliest in large"),
+        (NOW + 5 * HOUR, NOW + 5 * HOUR, "in a later window in small"),
+        (NOW + 8 * HOUR, NOW + 8 * HOUR, "in a later window in small"),
+    ]
+
+
+def test_without_windows_or_with_one_slurm_is_asked_once_in_each_queue() -> None:
+    wishes = [Wish("small", 1, 1, GIB, 0, HOUR)]
+    for windows in ((), (Window(NOW, NOW + HOUR),), (Window(NOW - 2 * HOUR, NOW - HOUR), Window(NOW, NOW + HOUR))):
+        assert len(offering.asks_for(request(windows=windows), wishes, NOW)) == 1
+    assert offering.asks_for(request(windows=(Window(NOW, NOW), Window(NOW + HOUR, NOW + HOUR))), [], NOW) == []
+
+
+def test_a_window_that_a_plan_met_already_is_offered_once() -> None:
+    windows = (Window(NOW, NOW + HOUR), Window(NOW + 4 * HOUR, NOW + 5 * HOUR))
+    first = made(NOW + 2 * HOUR, request(windows=windows))
+    again = made(NOW + 4.5 * HOUR, request(windows=windows[1:]))
+    assert isinstance(first, Offer)
+    assert isinstance(again, Offer)
+    assert offering.answer([first, again], []).offers == (first,)
+
+
 def test_a_plan_after_all_windows_is_a_no_with_the_nearest_time() -> None:
     reason = made(NOW + 2 * HOUR, request(windows=(Window(NOW, NOW + HOUR),)))
     assert isinstance(reason, Reason)

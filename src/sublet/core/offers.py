@@ -33,7 +33,7 @@ from sublet.core.starts import (
     time_in_words,
 )
 from sublet.core.terms import Terms
-from sublet.core.windows import SECOND, last_start, windows_of, zone_of
+from sublet.core.windows import SECOND, last_start, named_windows, windows_of, zone_of
 
 START = "schedule.requested.start"
 YEAR = timedelta(days=366)
@@ -279,8 +279,7 @@ class _Search:
             return []
         found: list[tuple[_Found, str]] = []
         starts = [earliest.start]
-        named = replace(request, recurring=())
-        for opening in self._open(windows_of(named, terms.now, terms.horizon)):
+        for opening in self._open(named_windows(request, terms.now, terms.horizon)):
             if any(opening.start <= start <= opening.last for start in starts):
                 continue
             if other := self._at_a_named_time(opening, len(earliest.nodes)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -198,6 +199,16 @@ def windows_of(request: Request, now: datetime, horizon: timedelta) -> tuple[Win
     for recurring in request.recurring:
         found.extend(window for window in expand(recurring, now, until) if last_start(window) >= now)
     return tuple(sorted(found, key=lambda window: window.start))
+
+
+def named_windows(request: Request, now: datetime, horizon: timedelta) -> tuple[Window, ...]:
+    """The windows that a request names one by one, without those that come again."""
+    return windows_of(replace(request, recurring=()), now, horizon)
+
+
+def admits(window: Window, start: datetime) -> bool:
+    """Whether a session may begin in a window at this time."""
+    return window.start <= start <= last_start(window)
 
 
 def last_start(window: Window) -> datetime:

@@ -23,7 +23,7 @@ from sublet.core.calendar import Slot as Found
 from sublet.core.limits import LIMIT, check_limits
 from sublet.core.offer import Answer, Node, Offer, Predicted, Reason, Shape, Take
 from sublet.core.request import Request, Window
-from sublet.core.windows import last_start, windows_of
+from sublet.core.windows import admits, last_start, named_windows, windows_of
 from sublet.pilots.configuration import quoted_string
 from sublet.pilots.jobs import IDLE, RUNNING, SUSPENDED, to_queue
 from sublet.pilots.slots import to_slots
@@ -152,7 +152,7 @@ def survey_of(view: View, called: str) -> Survey:
 
 
 def answer(view: View, request: Request, way: str, now: datetime, seen: Seen) -> Answer:
-    """One offer, at the earliest time that there is room; or why there is none."""
+    """An offer at the earliest time that there is room, and one in each other window; or why there is none."""
     there = places(view)
     if not there:
         why = f"{seen.called} has no node now{f'; {seen.coming}' if seen.coming else ''}."
@@ -173,8 +173,24 @@ def answer(view: View, request: Request, way: str, now: datetime, seen: Seen) ->
     found = calendar.earliest(shape, 1, request.duration, asked or [Window(now, max(now, end - request.duration))])
     if found is None:
         return _no(_too_late(request, there, now, seen), seen)
-    window = next((one for one in asked if one.start <= found.start <= last_start(one)), None)
-    return Answer(offers=(_offer(request, found, window, shape, way, now, view, seen),))
+    window = next((one for one in asked if admits(one, found.start)), None)
+    starts = [(found, window), *_in_other_windows(request, calendar, shape, found.start, now)]
+    return Answer(offers=tuple(_offer(request, *start, shape, way, now, view, seen) for start in starts))
+
+
+def _in_other_windows(
+    request: Request, calendar: Calendar, shape: Shape, first: datetime, now: datetime
+) -> list[tuple[Found, Window]]:
+    """A start in each of the windows that were named, where the first is in another."""
+    found: list[tuple[Found, Window]] = []
+    starts = [first]
+    for window in named_windows(request, now, HORIZON):
+        if any(admits(window, start) for start in starts):
+            continue
+        if other := calendar.earliest(shape, 1, request.duration, [window]):
+            found.append((other, window))
+            starts.append(other.start)
+    return found
 
 
 def _no(reason: Reason, seen: Seen) -> Answer:

@@ -21,7 +21,7 @@ from pydantic import Field, PrivateAttr
 from sublet.core.amounts import memory_text, parse_duration
 from sublet.core.job import Job, JobState, State
 from sublet.core.offer import Answer, Node, Offer, Predicted, Quote, Reason, Remote, Shape, Terms
-from sublet.core.request import Request
+from sublet.core.request import Request, Window
 from sublet.core.session import CONTINUED, HELD, RELEASED, STOPPED, Connector, End, EndKind, Usage, paused
 from sublet.errors import BadAmount, NotFound, PlatformRefused, PlatformUnreachable
 from sublet.platforms.journal import Journal
@@ -197,7 +197,7 @@ class MemoryPlatform(Platform):
         )
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """One offer on the terms that it plays, or why not."""
+        """One offer on the terms that it plays, in each window that it can meet; or why not."""
         await self._meet_fault()
         wanted = request.compute
         for what, least, limit, text in (
@@ -211,32 +211,32 @@ class MemoryPlatform(Platform):
                 field = f"compute.{what}.min"
                 no = Reason("urn:resource-limit", field, said, text(least), text(limit), text(limit), self.name)
                 return Answer(reasons=(no,))
-        p10, p50, p90 = (now + wait for wait in self.waits)
-        start, opens = now if self.terms == "remote" else p50, now
-        if request.windows:
-            fitting = [
-                window.start
-                for window in request.windows
-                if max(start, window.start) < max(window.end, window.start + timedelta.resolution)
-            ]
-            if not fitting:
-                said = (
-                    f"{self.name} would start it at {start:%Y-%m-%d %H:%M} UTC, after the windows that were asked for."
-                )
-                no = Reason(
-                    "urn:window-passed", "schedule", said, nearest=f"{start.isoformat()}/PT1H", platform=self.name
-                )
-                return Answer(reasons=(no,))
-            opens = min(fitting, key=lambda first: max(start, first))  # a queue holds the job until then
-            start, p10, p50, p90 = (max(time, opens) for time in (start, p10, p50, p90))
+        if not request.windows:
+            return Answer(offers=(self._offer(request, ways[0], now, None),))
+        start = self._soonest(now)
+        met = [one for one in request.windows if max(start, one.start) < max(one.end, one.start + timedelta.resolution)]
+        if not met:
+            said = f"{self.name} would start it at {start:%Y-%m-%d %H:%M} UTC, after the windows that were asked for."
+            nearest = f"{start.isoformat()}/PT1H"
+            no = Reason("urn:window-passed", "schedule", said, nearest=nearest, platform=self.name)
+            return Answer(reasons=(no,))
+        offers = {one.start: one for one in (self._offer(request, ways[0], now, window) for window in met)}
+        return Answer(offers=tuple(offers[start] for start in sorted(offers)))
+
+    def _soonest(self, now: datetime) -> datetime:
+        return now if self.terms == "remote" else now + self.waits[1]
+
+    def _offer(self, request: Request, way: str, now: datetime, window: Window | None) -> Offer:
+        wanted, opens = request.compute, window.start if window else now  # a queue holds the job until then
+        start, p10, p50, p90 = (max(time, opens) for time in (self._soonest(now), *(now + wait for wait in self.waits)))
         terms: Terms = Predicted(p10, p50, p90, samples=100, as_of=now)
         if self.terms == "remote":
             terms = Remote(f"{NOWHERE}/offersets/played", now + timedelta(minutes=5))
-        offer = Offer(
+        return Offer(
             platform=self.name,
-            way=ways[0],
+            way=way,
             start=start,
-            latest_start=max([start, *(window.end for window in request.windows if window.start <= start)]),
+            latest_start=max(start, window.end) if window else start,
             duration=request.duration,
             nodes=(),
             shape=Shape(wanted.cores.min, wanted.memory.min, wanted.gpus.min),
@@ -249,7 +249,6 @@ class MemoryPlatform(Platform):
             count=wanted.nodes.min,
             begin=opens if opens > now else None,
         )
-        return Answer(offers=(offer,))
 
     async def place(self, key: str) -> Path | None:
         """Nothing is to be brought."""

@@ -78,14 +78,15 @@ class Slurm(SlurmSite):
         account = self._account(request.project, request.qos or self._qos_of(named))
         wishes = [wish.cut(self._parts(request, wish, site, account)) for wish in wishes]
         way = min(ways, key=lambda name: name == LAST_RESORT)
+        asks, note = offering.asks_for(request, wishes, now), offering.UNASKED
+        asked = asks[: offering.MOST_PLANS]
         try:
-            plans = await self.reach.run_all([to.to_plan(flags(wish, account)) for wish in wishes])
+            plans = await self.reach.run_all([to.to_plan(flags(ask.wish, account)) for ask in asked])
         except LoginNeeded:
-            note = f"; as seen on {site.as_of:%Y-%m-%d %H:%M} UTC"
-            found = [offering.offer_for(request, wish, now, way, self.name, now, note) for wish in wishes]
-        else:
-            asked = zip(wishes, plans, strict=True)
-            found = [self._offer(request, wish, plan, way, site, now) for wish, plan in asked]
+            plans, note = [], f"; as seen on {site.as_of:%Y-%m-%d %H:%M} UTC"
+        found = [self._offer(ask, plan, way, site, now) for ask, plan in zip(asked, plans, strict=False)]
+        for wanted, wish, why in asks[len(plans) :]:
+            found.append(offering.offer_for(wanted, wish, now, way, self.name, now, note, why))
         reasons += [one for one in found if isinstance(one, Reason)]
         return offering.answer([one for one in found if isinstance(one, Offer)], reasons)
 
@@ -94,14 +95,14 @@ class Slurm(SlurmSite):
         most = offering.most_parts(site, wish.partition or wish.queue, account, self._watch.count())
         return min(request.parts, self._manners.parts, most)
 
-    def _offer(self, request: Request, wish: Wish, plan: Any, way: str, site: Site, now: datetime) -> Offer | Reason:
+    def _offer(self, ask: offering.Ask, plan: Any, way: str, site: Site, now: datetime) -> Offer | Reason:
         words = plan.stderr.decode("utf-8", "replace")
         planned = read.read_plan(words)
         if planned:
-            return offering.offer_for(request, wish, planned, way, self.name, now)
+            return offering.offer_for(ask.request, ask.wish, planned, way, self.name, now, why=ask.why)
         if isinstance(failure := to.trouble(self.name, plan), PlatformUnreachable):
             raise failure
-        return offering.refusal(wish, words, site, self.name, now)
+        return offering.refusal(ask.wish, words, site, self.name, now)
 
     def _qos_of(self, queue: str) -> str:
         return self.queues.get(queue, {}).get("qos", "")

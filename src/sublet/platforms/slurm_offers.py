@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from sublet.core.amounts import duration_text, memory_text
 from sublet.core.job import Job
 from sublet.core.offer import Answer, Offer, Predicted, Reason, Shape
 from sublet.core.request import Compute, Range, Request, Window
-from sublet.core.windows import last_start, windows_of
+from sublet.core.windows import last_start, named_windows, windows_of
 from sublet.errors import PlatformRefused
 from sublet.platforms.slurm_options import Account, Wish
 from sublet.platforms.slurm_pace import read_limiter
@@ -18,6 +19,8 @@ from sublet.platforms.slurm_readers import SiteNode, SiteQueue, SiteReservation,
 
 HORIZON = timedelta(days=400)
 AT_ONCE = 4  # queues that are asked for one request, at most
+MOST_PLANS = 16  # that Slurm is asked for one request
+UNASKED = "; Slurm was not asked about it"
 LIMIT = "urn:resource-limit"
 USUAL_QOS = "normal"  # what Slurm takes where nobody names one
 
@@ -157,8 +160,32 @@ def beginning(request: Request, now: datetime) -> datetime | None:
     return max(first) if first and max(first) > now else None
 
 
+class Ask(NamedTuple):
+    """One thing that Slurm is asked to plan."""
+
+    request: Request
+    wish: Wish
+    why: str = "earliest"
+
+
+def asks_for(request: Request, wishes: Sequence[Wish], now: datetime) -> list[Ask]:
+    """The request in each queue, and in the first of them for each further window that it names."""
+    asks = [Ask(request, wish) for wish in wishes]
+    for window in named_windows(request, now, HORIZON)[1:] if wishes else ():
+        alone = replace(request, windows=(window,), recurring=())
+        asks.append(Ask(alone, replace(wishes[0], begin=beginning(alone, now)), "in a later window"))
+    return asks
+
+
 def offer_for(
-    request: Request, wish: Wish, planned: datetime, way: str, platform: str, now: datetime, note: str = ""
+    request: Request,
+    wish: Wish,
+    planned: datetime,
+    way: str,
+    platform: str,
+    now: datetime,
+    note: str = "",
+    why: str = "earliest",
 ) -> Offer | Reason:
     """The offer that Slurm's plan makes; or the reason, if that is after all windows."""
     planned = max(planned, now, request.not_before or now)
@@ -180,7 +207,7 @@ def offer_for(
         nodes=(),
         shape=Shape(wish.cores, wish.memory, wish.gpus),
         terms=Predicted(p10=start, p50=start, p90=start, samples=0, as_of=now),
-        why=f"earliest{wish.where}{in_parts(wish)}{note}",
+        why=f"{why}{wish.where}{in_parts(wish)}{note}",
         queue=wish.queue,
         qos=request.qos,
         project=request.project,
@@ -214,8 +241,11 @@ def refusal(wish: Wish, words: str, site: Site, platform: str, now: datetime) ->
 
 
 def answer(offers: Sequence[Offer], reasons: Sequence[Reason]) -> Answer:
-    """The offers by their start; the reasons only where there is none."""
-    return Answer(tuple(sorted(offers, key=lambda offer: offer.start)), () if offers else tuple(reasons))
+    """The offers by their start, each queue once in each window; the reasons only where there is none."""
+    apart: dict[tuple[object, ...], Offer] = {}
+    for offer in offers:
+        apart.setdefault((offer.queue, offer.begin, offer.latest_start), offer)
+    return Answer(tuple(sorted(apart.values(), key=lambda offer: offer.start)), () if offers else tuple(reasons))
 
 
 def notes(site: Site, config: Mapping[str, str], now: datetime) -> tuple[str, ...]:
