@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from sublet.core.session import OVER, EndKind, Phase, Session
+from sublet.errors import UnsafeSite
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.contract.services import ME, ask, reach
-from tests.real.clusters import SOON, logged_in, ssh_options
+from tests.real.clusters import SOON, Cluster, logged_in, small, ssh_options, until
 from tests.sites import Site
 
 pytestmark = pytest.mark.anyio
@@ -129,3 +130,23 @@ async def test_a_bag_in_parts_is_paused_in_the_queue_and_on_its_nodes_at_once(se
     assert how == "released in the queue, and in part continued on its node"
     await reach(service, session.id, lambda one: not one.paused)
     assert (await service.cancel(session.id, ME)).phase is Phase.CANCELLED
+
+
+async def test_a_rival_who_makes_the_directory_first_gets_no_session_into_it(site: Site, home: Path) -> None:
+    site.on("keyholder@login", "sh", "-c", "umask 0; mkdir -p /scratch/early/sessions /scratch/later")
+    slurm = await Cluster(site, home).open("early", directory="/scratch/early")
+    with pytest.raises(UnsafeSite, match="/scratch/early belongs to keyholder"):
+        await slurm.submit(small("true"), "test-early")
+    site.on("keyholder@login", "rmdir", "/scratch/early/sessions", "/scratch/early")
+    name = "test-later"
+    await slurm.submit(small("true"), name)  # it is nobody's now
+    site.on(
+        "ctl", "sh", "-c", "mv /scratch/early /scratch/ours && mv /scratch/later /scratch/early"
+    )  # as nobody should
+    with pytest.raises(UnsafeSite, match="/scratch/early belongs to keyholder"):
+        await slurm.submit(small("true"), "test-swapped")
+    assert site.on("ctl", "ls", "-A", "/scratch/early").split() == ["sessions"]  # empty, and as far as it came
+    site.on("ctl", "sh", "-c", "rm -r /scratch/early && mv /scratch/ours /scratch/early")
+    await until(slurm, name, lambda state: state.end is not None)
+    await slurm.clean(name)
+    await slurm.close()

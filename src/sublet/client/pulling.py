@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from shlex import quote, split
 
-from sublet.errors import BadInvitation, PilotRefused, ServiceUnreachable, SubletError
+from sublet.errors import BadInvitation, PilotRefused, ServiceUnreachable, SubletError, UnsafeDirectory
+from sublet.safe_paths import find_danger_above
 
 ASK = '. ./values; . ./ask.sh; ask "$1" said answer; code=$?; printf "%s\\n" "$words"; exit "$code"'
 REFUSED = 2
@@ -81,8 +82,11 @@ class Pulling:
 
     def _take(self, one: Wanted, directory: str) -> str:
         """Take it whole: a new directory that has all it needs to be run."""
-        answer = self._ask("take", request=one.key, nonce=secrets.token_hex(16))
         os.makedirs(directory, mode=0o700, exist_ok=True)
+        why = find_danger_above(os.path.join(directory, "lease"))
+        if why:
+            raise UnsafeDirectory(place=directory, why=why)
+        answer = self._ask("take", request=one.key, nonce=secrets.token_hex(16))
         place = tempfile.mkdtemp(prefix="lease-", dir=directory)
         request = {"request": one.key, "cores": one.cores, "memory": one.memory}
         _write(place, "request", "".join(f"{name}={quote(str(value))}\n" for name, value in request.items()))

@@ -91,6 +91,7 @@ from sublet.errors.platforms import (
     PlatformUnreachable,
     QueueFull,
     UnknownHostKey,
+    UnsafeSite,
 )
 from sublet.errors.requests import (
     AlreadyThere,
@@ -128,6 +129,7 @@ from sublet.errors.service import (
     ServiceUnreachable,
     TooManyConnections,
     UnknownAnswer,
+    UnsafeDirectory,
     UnsafeHome,
     UnusableHome,
 )
@@ -288,7 +290,9 @@ __all__ = [
     "TooManyOpen",
     "UnknownAnswer",
     "UnknownHostKey",
+    "UnsafeDirectory",
     "UnsafeHome",
+    "UnsafeSite",
     "UnusableHome",
     "WrongCode",
     "WrongType",

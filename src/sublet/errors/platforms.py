@@ -72,6 +72,14 @@ class DiskFull(PlatformRefused):
     hint = "Remove old sessions with `sublet delete`, or ask the operator for room."
 
 
+class UnsafeSite(PlatformRefused):
+    """The directory for sessions on {platform} can't be trusted: {why}."""
+
+    hint = (
+        "Whoever can write there could run programs as you. Mend it there, or set another `directory` for {platform}."
+    )
+
+
 class BadSystem(SubletError):
     """What is known of the system {name} can't be read: {where}: {detail}"""
 

@@ -50,6 +50,13 @@ class UnsafeHome(SubletError):
     exit_code = 2
 
 
+class UnsafeDirectory(SubletError):
+    """The directory {place} can't be trusted: {why}."""
+
+    hint = "Whoever can write there could run programs as you. Name one of your own: mkdir -m 700 DIR."
+    exit_code = 2
+
+
 class BadSecretKey(SubletError):
     """The file {file} is no key: it has {size} bytes, and a key has {wanted}."""
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from sublet.core.together import Joined
-from sublet.errors import DiskFull, PlatformRefused, PlatformUnreachable, SubletError
+from sublet.errors import DiskFull, PlatformRefused, PlatformUnreachable, SubletError, UnsafeSite
 from sublet.platforms import slurm_readers as read
 from sublet.platforms import slurm_rows as rows
 from sublet.platforms.machine import TOOLS
@@ -33,7 +33,11 @@ ROOM = 'df -Pk "$1" 2>/dev/null || df -Pk "${1%/*}"'  # where nothing is, its di
 MOVE_END = 'cd "$1" && printf "%s\\n" "$2" >until.part && mv until.part until'
 WANTED = tuple(tool for tool in TOOLS if tool != "docker")  # its daemon is not for users of a cluster
 LOOKED_AT = 200  # sessions in one command
-SHARED = {"clean": ("aside",), "let_go": ("aside",)}  # scripts → those whose functions they have
+SHARED = {  # scripts → those whose functions they have
+    **dict.fromkeys(("clean", "let_go"), ("aside",)),
+    **dict.fromkeys(("root", "submit", "incoming", "keep"), ("own",)),
+}
+UNSAFE = 77  # the exit code of scripts that found a directory which others could change
 
 
 def trouble(platform: str, outcome: Outcome) -> SubletError:
@@ -45,6 +49,8 @@ def trouble(platform: str, outcome: Outcome) -> SubletError:
             why=words,
             hint="Slurm's commands must be on the PATH there, also for ssh without a terminal.",
         )
+    if outcome.code == UNSAFE:
+        return UnsafeSite(platform=platform, why=words)
     if NO_ROOM.search(words):
         return DiskFull(platform=platform, why=words)
     kind = PlatformUnreachable if AWAY.search(words) else PlatformRefused

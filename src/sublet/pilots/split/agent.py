@@ -73,7 +73,8 @@ class Agent:
         try:
             os.mkdir(self.spool)  # not what is above it: that is gone when the lease is
         except FileExistsError:
-            pass
+            if os.lstat(self.spool).st_uid not in (os.geteuid(), 0):  # what lies in it is run
+                raise PermissionError(self.spool + " belongs to someone else") from None
         for part in PARTS:
             os.makedirs(self.path(part), exist_ok=True)
         self._sweep()

@@ -38,6 +38,10 @@ stop_all() { # first by a word, then, after so many seconds, by force
     done
 }
 
+sheltered() { # whether not everyone can put something else in the place of what is made in a directory
+    case $(LC_ALL=C ls -ldnL "$1" 2>/dev/null) in '' | ????????w[!tT]*) return 1 ;; esac
+}
+
 shorten() { # a directory, then places for a link to it; sets `short`: the path of a Unix socket has room for 107 characters only
     to=$1 short=
     shift

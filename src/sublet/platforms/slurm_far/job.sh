@@ -209,6 +209,7 @@ spare() { # the parts that have not begun, when nothing is left for them to do
 [ -e "$dir/cancel" ] && finish cancelled 143 "$(said "$dir/cancel")" '"it had not started"'
 for disk in "$local_scratch" "$SLURM_TMPDIR" "$TMPDIR" /tmp ''; do
     [ -n "$disk" ] && [ -d "$disk" ] && [ -w "$disk" ] || continue
+    sheltered "$disk" || { echo "sublet: $disk is not used: everyone can write there, and it has no sticky bit" >>slurm.log; continue; }
     [ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ] && break # a directory on one node is no good to the others, who would keep theirs
     sweep "$disk"
     scratch=$(mktemp -d "$disk/sublet.$$.$(born $$).XXXXXX") && break

@@ -8,9 +8,12 @@
 root=$1 name=$2 key=$3 owner=$4
 case $name$key in */* | .*) exit 64 ;; esac
 umask 077
+mkdir -p -m 700 "$root/kept" || exit 73
+own "$root" "$root/kept" || exit
 mkdir -p "$root/kept/$name/users" || exit 73
 if [ -n "$key" ]; then
     if [ ! -d "$root/sessions/$key" ]; then
+        mkdir -p -m 700 "$root/incoming" && own "$root/incoming" || exit
         mkdir -p "$root/incoming/$key" && printf '%s\n' "$owner" >"$root/incoming/$key/owner" || exit 73
     fi
     : >"$root/kept/$name/users/$key" || exit 73

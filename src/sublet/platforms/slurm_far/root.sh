@@ -1,5 +1,6 @@
 # Finds, and makes, the directory that sessions are kept below. Argument: its path, which may be relative to the home directory
 # or begin with a variable of the person's environment, such as $SCRATCH. Answers with its full path.
+# Exits with 77 if others could change what is there, or if everyone could put something else in its place.
 path=$1
 cd || exit 1
 case $path in
@@ -12,5 +13,17 @@ case $path in
     '~/'*) path=${path#??} ;;
 esac
 umask 077
-mkdir -p "$path/sessions" "$path/incoming" || exit 1
-cd "$path" && pwd -P
+mkdir -p -m 700 "$path" || exit 1 # whatever the default is there: an access control list can make it wider than umask
+cd "$path" && path=$(pwd -P) || exit 1
+own "$path" || exit
+mkdir -p -m 700 "$path/sessions" "$path/incoming" || exit 1
+own "$path/sessions" "$path/incoming" "$path/kept" "$path/trash" "$path/t" || exit
+
+# Above it a group may write, because that is how many centres share a project's disk, and its members are known to each other.
+at=$path
+set -- /
+while at=${at%/*} && [ -n "$at" ]; do set -- "$@" "$at"; done
+LC_ALL=C ls -ldn "$@" 2>/dev/null | while read -r mode _ _ _ _ _ _ _ name; do
+    case $mode in ????????w[!tT]*) echo "everyone can write in $name, which has no sticky bit" >&2; exit 77 ;; esac
+done || exit
+printf '%s\n' "$path"

@@ -1,7 +1,7 @@
 # Submits one session, once. Arguments: the root directory, the key, then sbatch's options. Stdin: the session's own files,
 # each as a line `MODE SIZE PATH` and its bytes, or as `line WORD PATH`; the path as `=PATH`, or with a dot in base64. No process is
 # started that can be spared: a person waits. Answers `known`, or `submitted ID`.
-# Exit codes: 73 it could not be written; 75 Slurm refused; 76 Slurm may or may not have it: then what is here stays.
+# Exit codes: 73 it could not be written; 77 others could change it; 75 Slurm refused; 76 Slurm may or may not have it: then what is here stays.
 
 root=$1 key=$2
 shift 2
@@ -13,8 +13,9 @@ for try in 1 2 3; do # what is above it may not be there yet, or go with another
     mkdir "$dir" 2>/dev/null && break
     [ -d "$dir" ] && { echo known; exit 0; }
     [ "$try" = 3 ] && { mkdir "$dir"; exit 73; }
-    mkdir -p "$root/sessions" || exit 73
+    mkdir -p -m 700 "$root/sessions" || exit 73
 done
+own "$root" "$root/sessions" || { code=$?; rmdir "$dir"; exit "$code"; } # others may have come since they were made
 cd "$dir" || exit 73
 
 back() { # nothing was submitted: as if it had never been tried, but what was sent needn't be sent again

@@ -21,7 +21,8 @@ places() { # where a node's own disk may be, best first
     printf '%s\n' /tmp /var/tmp
 }
 
-make_place() { # a directory of its own, in which programs can be run
+make_place() { # a directory of its own, in which programs can be run, and whose place not everyone can take
+    case $(LC_ALL=C ls -ldnL "$1" 2>/dev/null) in '' | ????????w[!tT]*) return 1 ;; esac
     dir=$(mktemp -d "$1/sublet-pilot.XXXXXX" 2>/dev/null) || return 1
     printf '#!/bin/sh\n' >"$dir/try" && chmod 700 "$dir/try" && "$dir/try" 2>/dev/null && rm "$dir/try" && return 0
     rm -rf "$dir"
