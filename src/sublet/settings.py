@@ -103,7 +103,9 @@ class Settings(BaseModel):
         default=(),
         description="Addresses or networks of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count.",
     )
-    hold: Duration = Field(default=timedelta(minutes=5), description="How long offers are held for the asker.")
+    hold: Duration = Field(
+        default=timedelta(minutes=5), description="How long offers can be accepted; what is booked is held until then."
+    )
     most_held: int = Field(
         default=50, ge=1, description="For how many requests of one person a gateway holds offers at once."
     )

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 import yaml
 
+from sublet.api.app import openapi_document
 from tests.api import documents
 from tests.api.conftest import HOST
 from tests.api.documents import SIMPLE, Document, phase_update
@@ -73,6 +74,13 @@ async def test_offers_start_inside_the_requested_window_and_within_the_amounts(a
         assert 2 <= offer["compute"]["cores"]["min"] <= 4
         assert 4 <= offer["compute"]["memory"]["min"] <= 8
         assert offer["data"][0]["schedule"]["preparing"]["duration"] == "PT10M"
+
+
+def test_the_description_calls_nothing_held_that_is_not() -> None:
+    told = openapi_document()["paths"]["/requests"]["post"]
+    words = " ".join(f"{told['summary']} {told.get('description', '')}".split())
+    assert "what is booked is held" in words
+    assert "Of a queue that others share nothing is held" in words
 
 
 async def test_the_older_address_for_asking_works_alike(ann: httpx2.AsyncClient) -> None:
@@ -256,13 +264,26 @@ async def test_a_cost_limit_beyond_all_costs_is_a_yes(ann: httpx2.AsyncClient, m
 
 async def test_fields_of_a_newer_schema_are_ignored_and_said_to_be_wherever_they_stand(ann: httpx2.AsyncClient) -> None:
     document = documents.full() | {"priority": 3, "version": "1.1"}
-    document["executable"] = document["executable"] | {"restarts": 2}
+    port = {"internal": {"port": 80, "family": "ipv6"}, "access": True, "label": "web", "external": None}
+    image = document["executable"]["image"] | {"platform": {"os": "linux", "variant": "v8"}}
+    document["executable"] |= {"restarts": 2, "image": image, "network": {"ports": [port], "dns": []}}
     document["compute"] = document["compute"] | {"accelerators": {"min": 1}}
     document["data"] = [document["data"][0] | {"mirrors": []}]
     answer = (await ann.post("/requests", json=document)).json()
     assert answer["result"] == "YES", answer["meta"]["messages"]
-    ignored = {said["values"]["field"] for said in answer["meta"]["messages"] if said["kind"] == "urn:ignored-field"}
-    assert ignored == {"priority", "version", "executable.restarts", "compute.accelerators", "data[0].mirrors"}
+    said = [message for message in answer["meta"]["messages"] if message["kind"] == "urn:ignored-field"]
+    assert {message["values"]["field"] for message in said} == {
+        "priority",
+        "version",
+        "executable.restarts",
+        "executable.image.platform.variant",
+        "executable.network.dns",
+        "executable.network.ports[0].label",
+        "executable.network.ports[0].internal.family",
+        "compute.accelerators",
+        "data[0].mirrors",
+    }
+    assert all(message["message"].startswith(f"{message['values']['field']}: ") for message in said)
 
 
 @pytest.mark.parametrize(

@@ -250,3 +250,8 @@ def test_only_what_is_booked_is_said_to_be_held(type_in: Type, canned: Serve, of
     kinds = {"b": booked, "l": longer, "p": replace(booked, terms=TermsView(kind="predicted"))}
     canned({"POST /v1/offersets": Said(a_yes(*(kinds[offer] for offer in offers)))})
     assert words in type_in("ask", "--", "true").err
+
+
+def test_the_help_calls_nothing_held_that_is_not(type_in: Type) -> None:
+    help = " ".join(type_in("ask", "--help").out.split())
+    assert "Those that are booked are held for you until then; of a queue that others share nothing is held." in help

@@ -118,6 +118,31 @@ def test_all_that_can_not_be_had_is_told_at_once() -> None:
         ({"schedule": {"requested": {"duration": "PT1H", "slack": "PT1M"}}}, "schedule.requested.slack"),
         ({"costs": [{"type": MONETARY, "max": 1, "currency": "EUR"}]}, "costs[0].currency"),
         ({"resources": {"network": {}}}, "resources.network"),
+        ({"schedule": {"requested": {"duration": "PT1H"}, "deadline": "P1D"}}, "schedule.deadline"),
+        ({"schedule": {"requested": {}, "duration": "PT1H"}}, "schedule.duration"),
+        ({"schedule": {"duration": "PT1H", "deadline": "P1D"}}, "schedule.deadline"),
+        ({"schedule": [{"duration": "PT1H", "slack": "PT1M"}]}, "schedule.requested.slack"),
+        ({"meta": {"name": "x", "owner": "ann"}}, "meta.owner"),
+        ({"executable": CONTAINER | {"meta": {"name": "x", "owner": "ann"}}}, "executable.meta.owner"),
+        ({"executable": CONTAINER | {"schedule": {"deadline": "P1D"}}}, "executable.schedule.deadline"),
+        ({"compute": {"meta": {"rack": 3}}}, "compute.meta.rack"),
+        (
+            {"compute": {"schedule": {"available": {"duration": "PT1H", "slack": "PT1M"}}}},
+            "compute.schedule.available.slack",
+        ),
+        ({"storage": [{"meta": {"tier": 1}}]}, "storage[0].meta.tier"),
+        ({"data": [{"location": "https://x/y", "meta": {"doi": "10.1/x"}}]}, "data[0].meta.doi"),
+        (
+            {"data": [{"location": "https://x/y", "schedule": {"preparing": {"retries": 2}}}]},
+            "data[0].schedule.preparing.retries",
+        ),
+        (
+            {
+                "data": [{"name": "a", "location": "https://x/y"}],
+                "compute": {"volumes": [{"path": "/a", "resource": "a", "meta": {"label": "x"}}]},
+            },
+            "compute.volumes[0].meta.label",
+        ),
     ],
 )
 def test_a_field_of_a_newer_schema_is_ignored_and_remarked_on(parts: dict[str, Any], field: str) -> None:
@@ -125,6 +150,15 @@ def test_a_field_of_a_newer_schema_is_ignored_and_remarked_on(parts: dict[str, A
     assert not found.reasons
     assert [(remark.kind, remark.field) for remark in found.remarks] == [("urn:ignored-field", field)]
     assert "was ignored" in found.remarks[0].message
+
+
+def test_what_a_service_fills_in_is_not_remarked_on() -> None:
+    meta = {"uuid": "u", "name": "n", "url": "x", "description": "d", "created": "c", "modified": "m"}
+    meta |= {"messages": [], "options": []}
+    times = {"preparing": {"start": "x"}, "available": {"start": "x", "duration": "y"}, "releasing": None}
+    part = {"meta": meta, "schedule": times, "phase": "INITIALIZING", "costs": None}
+    found = read(meta=meta, executable=CONTAINER | part, compute=part, schedule={"requested": {}, **times})
+    assert (found.reasons, found.remarks) == ((), ())
 
 
 def test_a_mistyped_field_of_a_short_document_is_an_error_as_ever() -> None:

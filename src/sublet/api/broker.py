@@ -38,7 +38,11 @@ MOVES: dict[Phase, Move] = {
 
 
 async def ask(request: Request) -> Response:
-    """Ask for offers: they are held until they expire. A NO is no error: it has the reasons."""
+    """Ask for offers: each can be accepted until it expires, and what is booked is held for you until then.
+
+    Of a queue that others share nothing is held: the message of kind `urn:sublet:terms` in an offer says which it is.
+    A NO is no error: it has the reasons.
+    """
     person = await person_of(request)
     kind = preferred(request)
     service, base = service_of(request), base_of(request)

@@ -42,7 +42,7 @@ async def ask(request: Request, said: Said, key: Key) -> Response:
 
 @router.get("", response_model=OfferSetPage, responses=described.problems(401))
 async def offersets(request: Request) -> Response:
-    """What is held for you: your offers that can still be accepted, by their sets, the newest first."""
+    """Your offers that can still be accepted, by their sets, the newest first."""
     service = service_of(request)
     found = await service.open_offers(await person_of(request))
     base, prefer = base_of(request), service.settings.prefer

@@ -60,8 +60,8 @@ def ask(
 
     What is asked for stands in a FILE, or in options with a command after --. Options are put over the file.
 
-    The offers are held for a few minutes. Earlier ones that you have not accepted give way to them where there is no
-    room for both.
+    Offers can be accepted for a few minutes. Those that are booked are held for you until then; of a queue that others
+    share nothing is held. Earlier offers that you have not accepted give way where there is no room for both.
     """
     if example:
         click.echo(FIRST, nl=False)

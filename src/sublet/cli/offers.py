@@ -1,4 +1,4 @@
-"""Offers that are held: listed, declined, and given back when nothing comes of them."""
+"""Offers that can be accepted: listed, declined, and given back when nothing comes of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def offers(out: Output) -> None:
 
 
 @command("reject", "sublet reject 3f2a", "sublet reject --all")
-@click.option("--all", "every", is_flag=True, help="All offers that are held for you.")
+@click.option("--all", "every", is_flag=True, help="All offers that you can still accept.")
 @click.argument("offer", nargs=-1)
 def reject(out: Output, every: bool, offer: tuple[str, ...]) -> None:
     """Decline offers; what was held for them is given back."""

@@ -78,7 +78,7 @@ class OfferList(Sequence[O], Generic[O]):
 
     @property
     def expires(self) -> datetime | None:
-        """Until when the offers are held."""
+        """Until when offers can be accepted."""
         return self.view.expires
 
     @property

@@ -40,6 +40,7 @@ FOR_DOCKER = ("podman", "apptainer", "singularity", "docker", "charliecloud")
 FOR_SINGULARITY = ("apptainer", "singularity", "podman", "charliecloud")
 SHARES_PORTS = frozenset({"apptainer", "singularity", "charliecloud"})  # an inner port is the machine's own: no mapping
 SHARED_FIELDS = ("command", "entrypoint", "environment", "network", "tasks")
+PORT_FIELDS = ("access", "internal", "external", "protocol", "path")
 MOST_TASKS = 100_000
 
 
@@ -131,7 +132,7 @@ def check_platform(platform: Any) -> list[Reason]:
     """Images are for linux on amd64."""
     if not isinstance(platform, Mapping):
         return [f.invalid("image.platform", "image.platform must have architecture and os.", wanted=platform)]
-    found = []
+    found = f.unknown_fields(platform, ("architecture", "os"), "image.platform.")
     for name, allowed in (("architecture", ARCHITECTURES), ("os", {"linux"})):
         if (value := platform.get(name)) is not None and (not isinstance(value, str) or value not in allowed):
             told = f"images for {shown(value)} can't be run here; only linux on amd64."
@@ -184,18 +185,21 @@ def check_tasks(fields: Mapping[str, Any]) -> list[Reason]:
 def check_network(network: Any) -> list[Reason]:
     """One port may be reached through the service; none is opened on the machine."""
     ports = (network.get("ports") or []) if isinstance(network, Mapping) else network or []
+    found = f.unknown_fields(network, ("ports",), "network.") if isinstance(network, Mapping) else []
     if ports == []:
-        return []
+        return found
     listed = isinstance(network, Mapping) and isinstance(ports, Sequence)
     if not listed or not all(isinstance(port, Mapping) for port in ports):
         return [f.invalid("network.ports", "network.ports must be a list of ports.", wanted=network)]
-    found = []
     for number, port in enumerate(ports):
         field = f"network.ports[{number}]"
+        found += f.unknown_fields(port, PORT_FIELDS, f"{field}.")
         if port.get("external"):
             told = "no port is opened to the outside; one with access: true is reached through the service."
             found.append(f.not_supported(f"{field}.external", told, wanted=port["external"], nearest="access: true"))
         internal = port.get("internal")
+        if isinstance(internal, Mapping):
+            found += f.unknown_fields(internal, ("port",), f"{field}.internal.")
         inner = internal.get("port") if isinstance(internal, Mapping) else internal
         if not isinstance(internal, Mapping) or not isinstance(inner, int) or not 0 < inner < 65536:
             found.append(f.invalid(f"{field}.internal.port", "a port is a number from 1 to 65535.", wanted=inner))

@@ -90,12 +90,12 @@ def check_local_volumes(request: Request, kind: str) -> list[Reason]:
 
 def unknown_fields(fields: Mapping[str, Any], known: Iterable[str], under: str = "") -> list[Reason]:
     """A remark on each field that means nothing to this kind: a newer schema may have it, or it is mistyped."""
-    names = sorted(set(map(str, fields)) - set(known) - ANY_KIND)
+    given = {str(name) for name, value in fields.items() if value is not None}
+    names = [name for name in sorted(given - set(known) - ANY_KIND) if not name.startswith("x-")]
     there = ", ".join(sorted(known))
     return [
-        Reason(IGNORED, f"executable.{under}{name}", _IGNORED.format(where=f"{under}{name}", name=name), nearest=there)
-        for name in names
-        if not name.startswith("x-")
+        Reason(IGNORED, where, _IGNORED.format(where=where, name=name), nearest=there)
+        for where, name in ((f"executable.{under}{name}", name) for name in names)
     ]
 
 

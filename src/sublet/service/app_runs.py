@@ -15,6 +15,7 @@ from sublet.core.request import Executable
 from sublet.core.session import OfferSet, Session
 from sublet.errors import Ambiguous, AppRevoked, NoOffers, NotFound, NotReviewed
 from sublet.service.apps import KIND
+from sublet.service.candidates import DirectKey
 from sublet.service.desk import Person
 from sublet.service.maintainers import Maintainers
 from sublet.service.tokens import Tokens
@@ -64,7 +65,7 @@ class AppRuns(Maintainers, Tokens):
         self, person: Person, wish: AppWish, host: str = "", *, key: str | None = None
     ) -> tuple[Session, str]:
         """Ask for it, take the best offer, and make a token that is for this session only."""
-        found = await self.ask_app(person, wish, Precedence(firm=True), key=key and f"direct {key}")
+        found = await self.ask_app(person, wish, Precedence(firm=True), key=key and DirectKey(key))
         if not found.offers:
             raise no_offers(found.reasons)
         session = await self.accept_best(found, person)

@@ -23,7 +23,7 @@ from sublet.core.session import OfferSet, Phase, Session
 from sublet.core.short_ids import SHORTEST, pick_named, pick_one, require_length
 from sublet.errors import KeyReused, NotFound, NotYours, TooMany
 from sublet.service import metrics
-from sublet.service.candidates import Asked, Candidate, Candidates
+from sublet.service.candidates import Asked, Candidate, Candidates, DirectKey
 from sublet.service.dependencies import end_of_all, hopeless, later, latest_end, own, planned_end
 from sublet.service.desk import Person
 from sublet.service.holds import GIVE_BACK, give_back, held_on, take_hold
@@ -162,7 +162,7 @@ class Asking(Candidates):
         """One transaction: look at the calendars, hold what is offered, record it all."""
         if key and (known := _whole(tx, tx.offersets.by_key(person.name, key), self.settings.prefer)):
             if known.document != asked.document:
-                raise KeyReused(key=key)
+                raise KeyReused(key=key.own if isinstance(key, DirectKey) else key)
             return known
         now = self.now()
         id = str(uuid4())

@@ -35,6 +35,19 @@ UNINVITED = Reason(
 )
 
 
+class DirectKey(str):
+    """A key under which the best offer is accepted at once: it is kept apart from those of requests alone."""
+
+    __slots__ = ("own",)
+    own: str  # as the asker sent it
+
+    def __new__(cls, own: str) -> DirectKey:
+        """As it is kept."""
+        kept = super().__new__(cls, f"direct {own}")
+        kept.own = own
+        return kept
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A request as it was received, read, and with the operator's rules applied."""

@@ -31,7 +31,7 @@ from sublet.errors import (
 from sublet.service import metrics
 from sublet.service.asking import named
 from sublet.service.best_offer import best_offer
-from sublet.service.candidates import Asked
+from sublet.service.candidates import Asked, DirectKey
 from sublet.service.dependencies import begin
 from sublet.service.desk import Person, log
 from sublet.service.extending import price_longer
@@ -129,7 +129,7 @@ class Sessions(Offers):
     async def direct(self, person: Person, asked: Asked, *, key: str | None = None) -> Session:
         """Ask, and accept the best offer at once; under the same key it is the same session."""
         firm = replace(asked.precedence, firm=True)
-        found = await self.ask(person, replace(asked, precedence=firm), key=key and f"direct {key}")
+        found = await self.ask(person, replace(asked, precedence=firm), key=key and DirectKey(key))
         if not found.offers:
             raise NoOffers(reasons=found.reasons)
         return await self.accept_best(found, person)

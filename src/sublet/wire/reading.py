@@ -14,6 +14,11 @@ from sublet.wire.fields import NOT_FOUND, a_name, decline, find_unknown, suggest
 P = ParamSpec("P")
 T = TypeVar("T")
 D = TypeVar("D")
+_META = frozenset({"uuid", "name", "url", "description", "created", "modified", "messages", "options"})
+_META |= {"ident", "href"}  # of older schemas
+_TIMES = ("preparing", "available", "releasing")
+_PLANNED = frozenset({*_TIMES, "requested"})
+_SPAN = frozenset({"start", "duration"})
 
 
 class Names:
@@ -71,3 +76,15 @@ class Reading:
             where = f"{path}.{name}" if path else name
             message = f"{where}: there is no field {shown(name)} here, and it was ignored."
             self.remarks.append(Reason(IGNORED, where, message, nearest=suggest_field(name, names)))
+
+    def ignore_unknown_meta(self, part: Mapping[str, Any], path: str) -> None:
+        """The same of what every component has: its metadata, and the times that a service plans for it."""
+        inside = f"{path}." if path else ""
+        if isinstance(part.get("meta"), Mapping):
+            self.ignore_unknown(part["meta"], _META, f"{inside}meta")
+        schedule = part.get("schedule")
+        if isinstance(schedule, Mapping):
+            self.ignore_unknown(schedule, _PLANNED, f"{inside}schedule")
+            for name in _TIMES:
+                if isinstance(schedule.get(name), Mapping):
+                    self.ignore_unknown(schedule[name], _SPAN, f"{inside}schedule.{name}")

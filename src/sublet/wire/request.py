@@ -110,6 +110,7 @@ def _read(document: Mapping[str, Any], now: datetime) -> Read:
     if shape is None:
         return Read(Request(executable=None), tuple(reading.reasons))
     reading.ignore_unknown(shape, TOP, "")
+    reading.ignore_unknown_meta(shape, "")
     request = _request(shape, now, reading)
     if reading.reasons and "executable" not in shape:
         reading.reasons.append(EXECUTABLE_REQUIRED)
@@ -171,6 +172,7 @@ def _kind(found: Mapping[str, Any], path: str, otherwise: str = "") -> str:
 
 def _executable(found: Document, reading: Reading) -> Executable | None:
     kind = reading.attempt(None, _kind, found, "executable")
+    reading.ignore_unknown_meta(found, "executable")
     meta = found["meta"]
     name = reading.attempt("", a_name, meta["name"], "executable.meta.name") if "name" in meta else ""
     fields = {field: value for field, value in found.items() if field not in COMMON}
@@ -182,6 +184,7 @@ def _compute(found: Document, reading: Reading) -> Compute:
     if kind not in _COMPUTE_KINDS:
         return Compute(kind=kind)
     reading.ignore_unknown(found, _COMPUTE, "compute")
+    reading.ignore_unknown_meta(found, "compute")
     meta = found["meta"]
     volumes = [
         reading.attempt(None, _volume, item, f"compute.volumes[{index}]", index, reading)
@@ -205,6 +208,7 @@ def _volume(found: Document, path: str, index: int, reading: Reading) -> Volume:
     if kind != "simple-volume-mount":
         return Volume(name, "", "", kind=kind)  # whoever could mount it will say what it needs
     reading.ignore_unknown(found, _VOLUME, path)
+    reading.ignore_unknown_meta(found, path)
     for field in ("path", "resource"):
         if field not in found:
             decline(f"{path}.{field}", "it is missing", kind=MISSING)
@@ -224,6 +228,7 @@ def _storage(found: Document, path: str, index: int, reading: Reading) -> Storag
     if kind != "simple-storage-resource":
         return Storage(name, _A_GIB, kind=kind)
     reading.ignore_unknown(found, _STORAGE, path)
+    reading.ignore_unknown_meta(found, path)
     return Storage(name, read_sizes(found.get("size", {}), f"{path}.size", _A_GIB, reading), kind=kind)
 
 
@@ -233,6 +238,7 @@ def _data(found: Document, path: str, index: int, reading: Reading) -> Data:
     if kind not in _DATA:
         return Data(name, kind, fields={field: value for field, value in found.items() if field not in COMMON})
     reading.ignore_unknown(found, _DATA[kind], path)
+    reading.ignore_unknown_meta(found, path)
     skao = found.get("skao")
     size = found.get("size", skao.get("datasize") if isinstance(skao, Mapping) else None)
     checksum = found.get("checksum", skao.get("checksum") if isinstance(skao, Mapping) else None)

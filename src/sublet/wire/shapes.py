@@ -22,7 +22,7 @@ COMMON = frozenset(
     {"kind", "type", "meta", "name", "uuid", "ident", "href", "url", "description", "created", "modified"}
     | {"messages", "options", "costs", "metrics", "phase", "state", "status", "schedule"}
 )
-_AS_THEY_ARE = frozenset({*WHERE, AFTER, "costs", "metrics"})
+_AS_THEY_ARE = frozenset({*WHERE, AFTER, "costs", "metrics", "meta"})
 _RESOURCES = frozenset({"compute", "computer", "storage", "data", "volumes"})
 _IDENTITY = ("name", "uuid", "description")
 _REQUESTED = frozenset({"duration", "start", "datetime"})
@@ -40,7 +40,7 @@ def one_shape(document: Mapping[str, Any]) -> Document:
     for family in ("storage", "data"):
         if family in parts:
             shape[family] = _resources(parts[family], family)
-    shape["schedule"] = {"requested": _requested(parts.get("schedule"))}
+    shape["schedule"] = _schedule(parts.get("schedule"))
     return shape
 
 
@@ -152,19 +152,20 @@ def _bounds(value: Any, path: str, *, is_size: bool) -> Any:
     return found
 
 
-def _requested(schedule: Any) -> Document:
+def _schedule(schedule: Any) -> Document:
     """When, and for how long: one block, as now, or a list of them, each with a window, as in older schemas."""
     schedule = {"requested": schedule} if isinstance(schedule, list) else schedule
     value = without_nulls(a_map({} if schedule is None else schedule, "schedule"))
-    given = {name: value[name] for name in _REQUESTED if name in value}
-    requested = value.get("requested", given)
+    if "requested" not in value:
+        value["requested"] = {name: value.pop(name) for name in _REQUESTED if name in value}
+    requested = value["requested"]
     if isinstance(requested, list):
         blocks = [_block(item, f"schedule.requested[{at}]") for at, item in enumerate(requested)]
         found = _as_one(blocks)
     else:
         found = _block(requested, "schedule.requested")
     found.setdefault("duration", DEFAULT_DURATION)
-    return found
+    return value | {"requested": found}
 
 
 def _block(value: Any, path: str) -> Document:

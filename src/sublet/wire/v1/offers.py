@@ -61,7 +61,7 @@ class OfferSetView:
     kind: str = ""  # the executable's short kind
     person: str = ""
     created: datetime
-    expires: datetime | None = None  # until when the offers are held; none for a NO
+    expires: datetime | None = None  # until when offers can be accepted; none for a NO
     offers: tuple[OfferView, ...] = ()
     reasons: tuple[ReasonView, ...] = ()  # also with a YES: why other platforms said no
     notes: tuple[str, ...] = ()  # in words: what was assumed, or left out
