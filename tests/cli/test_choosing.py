@@ -75,6 +75,17 @@ def test_another_preference_takes_another_one_and_says_so(take: Take) -> None:
     assert "(booked; preferred over mine: not this machine)" in said
 
 
+@pytest.mark.parametrize(("prefer", "id"), [((), MINE), (("--prefer", "here"), ID)], ids=["soonest", "here"])
+def test_a_sweep_takes_what_is_preferred_and_names_the_table_of_what_it_took(
+    prefer: tuple[str, ...], id: str, type_in: Type, canned: Serve
+) -> None:
+    service = canned(answers(a_yes(mine(), here(start=NOW + timedelta(hours=5)))))
+    service.answers[f"GET /v1/sessions/{id}/logs"] = Said(b"", headers={"Sublet-Ended": "true"})
+    done = type_in("sweep", "--grid", "n=1,2", *prefer, "--", "echo", "{n}")
+    assert f"/v1/sessions/{id}/accept" in [one.target for one in service.heard]
+    assert f"Its table: sublet result --table {id[:8]}\n" in done.err
+
+
 def test_what_needs_a_login_is_skipped_however_soon_it_is(take: Take) -> None:
     shut = mine(needs_login=True)
     for prefer in ("soonest", "here", "cheapest"):

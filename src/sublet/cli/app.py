@@ -24,7 +24,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "accept": ("asking", "Take an offer."),
         "offers": ("offers", "List the offers that you can still accept."),
         "reject": ("offers", "Decline an offer, or all of them."),
-        "run": ("running", "Ask, take the earliest offer, follow the output."),
+        "run": ("running", "Ask, take the best offer, follow the output."),
         "sweep": ("sweeping", "Run a command with many values, as tasks of one session."),
         "again": ("again", "Run what a session ran once more, with changes."),
     },

@@ -95,6 +95,12 @@ def accepted(
     prefer: str | None = None,
 ) -> int:
     """Take the best of these offers, say why this one, and follow it."""
+    session = taken(out, link, view, detach=detach, yes=yes, prefer=prefer)
+    return followed(out, link, session, detach=detach, to=to, keep=keep)
+
+
+def taken(out: Output, link: Link, view: OfferSetView, *, detach: bool, yes: bool, prefer: str | None) -> SessionView:
+    """Take the best of these offers, and say why this one."""
     with giving_back(link, view):
         choice = choose_offer(out, view, prefer)
         _agree(out, choice.offer, yes)
@@ -103,6 +109,11 @@ def accepted(
         out.note(cause)
     if choice.why or not detach:
         _tell_start(out, session, choice)
+    return session
+
+
+def followed(out: Output, link: Link, session: SessionView, *, detach: bool, to: str | None, keep: bool) -> int:
+    """Follow it to its end, or only name it."""
     if detach:
         out.show(session, lambda: [session.short], lambda: [session.short])
         out.note(advice_for(session))

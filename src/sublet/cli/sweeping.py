@@ -8,9 +8,11 @@ from typing import Any
 import click
 
 from sublet.cli.asking import KEEP_OFFERS, answered, split
+from sublet.cli.choosing import prefer_option
 from sublet.cli.command import command
 from sublet.cli.output import Output
-from sublet.cli.running import accepted
+from sublet.cli.running import followed, taken
+from sublet.cli.waiting import ask_service
 from sublet.cli.wishes import document, wishes_of_a_command
 from sublet.client.calls import offers
 from sublet.client.sweeps import USUALLY_AT_MOST, first_tasks, make_bag, read_lines, read_table, read_values
@@ -42,6 +44,7 @@ SHOWN = 5  # tasks that --dry-run shows
 @click.option("--out", "to", metavar="DIR", help="Fetch what it left into this directory.")
 @click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
 @KEEP_OFFERS
+@prefer_option
 @wishes_of_a_command
 @click.argument("file", required=False, metavar="")
 @click.argument("words", nargs=-1, metavar="-- COMMAND…", type=click.UNPROCESSED)
@@ -65,12 +68,14 @@ def sweep(out: Output, file: str | None, words: tuple[str, ...], dry_run: bool, 
     wishes = {**dict.fromkeys(KINDS), "param": (), **given}
     asked = document(out, None, (), wishes, local=link.address.local, bag=bag)
     out.note(f"runs {counted(count(bag) or 0, 'task')}")
-    view = link.do(offers.ask(asked, keep_offers=keep_offers, firm=True))
+    view = ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, firm=True))
     if not view.offers:
         return answered(out, view)
-    code = accepted(out, link, view, **{name: given[name] for name in ("detach", "yes", "to", "keep")})
-    if not given["detach"]:
-        out.note(f"Its table: sublet result --table {min(view.offers, key=lambda one: one.start).short}")
+    detach = given["detach"]
+    session = taken(out, link, view, detach=detach, yes=given["yes"], prefer=given["prefer"])
+    code = followed(out, link, session, detach=detach, to=given["to"], keep=given["keep"])
+    if not detach:
+        out.note(f"Its table: sublet result --table {session.short}")
     return code
 
 
