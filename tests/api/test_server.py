@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 import socket
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from sublet.api.server import spare_collector
 from tests.nursery import begin
 from tests.serving import Serving
 
@@ -163,3 +165,15 @@ def test_a_terminated_service_ends_well_with_streams_open_and_the_next_one_takes
     live.serving.start()
     status, accepted = call(ByUnixSocket(live.socket), "POST", f"/v1/sessions/{offers['offers'][0]['id']}/accept")
     assert (status, accepted["phase"]) == (200, "ACCEPTED")
+
+
+def test_the_collector_looks_no_more_at_what_is_there_from_the_start() -> None:
+    before = gc.get_threshold()
+    try:
+        spare_collector()
+        assert gc.get_freeze_count() > 10_000
+        assert len(gc.get_objects()) < 1000
+        assert gc.get_threshold()[0] > before[0]
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)
