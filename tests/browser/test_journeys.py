@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PHONE, Visit, Wish
@@ -50,6 +51,18 @@ def test_from_a_form_to_a_result_with_the_log_live(visit: Visit, ask: Ask) -> No
     with page.expect_download() as saved:
         page.get_by_role("link", name="All files as one archive").click()
     assert saved.value.suggested_filename.endswith(".tar.gz")
+
+
+@pytest.mark.parametrize("name", ["fit", "a fit of all spectra of the night with the new calibration"])
+def test_the_first_offer_can_be_accepted_without_scrolling(name: str, visit: Visit, ask: Ask) -> None:
+    page = visit()
+    ask(page, Wish("true", cores="1-4", start="within 9h", name=name))
+    assert page.locator(".offer").count() > 1
+    for width, height in ((375, 667), (1280, 800)):
+        page.set_viewport_size({"width": width, "height": height})
+        box = page.get_by_role("button", name=re.compile("Accept offer 1,")).bounding_box()
+        assert box
+        assert box["y"] + box["height"] <= height, (width, height, box)
 
 
 def test_a_no_tells_each_reason_and_asking_with_the_nearest_is_a_yes(visit: Visit, ask: Ask) -> None:
