@@ -1,4 +1,4 @@
-"""`sublet job submit` refuses what could never run on an annex, before anything is submitted."""
+"""`sublet job submit` and `sublet dag submit` refuse what could never run on an annex, before anything is submitted."""
 
 from __future__ import annotations
 
@@ -26,3 +26,63 @@ def test_a_universe_that_runs_on_no_node_is_refused(type_in: Type, tmp_path: Pat
     (tmp_path / "plain.sub").write_text("executable = a\nqueue\n")
     typed = type_in("job", "submit", str(tmp_path / "plain.sub"), "--annex", "example", "--", "-append", line)
     assert (typed.code, "don't run on an annex" in typed.err) == (2, True)
+
+
+SET = "name = all\niterator = table x {{\n1\n}}\njob {{\nexecutable = a\n{line}\n}}\n"
+REFUSED = "Jobs of universe java don't run on an annex: vanilla, container and docker do."
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["inside", "in a file of its own"])
+def test_a_job_set_with_such_a_universe_is_refused(type_in: Type, tmp_path: Path, inside: bool) -> None:
+    (tmp_path / "cwd/java.sub").write_text("executable = a\nuniverse = java\n")
+    text = SET.format(line="universe = java") if inside else "name = all\niterator = table x {\n1\n}\njob java.sub\n"
+    (tmp_path / "all.set").write_text(text)
+    typed = type_in("job", "submit", str(tmp_path / "all.set"), "--annex", "example")
+    assert (typed.code, REFUSED in typed.err) == (2, True)
+
+
+def test_a_universe_in_an_included_file_is_refused(type_in: Type, tmp_path: Path) -> None:
+    (tmp_path / "cwd/usual.inc").write_text("UNIVERSE = Java\n")
+    (tmp_path / "job.sub").write_text("executable = a\ninclude : usual.inc\nqueue\n")
+    typed = type_in("job", "submit", str(tmp_path / "job.sub"), "--annex", "example")
+    assert (typed.code, REFUSED in typed.err) == (2, True)
+
+
+DAGS = {
+    "a node": "JOB A java.sub\n",
+    "a node in a directory": "job A deep.sub dir deep\n",
+    "an inline node": "JOB A {\nexecutable = a\nuniverse = java\n}\n",
+    "a node up to a word": "JOB A @=end\nuniverse = java\n@end\n",
+    "a shared description": "SUBMIT-DESCRIPTION d {\nuniverse = 10\n}\nJOB A d\n",
+    "a final node": "JOB B plain.sub\nFINAL A java.sub\n",
+    "a splice": "JOB B plain.sub\nSPLICE S inner.dag\n",
+    "a sub-DAG": "SUBDAG EXTERNAL S lower.dag DIR deep\n",
+    "an included DAG": "INCLUDE inner.dag\n",
+    "a variable": 'JOB A plain.sub\nVARS A x="1" universe="java"\n',
+}
+
+
+@pytest.mark.parametrize("text", DAGS.values(), ids=DAGS)
+def test_a_dag_with_such_a_node_is_refused_in_the_same_words(type_in: Type, tmp_path: Path, text: str) -> None:
+    cwd = tmp_path / "cwd"
+    (cwd / "deep").mkdir()
+    for name in ("java.sub", "deep/deep.sub"):
+        (cwd / name).write_text("executable = a\nuniverse = java\nqueue\n")
+    (cwd / "plain.sub").write_text("executable = a\nqueue\n")
+    (cwd / "inner.dag").write_text("# one\nJOB A \\\n java.sub\n")
+    (cwd / "deep/lower.dag").write_text("JOB A deep.sub\n")
+    (cwd / "work.dag").write_text(text)
+    typed = type_in("dag", "submit", "work.dag", "--annex", "example")
+    assert (typed.code, REFUSED in typed.err) == (2, True)
+
+
+def test_what_runs_beside_the_queue_and_what_is_yet_to_be_written_is_left_to_htcondor(
+    type_in: Type, tmp_path: Path
+) -> None:
+    cwd = tmp_path / "cwd"
+    (cwd / "beside.sub").write_text("executable = a\nuniverse = scheduler\nqueue\n")
+    (cwd / "local.sub").write_text("executable = a\nuniverse = local\nqueue\n")
+    text = "PROVISIONER P beside.sub\nJOB A local.sub\nJOB B later.sub\nSPLICE S work.dag\n"  # and no end of itself
+    (cwd / "work.dag").write_text(text)
+    typed = type_in("dag", "submit", "work.dag", "--annex", "example")
+    assert "don't run on an annex" not in typed.err

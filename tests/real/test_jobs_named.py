@@ -109,3 +109,19 @@ PARENT U CHILD V W
     assert json.loads(done.read_text())["exitcode"] == 0
     hosts = said_of(worker, '(DAGNodeName == "V" || DAGNodeName == "W") && JobUniverse == 5', "LastRemoteHost")
     assert [host.endswith("@annex") for [host] in hosts] == [True, True]
+
+
+def test_a_job_that_no_annex_runs_is_listed_explained_and_removed(worker: Worker) -> None:
+    """It was submitted otherwise, and HTCondor took it."""
+    parallel = f"universe = parallel\nmachine_count = 2\n{LINE}queue\n".replace("$(annex)", NAME)
+    cluster = worker.condor("condor_submit", "-terse", worker.has("parallel.sub", parallel)).partition(".")[0]
+    assert f"{cluster}.0" in worker.types("job", "list")
+    assert "Jobs of universe parallel don't run on an annex" in worker.explained(cluster)
+    refused = worker.person.types("job", "mark", cluster, "--annex", NAME)
+    assert (refused.returncode, "Jobs of universe parallel don't run" in refused.stderr) == (1, True)
+    worker.has("parallel.dag", "JOB A parallel.sub\n")
+    refused = worker.person.types("dag", "submit", "work/parallel.dag", "--annex", NAME, "--", "-usedagdir")
+    assert (refused.returncode, "A in the DAG" in refused.stderr) == (2, True)
+    worker.types("job", "remove", cluster)
+    worker.person.site.wait(lambda: not said_of(worker, f"ClusterId == {cluster}", "ClusterId", tool="condor_q"), 30)
+    assert "It was removed" in worker.explained(cluster)

@@ -47,6 +47,8 @@ QUEUED = AnnexState(ANNEX, (LeaseState(Lease("l", "a", 1, Details(), NOW), "queu
         (JOB, Looked(UP, nodes=[NODE], exclusive=True), "The access point says ANNEX_JOBS_EXCLUSIVELY"),
         (replace(JOB, since=NOW - timedelta(minutes=9)), Looked(UP, nodes=[NODE]), "but it has waited for 9m"),
         (replace(JOB, since=NOW - timedelta(minutes=1)), Looked(UP, nodes=[NODE]), "it starts within seconds"),
+        (replace(JOB, universe="java"), Looked(UP, nodes=[NODE]), "Jobs of universe java don't run on an annex"),
+        (replace(JOB, universe="java", annex=""), Looked(None), "Jobs of universe java don't run on an annex"),
         (replace(JOB, state="held", why="No space"), Looked(None), "It is held: No space"),
         (replace(JOB, state="running", node="c1"), Looked(None), "It runs on c1."),
         (replace(JOB, state="completed", code=3), Looked(None), "exit code 3"),

@@ -11,6 +11,7 @@ from sublet.cli.command import Example, Group, command
 from sublet.cli.dag_provisioner import provision, provisioner
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.submitting import submitting, tool
+from sublet.cli.universes import refuse_universes_of_dag
 from sublet.client.calls import dags
 from sublet.wire.v1.jobs import DagView
 
@@ -35,6 +36,7 @@ def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
     condor_submit_dag itself reads the file, in this directory; what stands after -- are its own options. The annex need
     not have nodes yet: a provisioner can lease them (`sublet dag provisioner`).
     """
+    refuse_universes_of_dag(file, words)
     link = out.link()
     found = submitting(out, link, annex)
     said = tool(found, "condor_submit_dag", *words, file)

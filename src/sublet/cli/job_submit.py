@@ -11,13 +11,12 @@ import click
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.cli.submitting import Cluster, clusters, submitting, tool
+from sublet.cli.universes import refuse_universes
 from sublet.core.jobset import JobSet, parse_jobset
 from sublet.core.texts import counted
 from sublet.errors import BadRequest, SubmitFailed
 from sublet.wire.v1.jobs import SubmittingView
 
-UNIVERSE = re.compile(r"""^\s*["']?\s*universe\s*=\s*([a-z]+|\d+)""", re.IGNORECASE | re.MULTILINE)
-ON_NODES = ("vanilla", "container", "docker", "5")
 ITERATOR = re.compile(r"^\s*iterator\s*=\s*\w", re.IGNORECASE | re.MULTILINE)
 
 
@@ -38,9 +37,10 @@ def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
     """
     _refuse_interactive(words)
     text = sys.stdin.read() if file == "-" else _read(file)
-    _refuse_universes(text, words)
-    link = out.link()
+    refuse_universes((text, *words))
     jobset = parse_jobset(text, _read, file) if ITERATOR.search(text) else None
+    refuse_universes(jobset.descriptions() if jobset else ())
+    link = out.link()
     found = submitting(out, link, annex)
     made, said = _set(found, jobset, words) if jobset else _description(found, file, text, words)
     count = sum(one.last - one.first + 1 for one in made)
@@ -80,16 +80,6 @@ def _refuse_interactive(words: tuple[str, ...]) -> None:
             )
 
 
-def _refuse_universes(text: str, words: tuple[str, ...]) -> None:
-    """BadRequest for jobs that would never run on an annex's nodes."""
-    for universe in (found.lower() for one in (text, *words) for found in UNIVERSE.findall(one)):
-        if universe not in ON_NODES:
-            raise BadRequest(
-                f"Jobs of universe {universe} don't run on an annex: vanilla, container and docker do.",
-                hint="Leave the line out: a program that starts Java or MPI itself is a job of universe vanilla.",
-            )
-
-
 def _description(found: SubmittingView, file: str, text: str, words: tuple[str, ...]) -> tuple[list[Cluster], str]:
     stdin = text if file == "-" else None
     said = tool(found, "condor_submit", "-terse", file, *words, stdin=stdin)
@@ -99,8 +89,6 @@ def _description(found: SubmittingView, file: str, text: str, words: tuple[str, 
 def _set(found: SubmittingView, jobset: JobSet, words: tuple[str, ...]) -> tuple[list[Cluster], str]:
     """Submit each job of a set; if one is refused, those before it are taken back."""
     made: list[Cluster] = []
-    for description in jobset.descriptions():
-        _refuse_universes(description, words)
     for description in jobset.descriptions():
         try:
             made += clusters(tool(found, "condor_submit", "-terse", "-", *words, stdin=description))

@@ -9,6 +9,7 @@ from typing import Literal
 
 from sublet.core.amounts import duration_text, memory_text
 from sublet.core.lease_state import AnnexState, LeaseState
+from sublet.core.universes import INSTEAD, ON_NODES, say_no
 
 JobWord = Literal["idle", "running", "removed", "completed", "held", "ending", "suspended"]
 SOON = timedelta(minutes=2)  # a job that fits and waits for longer is kept from starting by something else
@@ -36,6 +37,7 @@ class QueuedJob:
     session: str = ""  # the session that it is
     guest: str = ""  # for whom it runs, if not for the annex's owner
     jobset: str = ""
+    universe: str = "vanilla"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,9 @@ def explain(job: QueuedJob, looked: Looked, now: datetime) -> Explained:
     """Why a job does not run, or that it does."""
     if job.state != "idle":
         return _not_waiting(job)
+    if job.universe not in ON_NODES:
+        remedy = f"`sublet job remove {job.id}` takes it out of the queue."
+        return Explained((say_no(job.universe),), f"{remedy} {INSTEAD}")
     if not job.annex and not looked.open_annexes:
         return Explained(
             ("It names no annex, and none is open to all your jobs.",),

@@ -24,6 +24,7 @@ SLOT = (
     *("TotalSlotGPUs", "TotalGPUs", "LastHeardFrom", "UpdateInterval"),
 )
 VANILLA = "JobUniverse == 5"  # containers too; what manages a DAG runs at the access point
+NOT_AT_THE_POINT = "JobUniverse =!= 7 && JobUniverse =!= 12"  # also those that no annex runs: they can be removed
 OVER = {REMOVED, COMPLETED}
 ACTIVE = {RUNNING, SENDING, SUSPENDED}
 USUAL = 1  # seconds between two updates, where a slot doesn't say: what pilots are told

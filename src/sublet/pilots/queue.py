@@ -10,9 +10,10 @@ from typing import Any
 from sublet.core.annex import JOB_GUEST, JOB_SESSION, JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END
 from sublet.core.inputs import JOB_PROGRAM
 from sublet.core.jobs import JobWord, NodeRoom, QueuedJob
+from sublet.core.universes import VANILLA, name_universe
 from sublet.pilots.configuration import quoted_string
 from sublet.pilots.jobs import to_factories, to_history, to_queue
-from sublet.pilots.occupancy import ACTIVE, VANILLA, reread
+from sublet.pilots.occupancy import ACTIVE, NOT_AT_THE_POINT, reread
 from sublet.pilots.slots import to_slots
 from sublet.pilots.tools import Ad, Tools, reading
 from sublet.reach.port import Command, Outcome
@@ -21,7 +22,7 @@ WORDS: tuple[JobWord, ...] = ("idle", "running", "removed", "completed", "held",
 ATTRIBUTES = (
     *("ClusterId", "ProcId", "JobStatus", "JobBatchName", "Cmd", "RemoteHost", "LastRemoteHost", "QDate"),
     *("EnteredCurrentStatus", "RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "HoldReason"),
-    *("RemoveReason", "ExitCode", "JobSetName", "AllowedExecuteDuration", "Requirements"),
+    *("RemoveReason", "ExitCode", "JobSetName", "JobUniverse", "AllowedExecuteDuration", "Requirements"),
     *(JOB_TARGET, JOB_SESSION, JOB_GUEST, JOB_TIME, JOB_PROGRAM),
 )
 SLOT = (
@@ -34,17 +35,17 @@ _CONDITION = re.compile(r"^\[\d+\]\s+0\s+(.+)$", re.MULTILINE)
 
 def to_list(tools: Tools, constraint: str = "true") -> Command[list[QueuedJob]]:
     """The person's own jobs in the queue."""
-    return reread(to_queue(tools, f"{VANILLA} && ({constraint})", ATTRIBUTES), read_jobs)
+    return reread(to_queue(tools, f"{NOT_AT_THE_POINT} && ({constraint})", ATTRIBUTES), read_jobs)
 
 
 def to_list_factories(tools: Tools, constraint: str) -> Command[list[QueuedJob]]:
     """The person's own clusters that have jobs yet to be made, each as if it were one job."""
-    return reread(to_factories(tools, f"{VANILLA} && ({constraint})", ATTRIBUTES), read_jobs)
+    return reread(to_factories(tools, f"{NOT_AT_THE_POINT} && ({constraint})", ATTRIBUTES), read_jobs)
 
 
 def to_remember(tools: Tools, constraint: str) -> Command[list[QueuedJob]]:
     """Jobs that have left the queue."""
-    return reread(to_history(tools, f"{VANILLA} && ({constraint})", ATTRIBUTES, 100), read_jobs)
+    return reread(to_history(tools, f"{NOT_AT_THE_POINT} && ({constraint})", ATTRIBUTES, 100), read_jobs)
 
 
 def to_rooms(tools: Tools, annex: str) -> Command[list[NodeRoom]]:
@@ -99,6 +100,7 @@ def _job(ad: Ad) -> QueuedJob:
         session=text_of(ad.get(JOB_SESSION)),
         guest=text_of(ad.get(JOB_GUEST)),
         jobset=text_of(ad.get("JobSetName")),
+        universe=name_universe(int(ad.get("JobUniverse") or VANILLA)),
     )
 
 

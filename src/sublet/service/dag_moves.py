@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sublet.core.dags import QueuedDag
+from sublet.core.universes import ON_NODES
 from sublet.pilots import dag_moves, dags, queue
 from sublet.pilots.access_point import AccessPoint
 from sublet.pilots.dag_moves import Manager
@@ -69,7 +70,7 @@ class DagMoves(Dags):
             await here.run(dag_moves.to_tell(point.tools, manager, point.contact.owner))
             await self.follow_dag(point, manager, now=now)
         clause = " || ".join(f"DAGManJobId == {int(part.id)}" for part in parts) or "false"
-        nodes = await here.run(queue.to_list(point.tools, clause))
+        nodes = [job for job in await here.run(queue.to_list(point.tools, clause)) if job.universe in ON_NODES]
         listed = await self._listed([*(rest.jobs if rest else ()), *nodes], person)
         return replace(listed, dags=[dag.id for dag in named])
 

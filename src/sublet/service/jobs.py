@@ -11,6 +11,7 @@ from sublet.core.annex import JOB_TARGET, Annex
 from sublet.core.dags import QueuedDag
 from sublet.core.inputs import JOB_INPUTS, JOB_LOOKED, JOB_READY, JOB_UNTIL
 from sublet.core.jobs import Explained, Looked, QueuedJob, explain
+from sublet.core.universes import INSTEAD, ON_NODES, say_no
 from sublet.errors import BadRequest, NotFound, NotMarkable, OperatorsOnly, SubletError
 from sublet.pilots import marking, queue
 from sublet.pilots.access_point import AccessPoint
@@ -98,6 +99,7 @@ class Jobs(AnnexStatus):
         annex = await self.annex(whole(name).name, person)
         point = await self.access_point()
         found = await self._jobs_named(point, jobs)
+        refuse_universes(found)
         if not move:
             refuse_marking(
                 (job for job in found if job.annex not in ("", annex.id)), "names an annex", "sublet job move"
@@ -224,6 +226,13 @@ class Jobs(AnnexStatus):
         self.personal()
         if not person.operator:
             raise OperatorsOnly
+
+
+def refuse_universes(jobs: Iterable[QueuedJob]) -> None:
+    """NotMarkable, for jobs that no annex runs."""
+    for job in jobs:
+        if job.universe not in ON_NODES:
+            raise NotMarkable(jobs=job.id, why=say_no(job.universe), hint=INSTEAD)
 
 
 def refuse_marking(jobs: Iterable[QueuedJob | QueuedDag], why: str, instead: str) -> None:

@@ -28,6 +28,7 @@ class JobView:
     session: str = ""
     guest: str = ""  # for whom it runs, if not for the annex's owner
     jobset: str = ""
+    universe: str = "vanilla"  # containers too; jobs of others run on no annex
 
 
 @dataclass(frozen=True, kw_only=True)
