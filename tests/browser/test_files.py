@@ -11,7 +11,7 @@ from tests.browser.conftest import Visit, Wish, looked_at
 from tests.browser.test_journeys import accept_first
 
 Ask = Callable[[Page, Wish], None]
-MAKE = r"""mkdir out
+MAKE = r"""mkdir out nothing
 for i in $(seq 1 2500); do echo $i > out/$i.txt; done
 printf 'name,count\n<b>one</b>,1\n' > table.csv
 printf '<h1 id="t">drawn</h1><script>document.getElementById("t").textContent = "ran"</script>' > page.html
@@ -29,6 +29,7 @@ def test_thousands_of_files_are_folders_and_pages_and_each_is_shown_safely(visit
     session = page.url
     files = page.locator("#files")
     expect(files.get_by_role("link", name="out/")).to_be_visible()
+    expect(files.get_by_role("row", name="nothing/")).to_contain_text("empty")
     assert len(page.content()) < 60_000
     files.get_by_role("link", name="out/").click()
     expect(page.get_by_text("Page 1 of 25")).to_be_visible()

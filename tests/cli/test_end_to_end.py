@@ -119,15 +119,20 @@ def test_a_folder_is_the_working_directory_and_only_what_changed_in_it_is_a_resu
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
     (project / "run.sh").chmod(0o755)
-    (project / "job.yaml").write_text("workdir: .\nrun: [sh, -c, './run.sh && ls -A']\ntime: 1m\n")
+    (project / "brought" / "empty").mkdir(parents=True)
+    (project / "job.yaml").write_text(
+        "workdir: .\nrun: [sh, -c, './run.sh && ls -A && mkdir -p made/empty']\ntime: 1m\n"
+    )
     done = person.types("run", "project/job.yaml", "--out", "left")
     assert done.returncode == 0, done.stderr
     said = [name for name in done.stdout.split() if name not in ("__pycache__", ".sublet")]
-    assert said == ["tick", "data", "helper.py", "job.yaml", "log.txt", "run.sh", "sim.py"]
+    assert said == ["tick", "brought", "data", "helper.py", "job.yaml", "log.txt", "run.sh", "sim.py"]
     assert "brings project/ (" in done.stderr
     assert "leaves .env behind" in done.stderr
     left = [path.name for path in (person.directory / "left").rglob("*") if path.suffix != ".pyc" and path.is_file()]
     assert left == ["log.txt"], "what is as it was brought is no result"
+    assert (person.directory / "left" / "made" / "empty").is_dir()
+    assert not (person.directory / "left" / "brought").exists()
     assert (person.directory / "left" / "log.txt").read_text() == "begun more"
     assert "project" not in person.types("run", "-q", "--workdir", "project", "--", "ls", "-A").stdout
     listed = json.loads(person.types("ps", "--all", "--json").stdout)["items"]
@@ -154,7 +159,7 @@ print("".join(session.logs()).strip(), [file.path for file in session.results()]
 
 
 def test_ask_accept_logs_result_and_delete(person: Person) -> None:
-    request = "run: [sh, -c, 'echo first; echo made; echo kept > kept.txt']\ncores: 1\ntime: 1m\n"
+    request = "run: [sh, -c, 'echo first; echo made; echo kept > kept.txt; mkdir -p a/b']\ncores: 1\ntime: 1m\n"
     offer = person.types("ask", "-", "--quiet", stdin=request).stdout.split()[0]
     assert person.types("accept", offer).stdout.startswith(f"{offer} is accepted")
     assert person.types("logs", "--follow", offer).stdout == "first\nmade\n"
@@ -165,7 +170,10 @@ def test_ask_accept_logs_result_and_delete(person: Person) -> None:
     assert person.types("result", offer, "kept.txt").stdout == "kept\n"
     assert person.types("result", offer, "--archive", "all.tar.gz").returncode == 0
     listed = subprocess.run(["tar", "tzf", person.directory / "all.tar.gz"], capture_output=True, text=True, check=True)
-    assert "kept.txt" in listed.stdout
+    assert [name.partition("/")[2] for name in listed.stdout.splitlines()] == ["a/b/", "kept.txt"]
+    shown = person.types("result", offer)
+    assert [line.split()[:2] for line in shown.stdout.splitlines()[1:]] == [["kept.txt", "5"], ["a/b/", "empty"]]
+    assert shown.stderr.startswith("1 file, 5 B and 1 empty folder. ")
     assert offer in person.types("ps", "--quiet").stdout
     assert "session.completed" in person.types("events", offer).stdout
     assert person.types("delete", offer).returncode == 0

@@ -12,6 +12,7 @@ import pytest
 from sublet.client import Session
 from sublet.client.calls.jobs import jobs
 from sublet.client.calls.platforms import check
+from sublet.client.calls.results import results
 from tests.access_points import Person
 from tests.real import images
 from tests.real.notebooks import bring_papermill, write_notebook
@@ -95,7 +96,9 @@ def test_commands_containers_and_bags_run_as_jobs(person: Person, annex: str) ->
     person.file("brought.txt").write_text("brought")
     data = [f"file:///home/{person.user}/brought.txt"]
     odd = 'it\'s $(x) "odd"\n✓'
-    command = run(person, run=["sh", "-c", 'cat brought.txt; printf "%s" "$1" >odd; exit 3', "sh", odd], data=data)
+    command = run(
+        person, run=["sh", "-c", 'cat brought.txt; printf "%s" "$1" >odd; mkdir -p a/b; exit 3', "sh", odd], data=data
+    )
     archive = f"file:///home/{person.user}/image.tar"
     contained = run(
         person, image=archive, memory="512MiB", run=["sh", "-c", "echo contained; ls /home; echo left >left"]
@@ -107,7 +110,8 @@ def test_commands_containers_and_bags_run_as_jobs(person: Person, annex: str) ->
     assert (command.view.end.kind, command.view.end.code) == ("exited", 3)
     assert "".join(command.logs()) == "brought"
     assert command.result("odd").text() == odd
-    assert [file.path for file in command.results()] == ["odd"], "what was brought is no result"
+    left = person.client().do(results(command.id))
+    assert ([file.path for file in left.items], left.folders) == (["odd"], ("a/b",)), "what was brought is no result"
     contained.wait(120)
     assert (contained.phase, "".join(contained.logs())) == ("COMPLETED", "contained\n"), contained.view.end
     assert contained.result("left").text() == "left\n"

@@ -21,6 +21,7 @@ from sublet.errors import DiskFull, PlatformRefused
 from sublet.platforms import launch
 from sublet.platforms.conformance import Trial
 from sublet.platforms.local import Local
+from sublet.platforms.port import Results
 from sublet.platforms.sessiondir import SessionDir
 from sublet.platforms.shim.processes import boot_id, descendants, start_time, still
 
@@ -140,7 +141,7 @@ async def test_what_comes_too_late_to_start_says_so(here: Here) -> None:
     state = await here.ended(await here.submit("touch", "ran", seconds=-1))
     assert state.end
     assert state.end.kind is EndKind.WINDOW_PASSED
-    assert not await here.platform.results(here.keys[-1])
+    assert await here.platform.results(here.keys[-1]) == Results()
 
 
 async def test_what_the_main_process_leaves_running_is_stopped(here: Here) -> None:
@@ -160,7 +161,7 @@ async def test_a_cancel_before_the_start_keeps_it_from_ever_starting(here: Here)
     state = await here.ended(key)
     assert state.end
     assert (state.end.kind, state.end.by) == (EndKind.CANCELLED, "somebody")
-    assert not await here.platform.results(key)
+    assert await here.platform.results(key) == Results()
 
 
 @pytest.mark.parametrize("groups", [True, False], ids=["cgroup", "watch"])

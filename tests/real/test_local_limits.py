@@ -17,6 +17,7 @@ from sublet.errors import NotFound, PlatformRefused
 from sublet.platforms import machine
 from sublet.platforms.conformance import Trial
 from sublet.platforms.local import Local
+from sublet.platforms.port import Results
 
 pytestmark = pytest.mark.anyio
 MIB = 1 << 20
@@ -218,7 +219,7 @@ async def test_read_only_data_is_there_and_can_not_be_changed(here: Here, tmp_pa
     if "bind mounts" in " ".join((await here.platform.survey()).notes):
         assert "Read-only file system" in await here.printed("stderr")
         assert (place / "data" / "cube" / "x").read_text() == "data"
-    assert not await here.platform.results(key), "what was brought is not a result"
+    assert await here.platform.results(key) == Results(), "what was brought is not a result"
     mounts = Path("/proc/mounts").read_text()  # noqa: ASYNC240
     assert str(tmp_path) not in mounts, "nothing is mounted outside the session"
 

@@ -53,8 +53,10 @@ async def test_an_approved_notebook_runs_in_its_maintainers_image_and_leaves_its
             out, err = ((place / stream).read_text() for stream in ("stdout", "stderr"))
             assert ended.phase is Phase.COMPLETED, (ended.end, err)
             assert f"found 2 {odd} {{'years': 2, 'label': {odd!r}}} /job" in out
-            left = [file.path for file in await service.results(session.id, BOB)]
+            found = await service.results(session.id, BOB)
+            left = [file.path for file in found.files]
     assert {"result/executed.ipynb", "job/made.txt", "job/flood.ipynb"} <= set(left)
+    assert found.folders == (), "places that data was mounted on are no results"
     assert (place / "work" / "job" / "made.txt").read_text() == "much much "
     executed = json.loads((place / "work" / "result" / "executed.ipynb").read_text())
     assert any("injected-parameters" in cell["metadata"].get("tags", ()) for cell in executed["cells"])

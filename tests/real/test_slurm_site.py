@@ -16,6 +16,7 @@ from sublet.core.request import Compute, Executable, Range, Request, Window
 from sublet.core.session import EndKind
 from sublet.errors import LoginNeeded, NotFound, PlatformRefused, QueueFull
 from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Finding, Rule, try_rule
+from sublet.platforms.port import Results
 from sublet.platforms.slurm import Slurm
 from tests.real.clusters import Cluster, a_bag, ended, logged_in, running, small, tasks_of, until
 from tests.sites import Site
@@ -114,7 +115,7 @@ async def test_words_files_and_variables_arrive_as_they_are(slurm: Slurm) -> Non
     assert (state.end.kind, state.end.code) == (EndKind.EXITED, 0), await slurm.output(job, "stderr", 0, 1000)
     wanted = "".join(f"<{word}>" for word in ODD) + f"[{ODD[2]}{ODD[3]}]"
     assert await slurm.output(job, "stdout", 0, 10_000) == wanted.encode() + b"\x00\xff content"
-    assert {file.path for file in await slurm.results(job)} == set(files)
+    assert {file.path for file in (await slurm.results(job)).files} == set(files)
     assert b"".join([part async for part in slurm.read(job, f"odd names/{ODD[1]}")]) == b"\x00\xff content"
 
 
@@ -135,7 +136,7 @@ async def test_data_is_sent_and_seen_where_it_was_asked_for(slurm: Slurm) -> Non
     await ended(slurm, name)
     assert (await output(slurm, name)).split() == ["3000000", "cube", "kept", "1", name]
     assert not place.exists(), "what was sent is not kept here"
-    assert await slurm.results(name) == ()
+    assert await slurm.results(name) == Results()
 
 
 async def test_files_are_laid_out_in_the_working_directory_and_only_what_changed_is_a_result(slurm: Slurm) -> None:
@@ -157,7 +158,7 @@ async def test_files_are_laid_out_in_the_working_directory_and_only_what_changed
     state = await ended(slurm, name)
     assert state.end
     assert state.end.code == 0, await slurm.output(name, "stderr", 0, 1000)
-    assert sorted(file.path for file in await slurm.results(name)) == ["log", "out.txt"]
+    assert sorted(file.path for file in (await slurm.results(name)).files) == ["log", "out.txt"]
 
 
 async def test_a_signal_and_what_was_used_are_told(slurm: Slurm) -> None:

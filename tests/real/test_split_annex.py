@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sublet.client.calls.results import results
 from tests.access_points import at_ap
 from tests.real import images
 from tests.real.corpus import Corpus
@@ -83,7 +84,7 @@ def test_sessions_and_jobs_of_every_kind_run_there(far: FarAway) -> None:
     person.file("brought.txt").write_text("brought")
     odd = 'it\'s $(x) "odd"\n✓'
     command = far.asks(
-        run=["sh", "-c", 'cat brought.txt; hostname >&2; printf "%s" "$1" >odd; exit 3', "sh", odd],
+        run=["sh", "-c", 'cat brought.txt; hostname >&2; printf "%s" "$1" >odd; mkdir -p a/b; exit 3', "sh", odd],
         data=[f"file:///home/{person.user}/brought.txt"],
     )
     image = f"file:///home/{person.user}/image.tar"
@@ -101,6 +102,7 @@ def test_sessions_and_jobs_of_every_kind_run_there(far: FarAway) -> None:
     assert "".join(command.logs()) == "brought"
     assert "".join(command.logs(stream="stderr")).strip() in ("c1", "c2")
     assert command.result("odd").text() == odd
+    assert person.client().do(results(command.id)).folders == ("a/b",), "a folder with nothing in it comes home too"
     contained.wait(120)
     assert (contained.phase, "".join(contained.logs())) == ("COMPLETED", "contained\n"), contained.view.end
     bag.wait(120)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sublet.client.call import Call
-from sublet.client.fetching import chosen, fetch_file
-from sublet.errors import Changed, NotFound
-from sublet.wire.v1.results import ResultFileView
+from sublet.client.fetching import chosen, fetch, fetch_file
+from sublet.errors import Changed, NotFound, SubletError
+from sublet.wire.v1.results import ResultFileView, ResultList
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 
@@ -21,6 +21,7 @@ def left(path: str, size: int = 3, etag: str = '"1"') -> ResultFileView:
 
 
 FILES = [left("a.csv"), left("plots/one.png"), left("plots/old/two.png"), left("plots.txt")]
+LEFT = ResultList(items=tuple(FILES), size=12, folders=("plots/new", "tables"))
 
 
 @pytest.mark.parametrize(
@@ -35,12 +36,25 @@ FILES = [left("a.csv"), left("plots/one.png"), left("plots/old/two.png"), left("
     ],
 )
 def test_a_file_a_directory_or_a_pattern_chooses(wanted: list[str], paths: list[str]) -> None:
-    assert [file.path for file in chosen(FILES, wanted)] == paths
+    assert [file.path for file in chosen(LEFT, wanted).items] == paths
 
 
 def test_what_is_not_there_is_told() -> None:
     with pytest.raises(NotFound, match=r"b\.csv"):
-        chosen(FILES, ["a.csv", "b.csv"])
+        chosen(LEFT, ["a.csv", "b.csv"])
+
+
+def test_folders_with_nothing_in_them_are_chosen_and_made_like_files(tmp_path: Path) -> None:
+    assert chosen(LEFT, []) == LEFT
+    assert chosen(LEFT, ["plots"]).folders == ("plots/new",)
+    some = chosen(LEFT, ["tables", "a.csv"])
+    assert (some.size, some.folders) == (3, ("tables",))
+    made = fetch(Server(b"abc").stream, "s", some, str(tmp_path))
+    assert made == [f"{tmp_path}/a.csv", f"{tmp_path}/tables/"]
+    assert (tmp_path / "tables").is_dir()
+    assert fetch(Server(b"").stream, "s", chosen(LEFT, ["tables"]), str(tmp_path)) == made[1:], "again is the same"
+    with pytest.raises(SubletError, match="outside"):
+        fetch(Server(b"").stream, "s", ResultList(items=(), folders=("../x",)), str(tmp_path))
 
 
 class Server:

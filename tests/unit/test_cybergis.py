@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from sublet.api.cybergis import paths_of
 from sublet.core.app_resources import NAMES
 from sublet.core.draft import Draft, new_id
 from sublet.core.manifest import Bounds, Manifest, Parameter
 from sublet.core.parameters import as_typed, check
 from sublet.core.session import Event
 from sublet.errors import BadRequest
+from sublet.platforms.port import ResultFile, Results
 from sublet.wire.app_runs import AppWish, document_of, read_seed
 from sublet.wire.cybergis import data_of, event_of, job_of, list_once, mail_of, secret_in, seed_of, wanted_of
 from sublet.wire.cybergis_manifest import manifest_of, rule_of
@@ -195,3 +197,10 @@ def test_an_app_has_the_name_that_was_written_in_lists_for_old_clients_and_is_th
     assert list_once({"flood": 1, "Helloworld": 2, "hello_world": 3}) == {"flood": 1, "Helloworld": 2, "hello_world": 3}
     assert list_once({"rain": 2, "flood": 1}) == {"rain": 2, "flood": 1, "hello_world": 1}, "their form needs it"
     assert list_once({}) == {}
+
+
+def test_old_clients_see_all_folders_empty_ones_too() -> None:
+    left = Results((ResultFile("result/maps/a.png", 3, NOW), ResultFile("log", 1, NOW)), ("result/tables/day",))
+    folders = ["/", "/result", "/result/maps", "/result/tables", "/result/tables/day"]
+    assert paths_of(left) == [*folders, "/result/maps/a.png", "/log"]
+    assert paths_of(Results()) == ["/"]

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sublet.platforms.slurm_commands import to_result
+from sublet.platforms.port import Results
+from sublet.platforms.slurm_commands import to_result, to_results
+from sublet.reach.port import Outcome
 
 SECRET = b"of another person, under the same account"
 
@@ -81,3 +83,22 @@ def test_a_link_that_takes_a_files_place_while_it_is_read_leads_nowhere(session:
         over.set()
         swapping.join()
     assert found <= {b"abcdef", None}
+
+
+def test_files_and_empty_folders_are_listed_but_nothing_that_was_brought(session: Path) -> None:
+    mine = session / "sessions" / "mine"
+    (mine / "work" / "new" / "od\nd").mkdir(parents=True)
+    (mine / "work" / "brought").mkdir()
+    (mine / "work" / ".sublet" / "own").mkdir(parents=True)
+
+    def left() -> Results:
+        command = to_results(str(session), "mine")
+        ran = subprocess.run(command.argv, capture_output=True, check=True, timeout=30)
+        return command.reader(Outcome(0, ran.stdout, ran.stderr))
+
+    assert [file.path for file in left().files] == ["deep/od\nd $(id)", "f"]
+    assert left().folders == ("brought", "new/od\nd")
+    entry = f"6 {int((mine / 'work' / 'f').stat().st_mtime)} ./f"
+    (mine / "brought").write_bytes(b"\0".join((entry.encode(), b"d 0 ./brought", b"")))
+    assert [file.path for file in left().files] == ["deep/od\nd $(id)"]
+    assert left().folders == ("new/od\nd",)

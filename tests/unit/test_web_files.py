@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sublet.service.output import ResultFile
+from sublet.service.output import ResultFile, Results
 from sublet.web.files import list_files
 from sublet.web.notebooks import draw_notebook
 from sublet.web.previews import MOST_IMAGE, MOST_ROWS, SANDBOX, draw_preview, kind_of
@@ -15,17 +15,26 @@ from sublet.web.previews import MOST_IMAGE, MOST_ROWS, SANDBOX, draw_preview, ki
 NOON = datetime(2027, 3, 1, 12, tzinfo=UTC)
 
 
-def files(*paths: str) -> list[ResultFile]:
-    return [ResultFile(path, 10, NOON) for path in paths]
+def files(*paths: str, empty: tuple[str, ...] = ()) -> Results:
+    return Results(tuple(ResultFile(path, 10, NOON) for path in paths), empty)
 
 
 def test_a_folder_is_one_entry_with_its_files_counted_and_comes_first() -> None:
     found = list_files(files("z.txt", "run/1.csv", "run/deep/2.csv", "a.txt"))
-    assert [(one.name, one.count) for one in found.entries] == [("run/", 2), ("a.txt", 0), ("z.txt", 0)]
+    assert [(one.name, one.count) for one in found.entries] == [("run/", 2), ("a.txt", None), ("z.txt", None)]
     inside = list_files(files("z.txt", "run/1.csv", "run/deep/2.csv"), folder="run")
     assert [one.path for one in inside.entries] == ["run/deep", "run/1.csv"]
     assert list_files(files("a/b/c"), folder="a/b").trail == [("a", "a"), ("b", "a/b")]
     assert list_files(files("run2/x"), folder="run").entries == []
+
+
+def test_a_folder_with_nothing_in_it_is_shown_too() -> None:
+    left = files("a.txt", "run/1.csv", empty=("plots", "run/maps/day"))
+    found = [(one.name, one.count, one.is_folder) for one in list_files(left).entries]
+    assert found == [("plots/", 0, True), ("run/", 1, True), ("a.txt", None, False)]
+    assert [one.path for one in list_files(left, folder="run").entries] == ["run/maps", "run/1.csv"]
+    assert list_files(left, folder="plots").entries == []
+    assert [one.name for one in list_files(left, words="DAY").entries] == ["run/maps/day/"]
 
 
 def test_thousands_of_files_are_pages_and_can_be_searched() -> None:

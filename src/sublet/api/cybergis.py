@@ -22,6 +22,7 @@ from sublet.core.session import Session
 from sublet.errors import BadRequest, NoGlobus, NotFound, NotHad, NotSignedIn, SubletError, TooMany
 from sublet.service.desk import Person
 from sublet.service.drafts import runtime_of
+from sublet.service.output import Results
 from sublet.wire.cybergis import CODE, MAINTAINER, event_of, find_same_name, folder_of, job_of, list_once, secret_in
 from sublet.wire.cybergis_manifest import manifest_of, supported
 
@@ -248,8 +249,7 @@ async def logs(request: Request, id: str) -> Response:
 async def content(request: Request, id: str) -> Response:
     """The folders and files that it left, as paths."""
     person, _, session = await _job(request, id)
-    files = await service_of(request).results(session.id, person) if session else ()
-    return JSONResponse(paths_of([file.path for file in files]) if session else [])
+    return JSONResponse(paths_of(await service_of(request).results(session.id, person)) if session else [])
 
 
 @router.get("/statistic/job/{id}")
@@ -352,11 +352,12 @@ async def _platforms(request: Request, person: Person | None) -> dict[str, dict[
     return found
 
 
-def paths_of(files: Sequence[str]) -> list[str]:
-    """The folders, then the files, each from `/` on."""
+def paths_of(left: Results) -> list[str]:
+    """The folders, empty ones too, then the files, each from `/` on."""
+    files = [file.path for file in left.files]
     folders = {"/"}
-    for file in files:
-        parts = file.split("/")[:-1]
+    for folder in (*left.folders, *(file.rpartition("/")[0] for file in files)):
+        parts = folder.split("/") if folder else []
         folders |= {f"/{'/'.join(parts[:depth])}" for depth in range(1, len(parts) + 1)}
     return [*sorted(folders), *(f"/{file}" for file in files)]
 

@@ -27,12 +27,14 @@ router = APIRouter(prefix="/v1/sessions", tags=["Logs and results"])
 
 @router.get("/{id}/results", response_model=ResultList, responses=LOOK)
 async def results(request: Request, id: Id) -> Response:
-    """The files in its working directory."""
-    files = await service_of(request).results(id, await person_of(request))
+    """The files in its working directory, and the folders in it that are empty."""
+    left = await service_of(request).results(id, await person_of(request))
     views = (
-        ResultFileView(path=file.path, size=file.size, modified=file.modified, etag=etag_of(file)) for file in files
+        ResultFileView(path=file.path, size=file.size, modified=file.modified, etag=etag_of(file))
+        for file in left.files
     )
-    return json_response(ResultList(items=tuple(views), size=sum(file.size for file in files)))
+    size = sum(file.size for file in left.files)
+    return json_response(ResultList(items=tuple(views), size=size, folders=left.folders))
 
 
 @router.get("/{id}/results/{path:path}", response_class=Response, **described.FILE)
@@ -91,7 +93,7 @@ def _part_of(asked: Mapping[str, str], size: int, etag: str) -> tuple[int, int] 
 
 @router.get("/{id}/archive", response_class=Response, **described.ARCHIVE)
 async def archive(request: Request, id: Id) -> Response:
-    """All its files as one .tar.gz, made while it is sent."""
+    """All its files and empty folders as one .tar.gz, made while it is sent."""
     return await archive_response(service_of(request), await person_of(request), id)
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import click
 
 from sublet.cli.command import command
-from sublet.cli.fetching import fetch_all
+from sublet.cli.fetching import count_empty, fetch_all
 from sublet.cli.output import Output, table
 from sublet.cli.texts import size, when
 from sublet.client.calls import results
@@ -73,18 +73,19 @@ def result(
 
 
 def _chosen(link: Link, session: str, wanted: Sequence[str]) -> ResultList:
-    some = chosen(link.do(results.results(session)).items, wanted)
-    return ResultList(items=tuple(some), size=sum(file.size for file in some))
+    return chosen(link.do(results.results(session)), wanted)
 
 
 def _list(out: Output, link: Link, session: str, wanted: Sequence[str]) -> None:
     view, now = _chosen(link, session, wanted), datetime.now(UTC)
     rows = [(file.path, size(file.size), when(file.modified, now)) for file in view.items]
+    rows += [(f"{folder}/", "empty", "") for folder in view.folders]
     out.show(
         view,
         lambda: table(("FILE", "SIZE", "MODIFIED"), rows) if rows else [],
         lambda: (file.path for file in view.items),
     )
     if out.for_people:
-        all_of_it = f"{counted(len(rows), 'file')}, {size(view.size)}. Fetch with: sublet result {session} --out DIR"
+        told = f"{counted(len(view.items), 'file')}, {size(view.size)}{count_empty(view)}"
+        all_of_it = f"{told}. Fetch with: sublet result {session} --out DIR"
         out.note(all_of_it if rows else "It left no files.")

@@ -9,19 +9,31 @@ from fnmatch import fnmatchcase
 from sublet.client.call import Call
 from sublet.client.calls import results
 from sublet.errors import Changed, NotFound, SubletError
-from sublet.wire.v1.results import ResultFileView
+from sublet.wire.v1.results import ResultFileView, ResultList
 
 Stream = Callable[[Call[bytes]], Iterable[bytes]]
 
 
-def chosen(files: Sequence[ResultFileView], wanted: Sequence[str]) -> list[ResultFileView]:
+def chosen(left: ResultList, wanted: Sequence[str]) -> ResultList:
     """Those that are named, are below a directory that is named, or fit a pattern; all if nothing is."""
     if not wanted:
-        return list(files)
+        return left
     for name in wanted:
-        if not any(_fits(file.path, name) for file in files):
+        if not any(_fits(path, name) for path in (*(file.path for file in left.items), *left.folders)):
             raise NotFound(f"The session left no file {name}.", hint="`sublet result SESSION` lists the files.")
-    return [file for file in files if any(_fits(file.path, name) for name in wanted)]
+    some = tuple(file for file in left.items if any(_fits(file.path, name) for name in wanted))
+    folders = tuple(path for path in left.folders if any(_fits(path, name) for name in wanted))
+    return ResultList(items=some, size=sum(file.size for file in some), folders=folders)
+
+
+def fetch(stream: Stream, session: str, left: ResultList, directory: str) -> list[str]:
+    """Fetch files into a directory, and make the folders that are empty; where they are now, a folder with a `/`."""
+    made = [fetch_file(stream, session, file, directory) for file in left.items]
+    for path in left.folders:
+        folder = os.path.join(directory, inside(path))
+        os.makedirs(folder, exist_ok=True)
+        made.append(f"{folder}/")
+    return made
 
 
 def _fits(path: str, wanted: str) -> bool:

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sublet.client.calls import app_runs
-from sublet.client.fetching import chosen, fetch_file
+from sublet.client.calls import app_runs, results
+from sublet.client.fetching import chosen, fetch
 from sublet.client.sync import Client, Session
 from sublet.errors import AlreadySubmitted, BadRequest, NoOwnLogins, NotSubmitted
 from sublet.wire.v1.events import EventView
@@ -102,8 +102,8 @@ class Job:
 
     def download(self, directory: str | os.PathLike[str] = ".", paths: Sequence[str] = ()) -> list[str]:
         """Fetch its files, or those that are named, below a directory or fit a pattern; on from where it was."""
-        some = chosen(self.result_folder_content(), paths)
-        return [fetch_file(self.client.stream, self.session.id, file, os.fspath(directory)) for file in some]
+        left = chosen(self.client.do(results.results(self.session.id)), paths)
+        return fetch(self.client.stream, self.session.id, left, os.fspath(directory))
 
     def cancel(self) -> Job:
         """Stop it."""

@@ -15,7 +15,7 @@ from sublet.core.job import Job, JobState, Program, State
 from sublet.core.offer import Shape
 from sublet.core.session import PAUSED, EndKind
 from sublet.errors import PlatformRefused, SubletError
-from sublet.platforms.port import Platform
+from sublet.platforms.port import Platform, Results
 
 PATIENCE = 60.0  # seconds that a live platform is given for each thing it should do
 PAUSE = 0.02
@@ -251,12 +251,13 @@ async def cancel_stops_grandchildren(trial: Trial) -> None:
 
 
 async def results_are_listed_and_read(trial: Trial) -> None:
-    """The files that a job leaves are listed with their sizes, and can be read."""
-    job = await trial.submit("sh", "-c", "mkdir -p a/b; printf hello >a/b/c.txt; ln -s /etc/hostname link")
+    """The files that a job leaves are listed with their sizes, beside empty folders, and can be read."""
+    job = await trial.submit("sh", "-c", "mkdir -p a/b a/d/e; printf hello >a/b/c.txt; ln -s /etc/hostname link")
     await trial.ended(job)
     key = trial.keys[-1]
-    files = await trial.platform.results(key)
-    _same("the list", [(file.path, file.size) for file in files], [("a/b/c.txt", 5)])
+    left = await trial.platform.results(key)
+    _same("the list", [(file.path, file.size) for file in left.files], [("a/b/c.txt", 5)])
+    _same("the empty folders", list(left.folders), ["a/d/e"])
     _same("the file", b"".join([part async for part in trial.platform.read(key, "a/b/c.txt")]), b"hello")
     _same("its rest", b"".join([part async for part in trial.platform.read(key, "a/b/c.txt", 3)]), b"lo")
 
@@ -279,7 +280,7 @@ async def clean_leaves_nothing(trial: Trial) -> None:
     await trial.platform.clean(key)
     _same("its state", (await trial.state(job)).state, State.UNKNOWN)
     _same("what is found", await trial.platform.find(key), None)
-    _same("its files", list(await trial.platform.results(key)), [])
+    _same("its files", await trial.platform.results(key), Results())
     _same("its output", await trial.platform.output(key, "stdout", 0, 10), b"")
 
 

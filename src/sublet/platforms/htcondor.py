@@ -37,7 +37,7 @@ from sublet.platforms.htcondor_log import Told
 from sublet.platforms.htcondor_queue import Queue
 from sublet.platforms.htcondor_session import Submitted
 from sublet.platforms.htcondor_states import judge
-from sublet.platforms.port import INSTEAD, Duration, Platform, ResultFile, Survey
+from sublet.platforms.port import INSTEAD, Duration, Platform, Results, Survey
 from sublet.platforms.sessiondir import remove_tree
 
 UNREACHED = "what listens on a node can't be reached from here"
@@ -338,10 +338,10 @@ class HTCondor(Platform):
         with self._queue.words():
             return session.output_size(stream)
 
-    async def results(self, key: str) -> Sequence[ResultFile]:
+    async def results(self, key: str) -> Results:
         """The files that it left: there are none before its end."""
         session = self._session(key)
-        return await asyncio.to_thread(lambda: tuple(session.results()))
+        return await asyncio.to_thread(session.results)
 
     async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """One of those files, in pieces, from a byte on."""

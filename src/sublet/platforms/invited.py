@@ -28,7 +28,7 @@ from sublet.core.offer import Answer, Offer, Predicted, Reason, Shape
 from sublet.core.request import Request
 from sublet.core.session import End, EndKind
 from sublet.errors import NotFound, PlatformRefused
-from sublet.platforms.port import Platform, ResultFile, Survey
+from sublet.platforms.port import Platform, Results, Survey
 from sublet.platforms.sessiondir import KEY
 
 MIB = 1 << 20
@@ -156,9 +156,9 @@ class Invited(Platform):
         file = self._of(key) / stream
         return (await asyncio.to_thread(file.read_bytes))[offset : offset + limit] if file.exists() else b""
 
-    async def results(self, key: str) -> Sequence[ResultFile]:
+    async def results(self, key: str) -> Results:
         """Nothing comes from there."""
-        return ()
+        return Results()
 
     async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """Nothing comes from there."""

@@ -31,7 +31,7 @@ from sublet.core.session import CONTINUED, STOPPED, End, EndKind
 from sublet.descriptors import usual_limit
 from sublet.errors import DiskFull, PlatformRefused, PlatformUnreachable
 from sublet.platforms import cores, launch, machine
-from sublet.platforms.port import Duration, Memory, Platform, ResultFile, Survey
+from sublet.platforms.port import Duration, Memory, Platform, Results, Survey
 from sublet.platforms.sessiondir import SessionDir, age, remove_tree
 from sublet.platforms.shim import clocks, scratch
 
@@ -353,10 +353,10 @@ class Local(Platform):
         with self._words():
             return self._session(key).output_size(stream)
 
-    async def results(self, key: str) -> Sequence[ResultFile]:
+    async def results(self, key: str) -> Results:
         """The files in its working directory."""
         session = self._session(key)
-        return await asyncio.to_thread(lambda: tuple(session.results()))
+        return await asyncio.to_thread(session.results)
 
     async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """One of those files, in pieces, from a byte on."""

@@ -26,7 +26,7 @@ from sublet.core.session import CONTINUED, HELD, RELEASED, STOPPED, Connector, E
 from sublet.errors import BadAmount, NotFound, PlatformRefused, PlatformUnreachable
 from sublet.platforms.journal import Journal
 from sublet.platforms.machine import TOOLS
-from sublet.platforms.port import Duration, Memory, Platform, ResultFile, Survey
+from sublet.platforms.port import Duration, Memory, Platform, Results, Survey
 
 GIB = 1 << 30
 PERFORMANCE = "urn:ivoa:calycopis:metric:compute-performance"
@@ -373,9 +373,9 @@ class MemoryPlatform(Platform):
             text += f"Its end is played, too: {state.end.kind}.\n"
         return text.encode()[offset : offset + limit]
 
-    async def results(self, key: str) -> Sequence[ResultFile]:
+    async def results(self, key: str) -> Results:
         """None: nothing was run."""
-        return ()
+        return Results()
 
     async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """None of them is there."""

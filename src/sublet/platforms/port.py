@@ -73,6 +73,14 @@ class ResultFile:
 
 
 @dataclass(frozen=True)
+class Results:
+    """What a session left in its working directory."""
+
+    files: tuple[ResultFile, ...] = ()
+    folders: tuple[str, ...] = ()  # those with nothing in them; the others are told by their files
+
+
+@dataclass(frozen=True)
 class Kept:
     """A file that many sessions share, as a platform keeps it."""
 
@@ -333,8 +341,8 @@ class Platform(BaseModel):
         return low
 
     @abstractmethod
-    async def results(self, key: str) -> Sequence[ResultFile]:
-        """The files in its working directory."""
+    async def results(self, key: str) -> Results:
+        """The files in its working directory, and the folders in which there are none; not what was brought."""
 
     @abstractmethod
     def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:

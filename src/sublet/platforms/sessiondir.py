@@ -9,7 +9,7 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from typing import Any
 from sublet.core.job import JobState, Mount, State
 from sublet.core.session import STOPPED, Connector, End, EndKind, Usage, paused
 from sublet.errors import NotFound, PlatformRefused
-from sublet.platforms.port import ResultFile
+from sublet.platforms.port import ResultFile, Results
 from sublet.platforms.shim import clocks, scratch
 from sublet.platforms.shim.processes import boot_id, is_alive
 from sublet.platforms.shim.watch import END_SIZE
@@ -256,21 +256,31 @@ class SessionDir:
         except FileNotFoundError:
             return b""
 
-    def results(self) -> Iterator[ResultFile]:
-        """The files that it left in its working directory; links are not followed, and what was brought is not left."""
+    def results(self) -> Results:
+        """What it left in its working directory; links are not followed, and what was brought is not left."""
         mounted = {self.work / mount["target"] for mount in (self.read("job.json") or {}).get("mounts", ())}
-        brought = self.read("brought.json") or {}  # size and time of each file that was laid out there
+        brought = self.read("brought.json") or {}  # size and time of each file that was laid out there; FOLDER/ is one
+        files: list[ResultFile] = []
+        empty: list[str] = []
         for folder, folders, names in os.walk(self.work):
-            folders[:] = sorted(name for name in folders if Path(folder, name) != self.work / OWN)
-            for name in sorted(names):
-                path = Path(folder, name)
-                if path in mounted:  # a file was mounted there; this is what it was mounted on
-                    continue
-                with suppress(FileNotFoundError):  # it may still be running
-                    found = path.lstat()
-                    relative = str(path.relative_to(self.work))
-                    if stat.S_ISREG(found.st_mode) and brought.get(relative) != [found.st_size, found.st_mtime_ns]:
-                        yield ResultFile(relative, found.st_size, moment(found.st_mtime))
+            at = Path(folder)
+            if not folders and not names and at not in mounted | {self.work}:
+                empty += {str(at.relative_to(self.work))} - {path.rstrip("/") for path in brought if path[-1:] == "/"}
+            folders[:] = sorted(name for name in folders if at / name != self.work / OWN)
+            left = (self._left(at / name, brought) for name in sorted(names) if at / name not in mounted)
+            files += [file for file in left if file]
+        return Results(tuple(files), tuple(empty))
+
+    def _left(self, path: Path, brought: dict[str, Any]) -> ResultFile | None:
+        """A plain file that was not brought, or is another now."""
+        try:
+            found = path.lstat()
+        except FileNotFoundError:  # it may still be running
+            return None
+        relative = str(path.relative_to(self.work))
+        if not stat.S_ISREG(found.st_mode) or brought.get(relative) == [found.st_size, found.st_mtime_ns]:
+            return None
+        return ResultFile(relative, found.st_size, moment(found.st_mtime))
 
     async def pieces(self, path: str, offset: int) -> AsyncIterator[bytes]:
         """One of them, from a byte on."""

@@ -31,7 +31,7 @@ from sublet.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreac
 from sublet.platforms import slurm_commands as to
 from sublet.platforms import slurm_offers as offering
 from sublet.platforms import slurm_readers as read
-from sublet.platforms.port import Carrier, Kept, Progress, ResultFile, quietly
+from sublet.platforms.port import Carrier, Kept, Progress, Results, quietly
 from sublet.platforms.sessiondir import KEY, remove_tree
 from sublet.platforms.shell import inside, life
 from sublet.platforms.slurm_home import Fetched
@@ -343,8 +343,8 @@ class Slurm(SlurmSite):
             return (await self.reach.run(to_sizes([path]))).get(path, 0)
         return await super().output_size(key, stream)
 
-    async def results(self, key: str) -> Sequence[ResultFile]:
-        """The files in its working directory."""
+    async def results(self, key: str) -> Results:
+        """What is in its working directory."""
         self._fetched(key).check()
         return await self.reach.run(to.to_results(await self.root(), self._key(key)))
 

@@ -14,7 +14,7 @@ from sublet.errors import DiskFull, PlatformRefused, PlatformUnreachable, Sublet
 from sublet.platforms import slurm_readers as read
 from sublet.platforms import slurm_rows as rows
 from sublet.platforms.machine import TOOLS
-from sublet.platforms.port import ResultFile
+from sublet.platforms.port import Results
 from sublet.platforms.slurm_job import far
 from sublet.platforms.slurm_states import Look, Row
 from sublet.reach.port import Command, Outcome, as_is
@@ -197,8 +197,8 @@ def to_output(root: str, key: str, stream: str, offset: int, limit: int) -> Comm
     return Command(words, lambda said: said.stdout)
 
 
-def to_results(root: str, key: str) -> Command[tuple[ResultFile, ...]]:
-    """The files that it left."""
+def to_results(root: str, key: str) -> Command[Results]:
+    """What it left."""
     return Command(
         script("results", f"{root}/sessions/{key}"), lambda said: read.read_results(said.stdout), seconds=120
     )

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sublet.core.offer import Node
-from sublet.platforms.port import ResultFile
+from sublet.platforms.port import ResultFile, Results
 
 MIB = 1 << 20
 NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE"})
 NODE_FORMAT = "%N|%R|%c|%z|%m|%G|%T"
+FOLDER = "d"  # in the place of a size: it is a folder with nothing in it
 LARGEST_ARRAY = 1000  # parts that an array may have where Slurm doesn't say otherwise
 AWAY = re.compile(r"(^|\+)(down|drain|fail|maint|future|unk|err|inval|blocked)")  # one that sleeps can be woken
 
@@ -220,15 +221,18 @@ def read_plan(stderr: str) -> datetime | None:
     return moment(found[1]) if found else None
 
 
-def read_results(stdout: bytes) -> tuple[ResultFile, ...]:
-    """The files that `results.sh` lists, by their names."""
-    files = []
+def read_results(stdout: bytes) -> Results:
+    """The files and empty folders that `results.sh` lists, by their names."""
+    files, folders = [], []
     for entry in stdout.split(b"\0"):
         size, _, rest = entry.decode("utf-8", "surrogateescape").partition(" ")
         seconds, _, name = rest.partition(" ")
-        if name:
-            files.append(ResultFile(name.removeprefix("./"), int(size), at(float(seconds))))
-    return tuple(sorted(files, key=lambda file: file.path))
+        path = name.removeprefix("./")
+        if size == FOLDER:
+            folders.append(path)
+        elif name:
+            files.append(ResultFile(path, int(size), at(float(seconds))))
+    return Results(tuple(sorted(files, key=lambda file: file.path)), tuple(sorted(folders)))
 
 
 def by_queue(queues: Iterable[SiteQueue], nodes: Iterable[SiteNode]) -> dict[str, list[SiteNode]]:

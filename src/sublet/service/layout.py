@@ -17,7 +17,7 @@ from sublet.core.request import Data, Request, Volume
 from sublet.core.texts import directory_name
 from sublet.errors import DataNotThere
 
-BROUGHT = "brought.json"  # in a session's directory: size and time of each file that was laid out
+BROUGHT = "brought.json"  # in a session's directory: size and time of each file, or empty FOLDER/, that was laid out
 
 
 def laid_out(request: Request) -> list[tuple[Data, Volume]]:
@@ -73,7 +73,9 @@ def _move(data: Data, source: Path, target: Path) -> None:
 
 def _files(work: Path) -> list[tuple[str, int, int]]:
     found = []
-    for folder, _, names in os.walk(work):
+    for folder, folders, names in os.walk(work):
+        if not folders and not names and Path(folder) != work:
+            found.append((f"{Path(folder).relative_to(work)}/", 0, 0))
         for name in names:
             path = Path(folder, name)
             seen = path.lstat()

@@ -13,6 +13,7 @@ from typing import Literal
 from sublet.core.session import OVER, Session
 from sublet.errors import NotFound
 from sublet.platforms.port import ResultFile as ResultFile  # also for those who show it
+from sublet.platforms.port import Results as Results
 from sublet.service.contents import Contents
 from sublet.service.desk import Person, log
 from sublet.service.log_search import LineSearch, Match
@@ -111,16 +112,16 @@ class Output(Contents):
             else:
                 await self.wait_for_news(0.2)
 
-    async def results(self, name: str, person: Person) -> Sequence[ResultFile]:
-        """The files in its working directory."""
+    async def results(self, name: str, person: Person) -> Results:
+        """The files in its working directory, and its empty folders."""
         session = await self.session_to_read(name, person, "results")
-        return await self.platform_of(session).results(session.id) if session.job else []
+        return await self.platform_of(session).results(session.id) if session.job else Results()
 
     async def result(self, name: str, person: Person, path: str) -> tuple[ResultFile, Reading]:
         """One of those files, and how to read it from a byte on."""
         session = await self.session_to_read(name, person, "results")
         wanted = posixpath.normpath(path)
-        for file in await self.results(session.id, person):
+        for file in (await self.results(session.id, person)).files:
             if file.path == wanted:
                 return file, partial(self.platform_of(session).read, session.id, file.path)
         raise NotFound(f"The session left no file {path}.", hint="`sublet result SESSION` lists the files.")
@@ -133,12 +134,16 @@ class Output(Contents):
             log.info("session.fetched", session=session.id, platform=session.offer.platform)
 
     async def archive(self, name: str, person: Person) -> AsyncIterator[bytes]:
-        """All the files as one .tar.gz, made while it is sent."""
+        """All the files and empty folders as one .tar.gz, made while it is sent."""
         session = await self.session_to_read(name, person, "results")
-        files = await self.results(session.id, person)
+        left = await self.results(session.id, person)
         platform = self.platform_of(session)
         squeeze = zlib.compressobj(6, zlib.DEFLATED, 31)
-        for file in files:
+        for folder in left.folders:
+            header = tarfile.TarInfo(f"{session.id[:8]}/{folder}")
+            header.type, header.mtime, header.mode = tarfile.DIRTYPE, int(session.modified.timestamp()), 0o755
+            yield squeeze.compress(header.tobuf(tarfile.GNU_FORMAT))
+        for file in left.files:
             header = tarfile.TarInfo(f"{session.id[:8]}/{file.path}")
             header.size, header.mtime, header.mode = file.size, int(file.modified.timestamp()), 0o644
             yield squeeze.compress(header.tobuf(tarfile.GNU_FORMAT))

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sublet.api.people import service_of
-from sublet.service.output import ResultFile
+from sublet.service.output import ResultFile, Results
 from sublet.web.drawing import page
 from sublet.web.reading import visitor
 
@@ -25,8 +25,13 @@ class Entry:
     name: str
     path: str
     size: int
-    modified: datetime
-    count: int = 0  # files in a folder; 0: it is a file
+    modified: datetime | None  # of a folder: of the newest file in it
+    count: int | None = None  # files in a folder; None: it is a file
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder, maybe an empty one."""
+        return self.count is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +54,32 @@ class Listing:
         return [(name, "/".join(parts[: index + 1])) for index, name in enumerate(parts)]
 
 
-def list_files(
-    files: Sequence[ResultFile], folder: str = "", words: str = "", number: int = 0, most: int = PAGE
-) -> Listing:
-    """A page of what is in a folder; or of all files whose path contains some words."""
-    folder = folder.strip("/")
-    found = list(_matching(files, words)) if words else _inside(files, folder)
+def list_files(left: Results, folder: str = "", words: str = "", number: int = 0, most: int = PAGE) -> Listing:
+    """A page of what is in a folder; or of all files and empty folders whose path contains some words."""
+    folder, files = folder.strip("/"), left.files
+    found = list(_matching(left, words)) if words else _inside(left, folder)
     pages = max(1, -(-len(found) // most))
     number = min(max(number, 0), pages - 1)
     entries = found[number * most : (number + 1) * most]
     return Listing(folder, words, entries, number, pages, len(found), len(files), sum(file.size for file in files))
 
 
-def _matching(files: Iterable[ResultFile], words: str) -> Iterable[Entry]:
-    for file in files:
+def _matching(left: Results, words: str) -> Iterable[Entry]:
+    for file in left.files:
         if words.casefold() in file.path.casefold():
             yield Entry(file.path, file.path, file.size, file.modified)
+    for folder in left.folders:
+        if words.casefold() in folder.casefold():
+            yield _folder(folder, folder, ())
 
 
-def _inside(files: Iterable[ResultFile], folder: str) -> list[Entry]:
+def _inside(left: Results, folder: str) -> list[Entry]:
     """Folders first, each with its files counted; then the files."""
     prefix = f"{folder}/" if folder else ""
-    folders: dict[str, list[ResultFile]] = {}
+    below = (path[len(prefix) :] for path in left.folders if path.startswith(prefix))
+    folders: dict[str, list[ResultFile]] = {path.partition("/")[0]: [] for path in below}
     here: list[Entry] = []
-    for file in files:
+    for file in left.files:
         if not file.path.startswith(prefix):
             continue
         name, slash, _ = file.path[len(prefix) :].partition("/")
@@ -85,7 +92,7 @@ def _inside(files: Iterable[ResultFile], folder: str) -> list[Entry]:
 
 
 def _folder(name: str, path: str, files: Sequence[ResultFile]) -> Entry:
-    newest = max(file.modified for file in files)
+    newest = max((file.modified for file in files), default=None)
     return Entry(f"{name}/", path, sum(file.size for file in files), newest, len(files))
 
 
@@ -93,8 +100,8 @@ async def look(request: Request) -> Response:
     """The files of a session, by folder or as a search found them."""
     who, service, asked = await visitor(request), service_of(request), request.query_params
     session = await service.session(request.path_params["id"], who.person)
-    files = await service.results(session.id, who.person)
+    left = await service.results(session.id, who.person)
     words, number = asked.get("find", "").strip()[:LONGEST_WORDS], asked.get("page", "")
     at = int(number) if number.isascii() and number.isdecimal() and len(number) < 9 else 0
-    listing = list_files(files, asked.get("in", ""), words, at)
+    listing = list_files(left, asked.get("in", ""), words, at)
     return page(request, "files.html", who, session=session, listing=listing)

@@ -16,6 +16,7 @@ from sublet.core.session import ACTIVE, OVER, Phase, Session
 from sublet.errors import SubletError
 from sublet.service.desk import Person
 from sublet.service.logins import needs_login
+from sublet.service.output import Results
 from sublet.service.pausing import PAUSABLE
 from sublet.service.service import Service
 from sublet.web.confirming import confirm_page, is_confirmed
@@ -100,7 +101,7 @@ async def _session(
         stages=stages(session),
         streams=streams,
         found=await find_words(request, session, person) if readable else None,
-        files=await _files(service, session, person) if readable else list_files(()),
+        files=await _files(service, session, person) if readable else list_files(Results()),
         work=await _work(service, session, person) if readable else [],
         is_private=not readable,
         events=await service.events(person, session=session.id, limit=200),
@@ -217,4 +218,4 @@ async def _files(service: Service, session: Session, person: Person) -> Listing:
     try:
         return list_files(await service.results(session.id, person), most=MOST_FILES)
     except SubletError:
-        return list_files(())  # the platform can't be reached now; the rest of the page is still true
+        return list_files(Results())  # the platform can't be reached now; the rest of the page is still true

@@ -6,6 +6,7 @@ what one stage does can't change what the next is allowed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -31,15 +32,27 @@ def make_folders(plan: Plan) -> None:
     code = plan["copied"] or plan["code"]
     if plan["copied"] and not os.path.exists(code):
         shutil.copytree(plan["code"], code, symlinks=True)
-        for _, target, _ in inner_mounts(plan):
-            if target.startswith(f"{plan['start']}/"):
-                os.makedirs(code + target[len(plan["start"]) :], exist_ok=True)  # a place to mount on
+        for place in find_places(plan):
+            os.makedirs(place, exist_ok=True)
     for name, text in plan["files"].items():
         path = os.path.join(code, name)
         if name not in plan["kept"] or not os.path.lexists(path):
             if os.path.lexists(path):
                 os.unlink(path)
             containers.write_private(path, text)
+
+
+def find_places(plan: Plan) -> list[str]:
+    """What is in the copy of the code only to be mounted on."""
+    targets = [target for _, target, _ in inner_mounts(plan) if target.startswith(f"{plan['start']}/")]
+    return [plan["copied"] + target[len(plan["start"]) :] for target in targets] if plan["copied"] else []
+
+
+def remove_empty(plan: Plan) -> None:
+    """Folders of the runner's own in which the app has left nothing are no results."""
+    for folder in (*sorted(find_places(plan), reverse=True), plan["work"]):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
 
 
 def run_stages(plan: Plan, image: Image, names: list[str]) -> int:
@@ -120,3 +133,4 @@ def main() -> int:
         if plan["tool"] != HOST:
             containers.clean(plan, image)
         shutil.rmtree(plan["home"], ignore_errors=True)
+        remove_empty(plan)

@@ -27,7 +27,10 @@ back() { # nothing was submitted: as if it had never been tried, but what was se
 for part in data storage work; do
     [ -d "$sent/$part" ] && { mv "$sent/$part" . || back 73; }
 done
-[ -d work ] && (cd work && find . -path ./.sublet -prune -o -type f -exec stat --printf='%s %Y %n\0' {} + | LC_ALL=C sort -z) >brought
+list() { # as in results.sh
+    find . -path ./.sublet -prune -o -type f -exec stat --printf='%s %Y %n\0' {} + -o -type d -empty ! -path . -printf 'd 0 %p\0'
+}
+[ -d work ] && (cd work && list | LC_ALL=C sort -z) >brought
 [ -d "$sent" ] && rm -rf "$sent"
 mkdir -p work data tmp || back 73
 while read -r mode size path; do

@@ -22,3 +22,4 @@ class ResultList:
 
     items: tuple[ResultFileView, ...]
     size: int = 0  # of all of them
+    folders: tuple[str, ...] = ()  # that it left with nothing in them
