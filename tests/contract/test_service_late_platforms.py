@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,12 +17,13 @@ from pydantic import PrivateAttr
 
 from sublet.core.answers import unanswered
 from sublet.core.offer import Answer, Booked, Offer
+from sublet.core.probe import Live
 from sublet.core.request import Request
 from sublet.errors import PlatformTimedOut
 from sublet.platforms.memory import MemoryPlatform
 from sublet.platforms.port import Survey
 from sublet.service.service import Service
-from tests.contract.services import ME, ask, serving
+from tests.contract.services import ME, OPERATOR, ask, serving
 
 pytestmark = pytest.mark.anyio
 LIMIT = timedelta(seconds=0.3)
@@ -244,6 +246,15 @@ async def test_a_look_at_all_platforms_waits_for_none_longer_than_that(tmp_path:
             await service.survey_soon("late2")
 
 
+async def seen_again(service: Service, name: str, old: datetime) -> None:
+    """Wait until a platform was looked at anew, without asking it."""
+    for _ in range(2000):
+        if (found := service.surveys.get(name)) and found.as_of > old:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it was not looked at anew")
+
+
 async def test_a_no_says_how_old_what_it_knows_is_and_the_next_knows_better(tmp_path: Path) -> None:
     grown = predicted(MemoryPlatform, "grown")
     async with beside(tmp_path, grown) as service:
@@ -253,11 +264,7 @@ async def test_a_no_says_how_old_what_it_knows_is_and_the_next_knows_better(tmp_
         wish = {"run": None, "image": "docker://busybox", "platform": "grown"}
         [reason] = (await ask(service, **wish)).reasons
         assert (reason.platform, reason.as_of) == ("grown", old)
-        for _ in range(500):
-            if service.surveys["grown"].as_of > old:
-                break
-            await asyncio.sleep(0.01)
-        assert service.surveys["grown"].as_of > old, "the NO began no survey"
+        await seen_again(service, "grown", old)
         assert (await ask(service, **wish)).offers
 
 
@@ -265,6 +272,61 @@ async def test_a_no_of_what_was_seen_just_now_has_no_age(tmp_path: Path) -> None
     async with beside(tmp_path, predicted(MemoryPlatform, "new")) as service:
         answer = await ask(service, cores=10_000)
         assert [reason.as_of for reason in answer.reasons] == [None, None]
+
+
+class Grown(MemoryPlatform):
+    """One that has more than it had when it was looked at, and says so to whoever probes it or signs in."""
+
+    _login: Any = PrivateAttr(default=None)
+
+    @property
+    def login(self) -> Any:
+        return self._login
+
+    async def probe(self, tools: Mapping[str, str]) -> Live:
+        return Live(datetime.now(UTC))
+
+
+class Door:
+    """A login that nobody is asked anything for."""
+
+    shared = True
+
+    async def open(self, ask: Any, patience: float) -> None:
+        """It opens."""
+
+
+@pytest.mark.parametrize("what", ["probe", "login"])
+async def test_a_survey_is_renewed_by(what: str, tmp_path: Path) -> None:
+    grown = predicted(Grown, "grown")
+    grown._login = Door()
+    async with beside(tmp_path, grown) as service:
+        seen = await service.survey("grown")
+        old = seen.as_of - timedelta(hours=3)
+        service.surveys["grown"] = replace(seen, as_of=old, good_for=timedelta(days=1))
+        assert (await service.survey("grown")).as_of == old, "it is still good"
+        await (service.probe("grown") if what == "probe" else service.sign_in("grown", OPERATOR))
+        await seen_again(service, "grown", old)
+
+
+async def test_a_survey_is_renewed_by_an_edit_of_the_systems_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "systems" / "grown.json"
+    file.parent.mkdir()
+
+    def systems_of(_: Any) -> Any:
+        """A system of the file's that plays: there is no cluster in this ring."""
+        return {"grown": {"kind": "memory", "terms": "predicted", **json.loads(file.read_text())}}, {}
+
+    monkeypatch.setattr("sublet.service.platform_changes.systems_of", systems_of)
+    file.write_text('{"nodes": 1}')
+    async with beside(tmp_path) as service:
+        before = service.surveys["grown"]
+        service.surveys["grown"] = replace(before, good_for=timedelta(days=1))
+        file.write_text('{"nodes": 12}')
+        await service.refresh()
+        assert (len(before.nodes), len(service.surveys["grown"].nodes)) == (1, 12)
 
 
 def _first(offers: Sequence[Offer]) -> str:
