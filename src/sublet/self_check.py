@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlalchemy import create_engine
@@ -24,6 +24,7 @@ class ReadSettings:
     database: str  # its address
     broken: Mapping[str, str]  # platforms whose plug-in can't be loaded, and why
     is_gateway: bool = False
+    networks: Mapping[str, str] = field(default_factory=dict)  # platform on this machine → policy of its containers
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,11 @@ class PostgresState:
 def read_settings(home: str) -> ReadSettings:
     """Read the settings and try those of each platform; BadSettings says what is wrong."""
     settings = Settings.load(Path(home))
-    _, broken = load_platforms(settings.platforms, settings.refuse)
-    return ReadSettings(settings.database_url, broken, is_gateway=settings.mode == "gateway")
+    platforms, broken = load_platforms(settings.platforms, settings.refuse)
+    is_gateway = settings.mode == "gateway"  # its people are strangers to this machine
+    here = {name: platform for name, platform in platforms.items() if platform.is_here}
+    networks = {name: platform.choose_network_policy(is_gateway) for name, platform in here.items()}
+    return ReadSettings(settings.database_url, broken, is_gateway, networks)
 
 
 def look_at_postgres(url: str) -> PostgresState:

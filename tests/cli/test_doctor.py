@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from importlib.metadata import version
@@ -14,7 +17,7 @@ from typing import Any
 import pytest
 
 from sublet.cli.doctor_service import judge, service
-from sublet.cli.doctor_settings import database, settings
+from sublet.cli.doctor_settings import database, network_policies, settings
 from sublet.client.versions import compare, tell_difference
 from sublet.home import Home
 from sublet.version import VERSION
@@ -197,3 +200,59 @@ def test_a_home_that_can_not_be_trusted_is_told_and_nothing_of_it_is_read(
     assert line == f"bad SUBLET_HOME: SUBLET_HOME ({home}) can't be trusted: everyone can write in {tmp_path / 'open'}."
     assert "sublet.toml" not in typed.out + typed.err
     assert "mkdir -m 700 DIR" in type_in("doctor").out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a home that is read-only")
+def test_a_home_that_is_read_only_is_bad_and_no_service_is_said_to_start_there(tmp_path: Path) -> None:
+    (home := tmp_path / "home").mkdir(mode=0o700)
+    (home / "sublet.toml").write_text('[platforms.here]\nkind = "local"\n')
+    mount = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
+    words = ["unshare", "--mount", "sh", "-c", mount, "sh", home, sys.executable, "-m", "sublet", "doctor", "--json"]
+    done = subprocess.run(words, env={**os.environ, "SUBLET_HOME": str(home)}, capture_output=True, text=True)
+    if "permission denied" in done.stderr.lower():
+        pytest.skip("nothing can be mounted here")
+    found = {one["what"]: one for one in json.loads(done.stdout)}
+    assert done.returncode == 1
+    assert found["SUBLET_HOME"]["state"] == "bad"
+    assert found["SUBLET_HOME"]["detail"] == f"{home} can't be written: Read-only file system"
+    assert "set SUBLET_HOME to a directory of yours" in found["SUBLET_HOME"]["todo"]
+    assert (found["service"]["state"], "can't start" in found["service"]["detail"]) == ("bad", True)
+    assert found["settings"]["state"] == "ok", "what can be read is looked at all the same"
+    assert [one.name for one in home.iterdir()] == ["sublet.toml"]
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "words"),
+    [
+        (
+            '[platforms.here]\nkind = "local"\ncontainer_network = "none"\n',
+            "their network",
+            "no network, as the setting",
+        ),
+        (
+            '[platforms.here]\nkind = "local"\ncontainer_network = "host"\n',
+            "their network",
+            "the machine's own network, as the setting",
+        ),
+        (
+            '[platforms.a]\nkind = "local"\ncontainer_network = "none"\n[platforms.b]\nkind = "local"\n',
+            "their network on a",
+            "no network, as the setting",
+        ),
+    ],
+)
+def test_the_network_of_containers_is_told_as_each_platform_has_it_set(
+    text: str, what: str, words: str, type_in: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "podman").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    settle(tmp_path, text)
+    [found] = [one for one in json.loads(type_in("doctor", "--json").out) if one["what"] == what]
+    assert found["detail"].startswith(words)
+    assert (found["state"], found["todo"]) == ("ok", ""), "it is as it was set"
+
+
+def test_in_a_gateway_containers_never_get_the_machines_own_network(tmp_path: Path) -> None:
+    text = 'mode = "gateway"\n[platforms.here]\nkind = "local"\ncontainer_network = "host"\n'
+    assert network_policies(settle(tmp_path, text)) == {"here": "own"}

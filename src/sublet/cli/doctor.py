@@ -6,14 +6,14 @@ import os
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 
 from sublet.cli.command import command
 from sublet.cli.doctor_home import place
 from sublet.cli.doctor_service import service
-from sublet.cli.doctor_settings import database, settings
+from sublet.cli.doctor_settings import database, network_policies, settings
 from sublet.cli.findings import Finding
 from sublet.cli.output import Output, table
 from sublet.client.address import find_address
@@ -80,19 +80,27 @@ def master_key(home: Home) -> Iterator[Finding]:
         yield Finding("ok", "master key", f"{found}, {keys[0].id}")
 
 
-def tools(_: Home | None = None) -> Iterator[Finding]:
+def tools(home: Home | None = None) -> Iterator[Finding]:
     """What containers and notebooks need."""
     containers = [name for name in CONTAINERS if shutil.which(name)]
     todo = "" if containers else "To run images, install podman or apptainer."
     yield Finding("ok" if containers else "warn", "containers", ", ".join(containers) or "no tool for them", todo)
     if "podman" in containers:
-        network = choose_networks("podman", USUAL, False, look_at_machine())[0]
-        yield Finding("warn" if network.is_none else "ok", "their network", network.words, network.remedy)
+        yield from _networks(network_policies(home) if home else {"": USUAL})
     missing = [name for name in NOTEBOOKS if find_spec(name) is None]
     if missing:
         yield Finding("warn", "notebooks", f"without {', '.join(missing)}", "pip install 'sublet[notebook]'")
     else:
         yield Finding("ok", "notebooks", ", ".join(NOTEBOOKS))
+
+
+def _networks(policies: Mapping[str, str]) -> Iterator[Finding]:
+    """Which network Podman's containers get, by the policy of each platform; to have none may be what was set."""
+    means = look_at_machine()
+    for name, policy in policies.items():
+        network = choose_networks("podman", policy, False, means)[0]
+        what = f"their network on {name}" if len(policies) > 1 else "their network"
+        yield Finding("warn" if network.remedy else "ok", what, network.words, network.remedy)
 
 
 def htcondor(home: Home) -> Iterator[Finding]:

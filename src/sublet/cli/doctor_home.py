@@ -22,9 +22,7 @@ ROOM = "Make room: sessions write below SUBLET_HOME."
 def place(home: Home) -> Iterator[Finding]:
     """SUBLET_HOME: private, on a local disk with room, not on a login node."""
     facts = probe(home.root)
-    above = home.root
-    while not os.path.exists(above):
-        above = os.path.dirname(above)
+    above = _existing(home)
     yield _state(home, above)
     against = objections(facts)
     if not on_network(facts.filesystem):
@@ -34,6 +32,19 @@ def place(home: Home) -> Iterator[Finding]:
     for objection in against:
         yield Finding("bad", "machine", objection.why, objection.advice)
     yield from _room(above)
+
+
+def can_be_written(home: Home) -> bool:
+    """Whether a service could write there."""
+    return not _try_to_write(_existing(home))
+
+
+def _existing(home: Home) -> str:
+    """The home, or what is above it as far as it is there."""
+    above = home.root
+    while not os.path.exists(above):
+        above = os.path.dirname(above)
+    return above
 
 
 def _state(home: Home, above: str) -> Finding:

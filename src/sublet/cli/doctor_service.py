@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from sublet.cli.doctor_home import can_be_written
 from sublet.cli.doctor_settings import is_gateway
 from sublet.cli.findings import Finding
 from sublet.cli.texts import away
@@ -64,6 +65,8 @@ def _absent(home: Home, address: Address, error: SubletError) -> Finding:
         return Finding(
             "bad", "service", "the gateway is not running", "Start it: systemctl start sublet, or: sublet up"
         )
+    if not can_be_written(home):
+        return Finding("bad", "service", "not running; it can't start before SUBLET_HOME can be written")
     return Finding("ok", "service", "not running; it starts by itself")
 
 

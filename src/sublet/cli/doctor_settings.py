@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sublet.cli.doctor_database import check_database
 from sublet.cli.findings import Finding
+from sublet.container_network import USUAL
 from sublet.errors import SubletError
 from sublet.extras import has_server
 from sublet.home import Home
@@ -44,6 +45,15 @@ def is_gateway(home: Home) -> bool:
     except (SubletError, OSError, ValueError):
         return False
     return found is not None and found.is_gateway
+
+
+def network_policies(home: Home) -> dict[str, str]:
+    """What network containers may have, by the platforms on this machine; as usual, where no settings can be read."""
+    try:
+        found = _read(home)
+    except (SubletError, OSError, ValueError):
+        found = None
+    return dict(found.networks) if found and found.networks else {"": USUAL}
 
 
 def database(home: Home) -> Iterator[Finding]:
