@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.session import Phase
+from sublet.core.session import OfferSet, Phase
 from sublet.errors import NoRoom, NotAllowedNow, NotYours, OfferExpired, OverCostLimit
+from sublet.service.moving_up import move_up
 from sublet.service.service import Service
 from sublet.service.steps import running
+from sublet.store import Tx
+from sublet.store.offersets import OfferSets
 from tests.contract.services import KEEP, ME, OTHER, ask, in_phase, over, reach, serving
 
 pytestmark = pytest.mark.anyio
@@ -211,6 +214,53 @@ async def test_what_waits_moves_up_when_room_comes_free_unless_it_named_its_time
         stays = await service.session(named.offers[0].id, ME)
         assert (stays.phase, stays.start) == (Phase.WAITING, named.offers[0].offer.start)
         assert await free_cores(service) == 0
+
+
+async def test_what_waits_for_the_time_that_it_named_is_not_looked_at_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, platforms=LONG) as service:
+        later = f"{service.now() + timedelta(hours=5):%Y-%m-%dT%H:%M:%SZ}/PT0S"
+        named = await ask(service, cores=1, time="1h", start=later)
+        soon = [await ask(service, precedence=KEEP, cores=16, time="2h") for _ in range(2)]
+        for one in (named, *soon):
+            await service.accept(one.offers[0].id, ME)
+        await reach(service, named.offers[0].id, in_phase(Phase.WAITING))
+        await reach(service, soon[0].offers[0].id, in_phase(Phase.RUNNING))
+        await reach(service, soon[1].offers[0].id, in_phase(Phase.WAITING))
+        requests, get = [], OfferSets.get
+
+        def counted(self: OfferSets, id: str) -> OfferSet | None:
+            requests.append(id)
+            return get(self, id)
+
+        monkeypatch.setattr(OfferSets, "get", counted)
+        known: set[str] = set()
+
+        def look(tx: Tx) -> tuple[int, int]:
+            requests.clear()
+            return move_up(tx, "trial", service.now(), known), len(requests)
+
+        assert [await service.store.write(look) for _ in range(3)] == [(0, 2), (0, 1), (0, 1)]
+        assert known == {named.offers[0].id}
+        await service.cancel(named.offers[0].id, ME)
+        assert await service.store.write(look) == (0, 1)
+        assert known == set()
+
+
+async def test_to_look_for_an_earlier_start_in_vain_writes_nothing(tmp_path: Path) -> None:
+    def version(tx: Tx) -> int:
+        return tx.books._held("trial").version
+
+    async with serving(tmp_path, platforms=LONG) as service:
+        both = [await ask(service, precedence=KEEP, cores=16, time="2h") for _ in range(2)]
+        for one in both:
+            await service.accept(one.offers[0].id, ME)
+        await reach(service, both[0].offers[0].id, in_phase(Phase.RUNNING))
+        await reach(service, both[1].offers[0].id, in_phase(Phase.WAITING))
+        before = await service.store.write(version)
+        assert await service.store.write(lambda tx: move_up(tx, "trial", service.now(), set())) == 0
+        assert await service.store.write(version) == before
 
 
 async def test_what_waits_behind_offers_that_nobody_took_moves_up_when_they_expire(tmp_path: Path) -> None:

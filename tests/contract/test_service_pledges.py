@@ -201,7 +201,7 @@ async def test_what_was_booked_stays_when_a_pledge_becomes_smaller_and_nothing_s
         await service.reject(held.offers[0].id, me)
         before = await service.session(second.id, me)
         await service.cancel(first.id, me)
-        assert await service.store.write(lambda tx: move_up(tx, "site", service.now())) == 0
+        assert await service.store.write(lambda tx: move_up(tx, "site", service.now(), set())) == 0
         waits = await service.session(second.id, me)
         assert (waits.phase, waits.start) == (Phase.WAITING, before.start), "it has no place earlier, and keeps its own"
         assert (await ask(service, me, cores=4, pledge="srcnet", **NOW)).result == "YES"

@@ -123,7 +123,7 @@ def find_blame(tx: Tx, platform: str, person: str, now: datetime) -> Blame:
     def standing(holds: Sequence[Hold]) -> tuple[Hold, ...]:
         return tuple(hold for hold in holds if hold.expires > now and calendar.takes(hold.offerset))
 
-    everyone = tx.holds.on(platform, MOST_NAMED)
-    others = [hold for hold in everyone if hold.person != person] if len(everyone) < MOST_NAMED else []
+    everyone = tx.holds.on(platform, MOST_NAMED) if tx.holds.are_fewer(platform, MOST_NAMED) else []
+    others = [hold for hold in everyone if hold.person != person]
     own = tx.holds.find_oldest(person, platform, MOST_NAMED)  # these give way first
     return Blame(standing(own), standing(others), calendar, platform)

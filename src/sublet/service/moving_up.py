@@ -23,18 +23,34 @@ AT_ONCE = 50  # sessions that are looked at, those that would start first
 WORTH = timedelta(seconds=5)  # to gain less than this nothing is moved
 
 
-def move_up(tx: Tx, platform: str, now: datetime) -> int:
-    """Give the sessions that wait on a platform an earlier start where there is room; how many moved."""
+def move_up(tx: Tx, platform: str, now: datetime, named: set[str]) -> int:
+    """Give the sessions that wait on a platform an earlier start where there is room; how many moved.
+
+    `named` are those of them that are known to have asked for their time: they need not be looked at again.
+    """
     if tx.drains.get(platform, now):
         return 0
-    return sum(_moved(tx, session, now) for session in tx.sessions.waiting(platform, AT_ONCE))
+    waiting = tx.sessions.waiting(platform, AT_ONCE)
+    named &= set(waiting)
+    moved = 0
+    for session in [tx.sessions.get(id) for id in waiting if id not in named]:
+        if session and _names_time(tx, session):
+            named.add(session.id)
+        elif session:
+            moved += _moved(tx, session, now)
+    return moved
+
+
+def _names_time(tx: Tx, session: Session) -> bool:
+    """Whether a session asked for its time; of one whose request is gone that is not known, and it stays."""
+    asked = tx.offersets.get(session.offerset)
+    return asked is None or bool(asked.request.windows or asked.request.recurring)
 
 
 def find_causes(tx: Tx, session: Session, now: datetime) -> list[Reason]:
     """The unaccepted offers that keep an accepted session from an earlier start; none if it asked for its time."""
     offer, start = session.offer, session.start
-    asked = tx.offersets.get(session.offerset)
-    if not start or asked is None or asked.request.windows or asked.request.recurring:
+    if not start or _names_time(tx, session):
         return []
     soonest = _soonest(offer, now)
     blame = find_blame(tx, offer.platform, session.person, now)
@@ -73,18 +89,15 @@ def _moved(tx: Tx, session: Session, now: datetime) -> bool:
     soonest = _soonest(offer, now)
     if offer.terms.kind != "booked" or session.cancel_by or not session.start or session.start - soonest < WORTH:
         return False
-    asked = tx.offersets.get(session.offerset)
-    if asked is None or asked.request.windows or asked.request.recurring:
-        return False
     others = [tx.sessions.get(one.id) for one in tx.dependencies.of(session.id) if one.open] if offer.after else []
     soonest = max([soonest, *(latest_end(one) + offer.release for one in others if one)])
     if session.start - soonest < WORTH:
         return False
-    taken = tx.books.release(offer.platform, session.id)
-    slot = _earlier(tx, offer, soonest, session.start)
+    with tx.books.calendar(offer.platform).set_aside([session.id]):
+        slot = _earlier(tx, offer, soonest, session.start)
     if slot is None or session.start - slot.start < WORTH:
-        tx.books.keep(offer.platform, session.id, taken)
         return False
+    tx.books.release(offer.platform, session.id)
     sooner = replace(offer, start=slot.start, latest_start=slot.start, nodes=slot.nodes)
     tx.books.take(offer.platform, session.id, takes_of(sooner))
     until = slot.start + offer.duration

@@ -56,6 +56,7 @@ class Loop:
         self.due: datetime | None = None  # when the next session is due, as the last turn saw it
         self.dropped: list[tuple[str, str]] = []  # sessions whose task broke, and the claims that it had
         self.renewed = desk.now()
+        self.named: dict[str, set[str]] = {}  # by platform, sessions that wait for a time that they asked for
         self.forgetting = Forgetting(desk)
         self.backoff = Backoff()
         self.clock_watch = ClockWatch(desk)
@@ -129,7 +130,8 @@ class Loop:
         """Let those who wait have what came free."""
         while self.desk.freed:
             platform = self.desk.freed.pop()
-            if await self.desk.store.write(lambda tx, name=platform: move_up(tx, name, now)):  # type: ignore[misc]
+            named = self.named.setdefault(platform, set())
+            if await self.desk.store.write(partial(move_up, platform=platform, now=now, named=named)):
                 await self.desk.tell()
 
     def _claim(self, tx: Tx, now: datetime) -> tuple[int, Sequence[Claim]]:

@@ -7,29 +7,28 @@ from datetime import datetime
 
 from sqlalchemy import func, select
 
-from sublet.core.session import Phase, Session
+from sublet.core.session import Session
 from sublet.core.timeline import moment
 from sublet.store.rows import SESSION, S, read_session
 from sublet.store.sql import Row, Sql, given, plain
-from sublet.store.tables.sessions import offersets
+from sublet.store.tables.sessions import OFFERED, offersets
 
-_open = S.phase == Phase.OFFERED.value
 _sets = (
     select(S.offerset, S.person, func.count(), func.max(S.expires), offersets.c.firm)
     .join(offersets, offersets.c.id == S.offerset)
-    .where(_open)
+    .where(OFFERED)
     .group_by(S.offerset, S.person, offersets.c.firm)
     .order_by(func.max(S.created).desc(), S.offerset)
 )
 ON_PLATFORM = _sets.where(S.platform == given("on_platform")).limit(given("most"))
 OF_PERSON = _sets.where(S.person == given("of_person"))
-OLDEST_OF_PERSON = (
-    OF_PERSON.where(S.platform == given("on_platform"))
-    .order_by(None)
-    .order_by(func.max(S.created), S.offerset.desc())
-    .limit(given("most"))
+_theirs_there = (OFFERED, S.person == given("of_person"), S.platform == given("on_platform"))
+OLDEST = (  # all offers of a set were made at one moment, so that no more of them is read than is wanted
+    select(S.created, S.offerset).where(*_theirs_there).distinct().order_by(S.created, S.offerset).limit(given("most"))
 )
-OFFERS = SESSION.where(_open, S.offerset == given("of_set")).order_by(S.created, S.id)
+NO_NEWER = _sets.where(*_theirs_there, S.created <= given("last"))
+FEW = select(S.offerset).where(OFFERED, S.platform == given("on_platform")).distinct().limit(given("most"))
+OFFERS = SESSION.where(OFFERED, S.offerset == given("of_set")).order_by(S.created, S.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +54,21 @@ class Holds:
         rows = self._sql.rows(ON_PLATFORM, {"on_platform": platform, "most": limit})
         return [_hold(row) for row in rows]
 
+    def are_fewer(self, platform: str, count: int) -> bool:
+        """Whether there are fewer of them on a platform; no more than so many are looked at."""
+        return len(self._sql.rows(FEW, {"on_platform": platform, "most": count})) < count
+
     def of(self, person: str) -> list[Hold]:
         """A person's, the newest first."""
         return [_hold(row) for row in self._sql.rows(OF_PERSON, {"of_person": plain(person)})]
 
     def find_oldest(self, person: str, platform: str, limit: int) -> list[Hold]:
         """So many of a person's on a platform, the oldest of them; the newest of those first."""
-        params = {"of_person": plain(person), "on_platform": platform, "most": limit}
-        return [_hold(row) for row in self._sql.rows(OLDEST_OF_PERSON, params)][::-1]
+        theirs = {"of_person": plain(person), "on_platform": platform}
+        oldest = self._sql.rows(OLDEST, {**theirs, "most": limit})
+        if not oldest:
+            return []
+        return [_hold(row) for row in self._sql.rows(NO_NEWER, {**theirs, "last": oldest[-1][0]})][-limit:]
 
     def offers(self, offerset: str) -> list[Session]:
         """The offers of a set that can still be accepted."""

@@ -33,7 +33,7 @@ from sublet.store.sql import given, micros_or_none, plain
 from sublet.store.tables.annexes import annexes, leases
 from sublet.store.tables.apps import versions
 from sublet.store.tables.people import tokens
-from sublet.store.tables.sessions import WORKED_ON, dependencies, events, offersets, sessions
+from sublet.store.tables.sessions import OFFERED, WAITING, WORKED_ON, dependencies, events, offersets, sessions
 from sublet.store.uses import END_USE, end_use
 
 STATES = tuple(str(phase) for phase in Phase)
@@ -59,15 +59,15 @@ REJECT_SIBLINGS = (
     .values(phase=Phase.REJECTED.value, modified=given("now"), due=null())
 )
 HELD = select(func.count(S.offerset.distinct())).where(
-    S.phase == Phase.OFFERED.value, S.expires > given("at"), S.person == given("of_person")
+    OFFERED,
+    S.person == given("of_person"),
+    S.expires + 0 > given("at"),  # + 0: else SQLite goes through everybody's, by when they expire
 )
 COUNTS = select(S.phase, func.count()).group_by(S.phase)
 COUNTS_OF = COUNTS.where(S.person == given("of_person"))
 RUNNING_JOBS = select(S.id, S.job).where(S.platform == given("on_platform"), S.job > "", WORKED_ON)
-WAITING = (
-    SESSION.where(S.platform == given("on_platform"), S.phase == Phase.WAITING.value)
-    .order_by(S.start, S.created)
-    .limit(given("most"))
+WAITS = (
+    select(S.id).where(S.platform == given("on_platform"), WAITING).order_by(S.start, S.created).limit(given("most"))
 )
 DELETE = delete(sessions).where(S.id == given("session_id"))
 DELETE_EVENTS = delete(events).where(events.c.session == given("session_id"))
@@ -205,10 +205,9 @@ class Sessions(Claims):
             self._sql.change(REJECT_SIBLINGS, {**params, "now": micros(now)})
         return siblings
 
-    def waiting(self, platform: str, limit: int) -> Sequence[Session]:
-        """Those that wait for their time on a platform, the first to start first."""
-        rows = self._sql.rows(WAITING, {"on_platform": platform, "most": limit})
-        return [read_session(row) for row in rows]
+    def waiting(self, platform: str, limit: int) -> Sequence[str]:
+        """The ids of those that wait for their time on a platform, the first to start first."""
+        return [id for (id,) in self._sql.rows(WAITS, {"on_platform": platform, "most": limit})]
 
     def active(self, platform: str) -> dict[str, str]:
         """The sessions that are being worked on and have a job on the platform: id → job."""

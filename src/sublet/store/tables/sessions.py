@@ -8,6 +8,8 @@ from sublet.store.tables.schema import Id, Serial, metadata
 
 # In so many words, because SQLite uses a partial index only for a query with the same words.
 WORKED_ON = text("phase IN ('ACCEPTED', 'AVAILABLE', 'PREPARING', 'RELEASING', 'RUNNING', 'WAITING')")
+OFFERED = text("phase = 'OFFERED'")
+WAITING = text("phase = 'WAITING'")
 
 offersets = Table(
     "offersets",
@@ -77,6 +79,17 @@ sessions = Table(
         sqlite_where=WORKED_ON,
         postgresql_where=WORKED_ON,
     ),
+    Index(
+        "sessions_offered",
+        "phase",  # always the same; but by it SQLite sees that no other index has less to read
+        "person",
+        "platform",
+        "created",
+        "offerset",
+        sqlite_where=OFFERED,
+        postgresql_where=OFFERED,
+    ),
+    Index("sessions_waiting", "platform", "start", "created", sqlite_where=WAITING, postgresql_where=WAITING),
 )
 
 calendars = Table(
