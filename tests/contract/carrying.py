@@ -117,7 +117,7 @@ class Job:
     ) -> None:
         self.split, self.id, self.bridge = split, f"slot1_{number}-{number}", str(split.near / "bridge" / str(node))
         self.scratch = split.directory / f"scratch{number}"
-        self.scratch.mkdir()
+        self.scratch.mkdir(exist_ok=True)
         for name, content in {"run": f"#!/bin/sh\n{script}\n".encode(), **files}.items():
             (self.scratch / name).write_bytes(content)
         words = f'ClusterId = {number}\nProcId = 0\nCmd = "/somewhere/run"\nIn = "/dev/null"\n{ad}\n'

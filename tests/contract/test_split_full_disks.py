@@ -144,6 +144,7 @@ def test_a_job_that_is_removed_while_the_spool_is_full_is_stopped_on_its_node(
     eventually(lambda: files_of(split.spool) == {"agent", "lease", "alive/0"}, "an empty spool")
 
 
+LARGE = "head -c 4000000 /dev/zero > big; echo once"
 BIG = "head -c 4000000 /dev/zero > big; echo once >> witness; cp witness ../../../witness; exit 4"
 
 
@@ -235,3 +236,63 @@ def test_a_job_that_is_removed_while_it_waits_for_room_on_its_node_is_never_star
     eventually(lambda: is_forgotten(split), "nothing more to stop")
     eventually(lambda: files_of(split.spool) == {"agent", "lease", "alive/0"}, "an empty spool")
     assert not (tmp_path / "unwanted").exists()
+
+
+# The access point's disk
+
+
+def test_a_result_that_finds_no_room_at_the_access_point_waits_for_some_and_its_job_runs_once(
+    splits: Callable[..., Split], tmp_path: Path
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    with small(tmp_path / "scratch1") as scratch:
+        job = split.job(f"{LARGE} >> {tmp_path}/witness")
+        waits = [f"results of 1 job wait to be stored here: {FULL.decode()}"]
+        eventually(lambda: split.state()["waits"] == waits, "a full disk")
+        small_one = split.job("echo hello")
+        assert small_one.ends() == 0, "its neighbours go on"
+        enlarge(scratch)
+        assert job.ends() == 0
+        assert (job.told(), len(job.has("big"))) == ("ExitCode = 0\n", 4_000_000)
+    assert (tmp_path / "witness").read_text() == "once\n"
+    assert split.state()["links"] == 1
+    eventually(lambda: files_of(split.spool) == {"agent", "lease", "alive/0"}, "an empty spool")
+    eventually(lambda: split.state()["waits"] == [], "nothing that waits")
+
+
+def test_a_result_that_never_finds_room_at_the_access_point_is_told_with_the_reason_and_its_job_not_run_again(
+    splits: Callable[..., Split], tmp_path: Path
+) -> None:
+    split = splits(keep_results=2.0)
+    split.relay()
+    split.far(0)
+    with small(tmp_path / "scratch1"):
+        job = split.job(f"{LARGE} >> {tmp_path}/witness")
+        assert job.ends() == 1
+        reason = said(job)
+    assert b"its results could not be brought back: " in reason
+    assert FULL in reason
+    assert (tmp_path / "witness").read_text() == "once\n"
+    eventually(lambda: files_of(split.spool) == {"agent", "lease", "alive/0"}, "an empty spool")
+
+
+def test_a_relay_whose_own_disk_is_full_goes_on_and_loses_nothing(splits: Callable[..., Split], tmp_path: Path) -> None:
+    with small(tmp_path / "near") as near:
+        split = splits()
+        relay = split.relay()
+        split.far(0)
+        early = split.job(f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; echo once >> {tmp_path}/witness")
+        eventually(lambda: split.state()["attempts"] == {"stored": 1}, "a running job")
+        filler = fill(near)
+        late = split.job("exit 3")
+        (tmp_path / "go").touch()
+        assert early.ends() == 0
+        assert late.process.poll() is None
+        filler.unlink()
+        assert late.ends() == 0
+        assert late.told() == "ExitCode = 3\n"
+        assert (relay.poll(), split.state()["links"]) == (None, 1)
+        assert (tmp_path / "witness").read_text() == "once\n"
+        split.stop()

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+from sublet.pilots.split import near_half
 from tests.contract.carrying import Split, children, files_of, is_forgotten
 from tests.serving import eventually
 
@@ -149,3 +150,43 @@ def test_an_attempt_that_comes_to_its_node_twice_is_begun_once(splits: Callable[
     (tmp_path / "go").touch()
     assert job.ends() == 0
     assert (job.told(), (tmp_path / "witness").read_text()) == ("ExitCode = 5\n", "once\n")
+
+
+def test_a_result_that_can_not_be_read_is_told_with_the_reason_and_its_job_not_run_again(
+    splits: Callable[..., Split], tmp_path: Path
+) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    job = split.job(f"while [ ! -e {tmp_path}/go ]; do sleep 0.1; done")
+    eventually(lambda: split.state()["attempts"] == {"stored": 1}, "an attempt")
+    (noted,) = (split.near / "attempts").glob("*.json")
+    (split.spool / "out" / f"{noted.stem}.tar").write_bytes(b"no archive")
+    assert job.ends() == 1
+    assert job.process.stdout
+    assert b"it ended, and its results could not be brought back: " in job.process.stdout.read()
+
+
+def test_a_job_whose_files_can_not_be_read_here_is_told_the_reason(splits: Callable[..., Split]) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    eventually(lambda: split.alive(0), "a node")
+    (scratch := split.directory / "scratch").mkdir()
+    message = {"op": "submit", "id": "slot1_1-1", "attempt": "slot1_1-1.aa", "node": 0, "sandbox": str(scratch)}
+    message |= {"job_ad": f"{scratch}/gone", "scratch": str(scratch)}
+    answer = near_half.call(str(split.near), message, patience=0, seconds=20)
+    assert answer["failed"] == "its files could not be read here: No such file or directory"
+
+
+def test_a_job_whose_files_are_gone_before_they_are_sent_stops_no_other(splits: Callable[..., Split]) -> None:
+    split = splits()
+    split.relay()
+    split.far(0)
+    gone = {"op": "submit", "id": "slot1_9-9", "attempt": "slot1_9-9.aa", "node": 0}
+    gone |= dict.fromkeys(("sandbox", "job_ad", "scratch"), str(split.directory / "gone"))
+    eventually(lambda: split.alive(0), "a node")
+    assert near_half.call(str(split.near), gone, patience=0, seconds=20) == {"gone": True}
+    job = split.job("echo goes on")
+    assert job.ends() == 0
+    eventually(lambda: not list((split.near / "attempts").iterdir()), "nothing of it that is noted")

@@ -11,9 +11,13 @@ PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
 def keep(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, for its owner alone."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE), "wb") as file:
-        file.write(content)
-    part.replace(path)
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE), "wb") as file:
+            file.write(content)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def keep_first(path: Path, content: bytes) -> bytes:

@@ -56,6 +56,7 @@ class Agent:
             "put": self._put,
             "kill": self._kill,
             "ack": self._ack,
+            "again": self._again,
             "lease": self._lease,
             "fence": self._fence,
             "answer": self._answer,
@@ -155,7 +156,11 @@ class Agent:
             forget(self.path("live", name + "." + stream))
             self.shown.pop(name + "." + stream, None)
         forget(self.path("kill", name))
+        forget(self.path("tmp", "put." + self.nonce + "." + name))
         forget(self.path("tmp", "taken." + name + ".tar"))  # as a node that died may have left it
+
+    def _again(self, header: dict[str, Any], body: bytes) -> None:
+        self.sent.difference_update([header["attempt"] + ending for ending in ENDINGS])
 
     def _lease(self, header: dict[str, Any], body: bytes) -> None:
         for name, content in list(self.unwritten.items()):

@@ -6,7 +6,6 @@ relies on clocks that agree, on locks, or on being told of changes: it looks aga
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -20,14 +19,13 @@ from typing import Any
 
 from sublet.pilots.split.far_ads import ad_here, assigned_cores, assigned_gpus
 from sublet.pilots.split.far_results import pack_outputs, put_words, say, seen_in
-from sublet.pilots.split.spool_files import forget, forget_pulses, names, pulse, pulses, read, write_at
+from sublet.pilots.split.spool_files import forget, forget_pulses, is_scarce, names, pulse, pulses, read, write_at
 
 LIVE = 1 << 20  # bytes of each stream that are shown while it runs
 STREAMS = (("out", "_condor_stdout"), ("err", "_condor_stderr"))
 AGAIN = 2.0  # seconds until a result that the spool had no room for is sent once more
 KEPT = 900.0  # seconds that this is tried; then the job is told as failed, with the reason
 ROOM = 60.0  # seconds that an attempt waits for room on this node; then it is told as one that could not be started
-SCARCE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 TRIES = 3  # failures to start in a row after which this node takes nothing more
 
 
@@ -261,7 +259,7 @@ class FarHalf:
 
     def _waits(self, name: str, error: Exception) -> bool:
         """Whether room for it may still be found here."""
-        if not isinstance(error, OSError) or error.errno not in SCARCE:
+        if not is_scarce(error):
             return False
         waiting = self.waiting.setdefault(name, Waiting())
         waited = time.monotonic() - waiting.since

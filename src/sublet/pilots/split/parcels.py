@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sublet.pilots.split.frames import SLICE
+from sublet.pilots.split.spool_files import is_scarce
 
 HELD = 8  # slices that wait between the two sides
 STARTERS_OWN = {
@@ -20,6 +22,7 @@ STARTERS_OWN = {
     *(".chirp.config", ".docker_sock", ".worker_stdout", ".condor_creds", ".sublet-incoming"),
 }  # in a sandbox that is the starter's scratch directory too
 INCOMING = ".sublet-incoming"
+WORDS = ("failure", "unsent", "starter.log")  # what may come of an attempt that was no job's end
 
 
 class Closed(Exception):
@@ -86,7 +89,7 @@ class Outgoing:
         """Nothing is read before the first byte is wanted."""
         self._job_ad, self._sandbox, self._scratch = job_ad, sandbox, scratch
         self._pipe = _Pipe()
-        self._failure = ""
+        self.failure, self.is_scarce = "", False  # why it can't be read, and whether that may pass
 
     def frames(self, header: dict[str, Any]) -> Generator[tuple[dict[str, Any], bytes], None, None]:
         """The archive in frames; the last one says so. Left early, it is let go."""
@@ -103,14 +106,14 @@ class Outgoing:
                     break
                 held += piece
         except Closed:
-            return  # the sandbox is gone: the job is, too
+            return  # it was let go, or can't be read
         finally:
             self._pipe.give_up()
             thread.join()
 
     def _pack(self) -> None:
-        own = STARTERS_OWN if os.path.samefile(self._sandbox, self._scratch) else set()
         try:
+            own = STARTERS_OWN if os.path.samefile(self._sandbox, self._scratch) else set()
             with tarfile.open(fileobj=self._pipe, mode="w|", format=tarfile.PAX_FORMAT) as archive:
                 archive.add(self._job_ad, "job.ad")
                 if os.path.exists(os.path.join(self._scratch, ".machine.ad")):
@@ -119,72 +122,88 @@ class Outgoing:
                     self._sandbox, "sandbox", filter=lambda one: None if one.isdev() or one.name[8:] in own else one
                 )
             self._pipe.put(b"")
-        except (OSError, Closed):
+        except Closed:
+            pass
+        except (OSError, tarfile.TarError, ValueError) as error:
+            self.failure, self.is_scarce = words_of(error), is_scarce(error)
             self._pipe.give_up()
+
+
+def words_of(error: Exception) -> str:
+    """What is wrong, without the paths of machines."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 class Incoming:
     """What became of a job: unpacked beside its sandbox as it comes, and put in place when it is whole."""
 
     def __init__(self, scratch: str, name: str) -> None:
-        """Make room; an earlier try that was cut is thrown away."""
+        """An earlier try that was cut is thrown away."""
         self.place = Path(scratch) / INCOMING / name
-        shutil.rmtree(self.place, ignore_errors=True)
-        self.place.mkdir(parents=True, mode=0o700)
         self._pipe = _Pipe()
-        self._failure = ""
+        self.failure, self.is_scarce = "", False  # why it can't be used, and whether that may pass
+        self.said = dict.fromkeys(WORDS, "")
         self._thread = threading.Thread(target=self._unpack, daemon=True)
         self._thread.start()
 
     def take(self, piece: bytes) -> None:
         """The next bytes; may wait until there is room."""
-        if piece and not self._failure:
+        if piece and not self.failure:
             try:
                 self._pipe.put(piece)
             except Closed:
                 pass
 
-    def whole(self) -> str:
-        """All has come; why it can't be used, else nothing."""
+    def finish(self) -> None:
+        """All has come."""
         try:
             self._pipe.put(b"")
         except Closed:
             pass
         self._thread.join()
-        return self._failure
 
     def drop(self) -> None:
         """The rest will not come, or nobody wants it."""
         self._pipe.give_up()
         self._thread.join()
         shutil.rmtree(self.place, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            self.place.parent.rmdir()
 
     def settle(self, sandbox: str, scratch: str) -> None:
         """Put the files where the starter looks for them."""
-        merge(self.place / "sandbox", Path(sandbox))
-        told = self.place / "out.ad"
-        if told.exists():
-            told.replace(Path(scratch) / ".job.ad.out")
-        shutil.rmtree(self.place.parent, ignore_errors=True)
-
-    def words(self, name: str) -> str:
-        """A small text that came with it."""
         try:
-            return (self.place / name).read_text(errors="replace")[-4000:].strip()
-        except OSError:
-            return ""
+            merge(self.place / "sandbox", Path(sandbox))
+            told = self.place / "out.ad"
+            if told.exists():
+                told.replace(Path(scratch) / ".job.ad.out")
+        except OSError as error:
+            self._failed(error)
+
+    def read_words(self) -> None:
+        """Remember the small texts that came with it."""
+        for name in WORDS:
+            try:
+                self.said[name] = (self.place / name).read_text(errors="replace")[-4000:].strip()
+            except OSError:
+                continue
 
     def _unpack(self) -> None:
         try:
+            shutil.rmtree(self.place, ignore_errors=True)
+            self.place.mkdir(parents=True, mode=0o700)
             with tarfile.open(fileobj=self._pipe, mode="r|") as archive:
                 unpack_safely(archive, self.place)
             while self._pipe.get():
                 pass
         except Closed:
-            self._failure = self._failure or "it was cut"
+            self.failure = self.failure or "it was cut"
         except (OSError, tarfile.TarError, ValueError) as error:
-            self._failure = f"what came back can't be unpacked: {error}"
+            self._failed(error)
             self._pipe.give_up()
+
+    def _failed(self, error: Exception) -> None:
+        self.failure, self.is_scarce = words_of(error), is_scarce(error)
 
 
 def unpack_safely(archive: tarfile.TarFile, place: Path) -> None:

@@ -39,11 +39,17 @@ def show_all(attempt: Attempt) -> None:
     for stream, file in STREAMS.items():
         whole, target = Path(attempt.sandbox) / file, attempt.streams.get(stream, "")
         if target and target != str(whole) and whole.is_file() and not whole.is_symlink():
-            with whole.open("rb") as source:
-                offset = 0
-                while piece := source.read(SLICE):
-                    show(target, offset, piece)
-                    offset += len(piece)
+            with contextlib.suppress(OSError):
+                copy(whole, target)
+
+
+def copy(whole: Path, target: str) -> None:
+    """Put all of a file where it is seen."""
+    with whole.open("rb") as source:
+        offset = 0
+        while piece := source.read(SLICE):
+            show(target, offset, piece)
+            offset += len(piece)
 
 
 def show(file: str, offset: int, content: bytes) -> None:

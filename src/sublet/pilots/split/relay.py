@@ -25,9 +25,9 @@ from sublet.pilots.keeping import keep
 from sublet.pilots.split.asking import Endpoint, Refused
 from sublet.pilots.split.bridges import Bridges
 from sublet.pilots.split.channel import Channel
+from sublet.pilots.split.homecoming import Homecoming
 from sublet.pilots.split.kept import Kept
 from sublet.pilots.split.ledger import OPEN, Attempt, Ledger, Link, Node, Stage
-from sublet.pilots.split.parcels import Incoming
 from sublet.pilots.split.printed import facts_of, show, show_all
 from sublet.pilots.split.relay_plan import Plan
 from sublet.pilots.split.sending import Sending
@@ -48,9 +48,9 @@ class Relay:
         self.bridges = Bridges(directory, plan, self.ledger, self._end_node)
         self.endpoint = Endpoint(plan.urls, plan.certificate, plan.lease)
         self.channel = Channel(plan.channel, directory / "channel.err", plan.silent)
-        self.sending = Sending(self.channel.turn, plan.room, self._give_up_input)
+        self.sending = Sending(self.channel.turn, plan.spool, plan.room, self._give_up, self._gone)
+        self.homecoming = Homecoming(self.kept, plan.keep_results, self._order, self._delivered, self._record_failure)
         self.waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
-        self.coming: dict[str, Incoming | None] = {}
         self.asking: dict[str, asyncio.Task[None]] = {}
         self.trouble = "it has not connected yet"
         self.cleaning = False
@@ -70,7 +70,7 @@ class Relay:
     async def near(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection: one question, and one answer, which may take as long as a job does."""
         answers = {"submit": self._submit, "remove": self._remove, "stop": self._stop, "clean": self._clean}
-        with contextlib.suppress(ValueError, KeyError, TypeError, ConnectionError):
+        with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
             message = json.loads(await reader.readline())
             answer = await answers[message["op"]](message)
             writer.write(json.dumps(answer).encode() + b"\n")
@@ -88,7 +88,7 @@ class Relay:
         attempt = self.ledger.submit(replace(given, job=job, streams=streams))
         if attempt.stage is not Stage.DONE:
             if not known:
-                self.kept.keep(attempt)
+                self._keep_first(attempt)
                 self._put(attempt)
             self.waiting[name] = asyncio.get_running_loop().create_future()
             answer = await self.waiting[name]
@@ -98,9 +98,17 @@ class Relay:
             self.kept.forget(name)
         return answer
 
+    def _keep_first(self, attempt: Attempt) -> None:
+        """Nothing is sent that a restart would not know of: where there is no room, its near half asks again."""
+        try:
+            self.kept.keep(attempt)
+        except OSError:
+            self.kept.forget(attempt.name)
+            raise
+
     async def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
         for attempt in self.ledger.revoke(str(message["id"])):
-            self.kept.keep(attempt)
+            self.kept.note(attempt)
             self.sending.forget(attempt.name)
             self._answer(attempt.name, {"gone": True})
             self._order({"op": "kill", "attempt": attempt.name, "node": attempt.node})
@@ -140,9 +148,7 @@ class Relay:
             finally:
                 self.ledger.cut(time.monotonic())
                 self.sending.stop()
-                for coming in [one for one in self.coming.values() if one]:
-                    await asyncio.to_thread(coming.drop)
-                self.coming.clear()
+                await self.homecoming.stop()
             await asyncio.sleep(RETRY)
 
     def _begin(self) -> None:
@@ -179,15 +185,22 @@ class Relay:
     async def _stored(self, header: dict[str, Any], body: bytes) -> None:
         self.sending.forget(header["attempt"])
         if self.ledger.stored(header["attempt"]):
-            self.kept.keep(self.ledger.attempts[header["attempt"]])
+            self.kept.note(self.ledger.attempts[header["attempt"]])
 
     async def _unstored(self, header: dict[str, Any], body: bytes) -> None:
         attempt = self.ledger.attempts.get(header["attempt"])
         if attempt and attempt.stage is Stage.QUEUED:
             self.sending.unstored(attempt, header["why"])
 
-    def _give_up_input(self, name: str, why: str) -> None:
-        self._record_failure(name, "", f"its files could not be written into {self.plan.spool} on the cluster: {why}")
+    def _give_up(self, name: str, why: str) -> None:
+        """Its files can't be sent."""
+        self._record_failure(name, why, why)
+
+    def _gone(self, name: str) -> None:
+        """There is no job any more, and nobody told."""
+        self._answer(name, {"gone": True})
+        self._order({"op": "ack", "attempt": name})
+        self.kept.forget(name)
 
     async def _live(self, header: dict[str, Any], body: bytes) -> None:
         attempt = self.ledger.attempts.get(header["attempt"])
@@ -195,25 +208,10 @@ class Relay:
             await asyncio.to_thread(show, attempt.streams[header["stream"]], int(header["offset"]), body)
 
     async def _out(self, header: dict[str, Any], body: bytes) -> None:
-        name = header["attempt"]
         if header["end"] == "off":
-            self._off(name)
-            return
-        self.ledger.arriving.add(name)
-        if header["offset"] == 0:
-            accepted = self.ledger.accepts(name)
-            self.coming[name] = Incoming(self.ledger.attempts[name].scratch, name) if accepted else None
-        coming = self.coming.get(name)
-        if coming:
-            await asyncio.to_thread(coming.take, body)
-        if header["last"]:
-            self.coming.pop(name, None)
-            if coming:
-                await self._came(name, coming, header["end"] == "bad")
-            elif self.ledger.is_given_up(name):
-                self.kept.forget(name)
-            self.ledger.arriving.discard(name)
-            self._order({"op": "ack", "attempt": name})
+            self._off(header["attempt"])
+        else:
+            await self.homecoming.hear(header, body)
 
     def _off(self, name: str) -> None:
         """It was stopped there, and leaves nothing."""
@@ -223,28 +221,16 @@ class Relay:
             self._record_failure(name, "it was stopped there")
         self._order({"op": "ack", "attempt": name})
 
-    async def _came(self, name: str, coming: Incoming, bad: bool) -> None:
-        """A result is whole: it becomes its job's, unless that was given up meanwhile."""
-        failure = await asyncio.to_thread(coming.whole)
-        if bad or failure:
-            last = coming.words("starter.log").splitlines()[-1:]
-            why = "; ".join([coming.words("failure") or failure or "it could not be started", *last])
-            unsent = coming.words("unsent")
-            await asyncio.to_thread(coming.drop)
-            self._record_failure(name, why, unsent)
-        elif attempt := self.ledger.delivered(name):
-            await asyncio.to_thread(coming.settle, attempt.sandbox, attempt.scratch)
-            await asyncio.to_thread(show_all, attempt)
-            self.kept.keep(attempt)
-            self._answer(name, {"done": True})
-        else:
-            await asyncio.to_thread(coming.drop)
+    async def _delivered(self, attempt: Attempt) -> None:
+        await asyncio.to_thread(show_all, attempt)
+        self.kept.note(attempt)
+        self._answer(attempt.name, {"done": True})
 
     def _record_failure(self, name: str, why: str, unsent: str = "") -> None:
-        """It is tried elsewhere, unless it failed often; what ran, and could not send its results, is not run again."""
+        """It is tried elsewhere, unless it failed often; what can't be sent, or ran and could not send, is not."""
         attempt = self.ledger.failed(name)
         if attempt:
-            self.kept.keep(attempt)
+            self.kept.note(attempt)
             if unsent:
                 self._answer(name, {"failed": unsent})
             elif self.ledger.gives_up(attempt):
@@ -290,10 +276,12 @@ class Relay:
                 self.kept.forget(name)
             for name in self.ledger.vanished():
                 self._record_failure(name, "its node no longer has it")
-            if not self.cleaning:
-                self.bridges.tend(now)
-            self.bridges.tell()
-            keep(self.directory / "state.json", json.dumps(self._state(now)).encode())
+            self.kept.note_rest()
+            with contextlib.suppress(OSError):  # where there is no room it is done when there is
+                if not self.cleaning:
+                    self.bridges.tend(now)
+                keep(self.directory / "state.json", json.dumps(self._state(now)).encode())
+            self.bridges.tell(now)  # who is told to be dead is buried
             await asyncio.sleep(1)
 
     def _end_node(self, number: int) -> None:
@@ -306,7 +294,7 @@ class Relay:
         self._order({"op": "fence", "epoch": node.epoch})
         for attempt in self.ledger.attempts.values():
             if attempt.stage is Stage.LOST:
-                self.kept.keep(attempt)
+                self.kept.note(attempt)
 
     def _state(self, now: float) -> dict[str, Any]:
         stages = [attempt.stage.value for attempt in self.ledger.attempts.values()]
@@ -326,7 +314,7 @@ class Relay:
             "links": self.ledger.link.times,
             "trouble": self.trouble,
             "nodes": nodes,
-            "waits": [words for words in (self.sending.words(),) if words],
+            "waits": [words for words in (self.sending.words(), self.homecoming.words()) if words],
             "attempts": {stage: stages.count(stage) for stage in sorted(set(stages))},
             "refused": dict(self.ledger.refused),
         }

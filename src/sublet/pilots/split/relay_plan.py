@@ -26,6 +26,7 @@ class Plan:
     silent: float = 10.0  # seconds without a word of the agent after which the channel is given up
     poll: float = 0.1
     room: float = 300.0  # seconds that an input waits for room in the spool
+    keep_results: float = 900.0  # seconds that a result waits for room here
     release: dict[str, str] = field(default_factory=dict)  # where HTCondor is here; empty: there are no bridges
 
     def keep(self, directory: Path) -> None:

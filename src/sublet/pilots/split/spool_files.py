@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+
+SCARCE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
+
+
+def is_scarce(error: BaseException) -> bool:
+    """Whether something failed for want of room, or of a disk that answers: it may work later."""
+    return isinstance(error, OSError) and error.errno in SCARCE
 
 
 def names(directory: str) -> list[str]:
