@@ -199,6 +199,19 @@ def test_data_without_storage_gets_a_storage_of_its_own() -> None:
     assert [room.get("size") for room in said["storage"]] == [{"min": 3, "max": 3}, None]
 
 
+def test_an_answer_stands_while_an_offer_of_it_can_be_taken_or_was_taken() -> None:
+    def stands(*offers: Session) -> bool:
+        found = OfferSet(SET, "ann", NINE, NINE, "YES", REQUEST, "", "", offers=offers)
+        return found.stands(NINE)
+
+    later = replace(OFFERED, expires=NINE + timedelta(seconds=1))
+    rejected = replace(later, phase=Phase.REJECTED)
+    assert stands(rejected, later)
+    assert stands(rejected, replace(later, phase=Phase.CANCELLED, start=NINE))
+    assert not stands(OFFERED, rejected)  # the one is expired though nobody has noted it yet
+    assert not stands()
+
+
 def test_a_connector_below_the_service_is_given_in_full() -> None:
     connector = Connector("uri:jupyter-lab", "AVAILABLE", "HTTP", f"/connect/{ID}/lab?token=x")
     said = document(replace(OFFERED, phase=Phase.AVAILABLE, connectors=(connector,)))

@@ -93,6 +93,33 @@ async def test_once_more_under_a_key_is_once_more_once(ann: httpx2.AsyncClient) 
     assert (other.status_code, other.json()["code"]) == (422, "key-reused")
 
 
+async def test_under_a_key_whose_offers_nobody_took_it_is_asked_anew(ann: httpx2.AsyncClient) -> None:
+    headers, request = new_key(), {"run": ["true"], "cores": 1}
+    sets = []
+    for _ in range(2):
+        sets.append((await ann.post("/v1/offersets", json=request, headers=headers)).json()["id"])
+        assert (await ann.delete(f"/v1/offersets/{sets[-1]}")).json()["offers"] > 0
+    assert len(set(sets)) == 2
+    other = await ann.post("/v1/offersets", json=request | {"cores": 2}, headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "key-reused")
+    assert (await ann.get(f"/v1/offersets/{sets[0]}")).status_code == 200
+
+
+async def test_under_a_key_whose_answer_was_no_it_is_asked_anew(ann: httpx2.AsyncClient) -> None:
+    headers, request = new_key(), {"run": ["true"], "cores": 500}
+    answers = [(await ann.post("/v1/offersets", json=request, headers=headers)).json() for _ in range(2)]
+    assert {answer["result"] for answer in answers} == {"NO"}
+    assert len({answer["id"] for answer in answers}) == 2
+
+
+async def test_a_session_that_was_cancelled_is_not_started_again_under_its_key(ann: httpx2.AsyncClient) -> None:
+    headers = new_key()
+    uuid = (await ann.post("/direct", json=documents.minimal(), headers=headers)).json()["meta"]["uuid"]
+    await ann.post(f"/v1/sessions/{uuid}/cancel")
+    again = await ann.post("/direct", json=documents.minimal(), headers=headers)
+    assert (again.status_code, again.json()["meta"]["uuid"]) == (303, uuid)
+
+
 async def test_a_key_that_is_too_long_is_refused(ann: httpx2.AsyncClient) -> None:
     refused = await ann.post("/direct", json=documents.minimal(), headers={"idempotency-key": "k" * 300})
     assert (refused.status_code, "255 characters" in refused.json()["detail"]) == (400, True)

@@ -253,7 +253,10 @@ def test_a_request_that_ends_before_it_is_queued_is_an_error(type_in: Type, cann
 def test_more_is_added_and_another_is_cloned(type_in: Type, canned: Serve) -> None:
     clone = {"POST /v1/annexes/copy/plan": Said(PLAN), "POST /v1/annexes/example/leases": Said(QUEUED, 201)}
     service = served(canned, **clone)
-    assert type_in("annex", "add", "example", "--nodes", "4", "--yes").code == 0
+    assert type_in("annex", "add", "example", "--nodes", "4", "--yes", "--key", "mine").code == 0
+    assert [heard.headers.get("Idempotency-Key") for heard in service.heard if heard.target.endswith("/leases")] == [
+        "mine"
+    ]
     assert type_in("annex", "clone", "example#1", "copy", "--yes").code == 0
     asked = [json.loads(heard.body) for heard in service.heard if heard.target.endswith("/plan")]
     assert [(one["name"], one["like"], one["details"]["nodes"]) for one in asked] == [

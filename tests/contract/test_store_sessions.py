@@ -58,6 +58,15 @@ def test_the_same_key_of_the_same_person_is_the_same_set(store: Store) -> None:
     assert store.read_sync(lambda tx: tx.offersets.by_key("alice", "k")) == first
 
 
+def test_a_key_that_is_released_can_be_used_for_another_answer(store: Store) -> None:
+    first = store.write_sync(lambda tx: tx.offersets.add(a_set(key="once more")))
+    store.write_sync(lambda tx: tx.offersets.release_key(first.id))
+    second = store.write_sync(lambda tx: tx.offersets.add(a_set(key="once more")))
+    assert second.id != first.id
+    assert store.read_sync(lambda tx: tx.offersets.by_key(second.person, "once more")) == second
+    assert store.read_sync(lambda tx: tx.offersets.get(first.id)) == replace(first, key=None)
+
+
 def test_a_move_changes_what_it_says_and_returns_it(store: Store) -> None:
     session = store.write_sync(lambda tx: offer_some(tx, count=1))[0]
     end = End(EndKind.SIGNALLED, signal=9, detail="killed", usage=Usage(1.5, 0.5, 1 << 40))

@@ -61,6 +61,11 @@ def test_nodes_are_asked_for_in_words_and_waited_for(tmp_path: Path) -> None:
         client = Client(url)
         assert client.plan_annex("example", nodes=2).cost.node_hours == 4
         annex = client.create_annex("example", system="expanse", nodes=2, memory="8GiB", lifetime="4h", like="other")
+        assert Client(url).create_annex("example", key="mine").name == "example"
+        assert [heard.headers.get("Idempotency-Key") for heard in service.heard if heard.target == "/v1/annexes"] == [
+            None,
+            "mine",
+        ]
         assert (annex.name, annex.nodes, repr(annex)) == ("example", 0, "<annex example: example#1 queued>")
         assert annex.wait(timeout=30).nodes == 1
         assert [one.name for one in client.annexes()] == ["example"]
@@ -72,7 +77,8 @@ def test_an_annex_is_changed_and_ended(tmp_path: Path) -> None:
     service = canned()
     with service.serving(tmp_path) as url:
         annex = Client(url).annex("example")
-        assert annex.add(nodes=4).name == "example#1"
+        assert annex.add(nodes=4, key="more").name == "example#1"
+        assert service.heard[-1].headers["Idempotency-Key"] == "more"
         annex.cancel(1)
         annex.shutdown()
         annex.open().close()

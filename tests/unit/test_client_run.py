@@ -18,7 +18,7 @@ import sublet
 from sublet import AsyncClient, Client, NoOffers, NotOverYet
 from sublet.client.documents import STAY
 from sublet.client.wishes import Wishes
-from sublet.errors import CostsMoney, SubletError
+from sublet.errors import BadRequest, CostsMoney, SubletError
 from sublet.wire import short
 from sublet.wire.v1.offers import ReasonView, RejectedView
 from sublet.wire.v1.quotes import QuoteView
@@ -119,6 +119,72 @@ async def test_the_client_that_awaits_runs_likewise(serve: Serve) -> None:
     assert session.phase == "COMPLETED"
     assert json.loads(canned.heard[0].body)["start"] == "2027-01-04T09:00:00+00:00"
     assert calls(canned)[-1] == f"POST /v1/sessions/{ID}/fetched"
+
+
+def keys(canned: Canned) -> list[str]:
+    return [f"{heard.method} {heard.headers.get('Idempotency-Key', '')}".strip() for heard in canned.heard]
+
+
+def test_a_run_under_a_key_takes_what_was_taken_under_it_before(serve: Serve) -> None:
+    url, canned = serve(an_offer(id="77b1", phase="REJECTED"), an_offer(phase="COMPLETED"))
+    session = Client(url).run(
+        run="true", key="mine-1", choose=lambda offers: pytest.fail(f"nothing to choose: {offers}")
+    )
+    assert (session.id, session.phase) == (ID, "COMPLETED")
+    assert keys(canned)[0] == "POST mine-1"
+    assert not [call for call in calls(canned) if call.endswith("/accept") or call.startswith(REJECT)]
+
+
+def test_a_run_under_a_new_key_takes_an_offer_as_ever(serve: Serve) -> None:
+    url, canned = serve(an_offer())
+    assert Client(url).run(run="true", key="mine-2").phase == "COMPLETED"
+    assert keys(canned)[:2] == ["POST mine-2", "POST"]
+
+
+def test_whatever_starts_something_takes_a_key(serve: Serve) -> None:
+    again = {f"POST /v1/sessions/{ID}/again": Said(a_yes(an_offer()))}
+    url, canned = serve(an_offer(), **again)
+    client = Client(url)
+    client.ask(run="true", key="a")
+    client.sweep("echo {a}", {"a": [1, 2]}, key="b")
+    client.run(run="true", key="c")
+    client.ask(run="true")[0].accept(key="d")
+    client.session(ID).accept(key="e")
+    client.session(ID).again(cores=2, key="f")
+    sent = [heard.headers["Idempotency-Key"] for heard in canned.heard if "Idempotency-Key" in heard.headers]
+    assert sent == ["a", "b", "c", "d", "e", "f"]
+    assert "key" not in json.loads(canned.heard[0].body)
+
+
+@pytest.mark.anyio
+async def test_the_client_that_awaits_takes_keys_too(serve: Serve) -> None:
+    again = {f"POST /v1/sessions/{ID}/again": Said(a_yes(an_offer()))}
+    url, canned = serve(an_offer(phase="COMPLETED"), **again)
+    async with AsyncClient(url) as client:
+        await client.ask(run="true", key="a")
+        await client.sweep("echo {a}", {"a": [1, 2]}, key="b")
+        assert (await client.run(run="true", key="c")).phase == "COMPLETED"
+        await (await client.ask(run="true"))[0].accept(key="d")
+        session = await client.session(ID)
+        await session.accept(key="e")
+        await session.again(cores=2, key="f")
+    sent = [
+        value for heard in canned.heard for name, value in heard.headers.items() if name.lower() == "idempotency-key"
+    ]
+    assert sent == ["a", "b", "c", "d", "e", "f"]
+    assert not [call for call in calls(canned) if call.startswith(REJECT)]
+
+
+def test_a_key_that_says_nothing_is_refused_and_one_of_any_letters_is_sent(serve: Serve) -> None:
+    url, canned = serve(an_offer())
+    for empty in ("", "  "):
+        with pytest.raises(BadRequest, match="key is empty"):
+            Client(url).ask(run="true", key=empty)
+    assert not canned.heard
+    for key in ("Ночь 1", "Утро 1", "two\nlines"):
+        Client(url).ask(run="true", key=key)
+    assert len(set(keys(canned))) == 3
+    assert all(line.isascii() for line in keys(canned))
 
 
 def test_a_session_says_that_its_files_are_home(serve: Serve) -> None:

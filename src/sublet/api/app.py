@@ -70,7 +70,7 @@ Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise
 
 Every address that starts something takes an `Idempotency-Key`, a text of your own such as a UUID: the same request
 under the same key, sent again, starts nothing anew and gets the same offers, session or lease; another request under
-it is a 422."""
+it is a 422. What came to nothing, a NO or offers that nobody took while they stood, is asked anew."""
 
 NOUNS = (
     *(offersets, sessions, logs, results, events, platforms, pledges, systems, calendar),

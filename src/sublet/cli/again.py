@@ -9,6 +9,7 @@ import click
 from sublet.cli.asking import answered
 from sublet.cli.choosing import prefer_option
 from sublet.cli.command import command
+from sublet.cli.keys import key_option
 from sublet.cli.output import Output
 from sublet.cli.running import accepted
 from sublet.cli.setting import set_json, set_words
@@ -35,6 +36,7 @@ from sublet.client.calls import moves
 @click.option("--set", "words", metavar="NAME=VALUE", multiple=True, help="A parameter; typed as what it replaces.")
 @click.option("--set-json", "values", metavar="NAME=JSON", multiple=True, help="A parameter, as JSON.")
 @click.option("--ask", "only_ask", is_flag=True, help="Show the offers, and take none.")
+@key_option
 @prefer_option
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
@@ -48,6 +50,7 @@ def again(
     detach: bool,
     yes: bool,
     to: str | None,
+    key: str | None,
     prefer: str | None,
     **changes: Any,
 ) -> int:
@@ -58,7 +61,7 @@ def again(
     link = out.link()
     said = {name: value for name, value in changes.items() if value is not None}
     said |= {"set": set_json(values), "words": set_words(words)}
-    view = ask_service(out, link, moves.again(session, said, firm=not only_ask))
+    view = ask_service(out, link, moves.again(session, said, firm=not only_ask, key=key))
     for note in view.notes:
         out.note(f"changed: {note}")
     if only_ask or not view.offers:

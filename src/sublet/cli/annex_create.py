@@ -11,6 +11,7 @@ import click
 from sublet.cli.annex_details import details, said
 from sublet.cli.annex_texts import planned
 from sublet.cli.command import command
+from sublet.cli.keys import key_option
 from sublet.cli.logins import login_of
 from sublet.cli.output import Output
 from sublet.cli.progress import Progress
@@ -30,6 +31,7 @@ SENDING = (
     click.option("--wait", is_flag=True, help="Return when all nodes have reported, not when they are queued."),
     click.option("--yes", "-y", is_flag=True, help="Send it without asking."),
     click.option("--dry-run", is_flag=True, help="Show it, and send nothing."),
+    key_option,
 )
 
 
@@ -77,11 +79,20 @@ def clone(out: Output, like: str, name: str, template: str, **given: Any) -> int
     return _made(out, LeaseAsk(name=name, like=like, template=template, details=said(given)), annexes.create, **how)
 
 
-def _how(given: dict[str, Any]) -> dict[str, bool]:
-    return {name: given.pop(name) for name in ("wait", "yes", "dry_run")}
+def _how(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: given.pop(name) for name in ("wait", "yes", "dry_run", "key")}
 
 
-def _made(out: Output, ask: LeaseAsk, send: Callable[[LeaseAsk], Any], *, wait: bool, yes: bool, dry_run: bool) -> int:
+def _made(
+    out: Output,
+    ask: LeaseAsk,
+    send: Callable[[LeaseAsk, str | None], Any],
+    *,
+    wait: bool,
+    yes: bool,
+    dry_run: bool,
+    key: str | None,
+) -> int:
     link = out.link()
     plan = link.do(annexes.plan(ask))
     if dry_run:
@@ -91,7 +102,7 @@ def _made(out: Output, ask: LeaseAsk, send: Callable[[LeaseAsk], Any], *, wait: 
         out.note(line)
     _agree(out, plan, yes)
     whole = LeaseAsk(name=ask.name, details=plan.details)
-    lease = _signed_in(out, link, plan.details.system, lambda: _sent(out, link, link.do(send(whole)), wait))
+    lease = _signed_in(out, link, plan.details.system, lambda: _sent(out, link, link.do(send(whole, key)), wait))
     out.show(lease, lambda: [_result(lease)], lambda: [lease.name])
     if out.for_people:
         out.note(f"Look at it with: sublet annex status {ask.name}")

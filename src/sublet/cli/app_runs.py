@@ -11,6 +11,7 @@ import click
 from sublet.cli.asking import answered
 from sublet.cli.choosing import prefer_option
 from sublet.cli.command import command
+from sublet.cli.keys import key_option
 from sublet.cli.output import Output
 from sublet.cli.running import accepted
 from sublet.cli.setting import set_json, set_words
@@ -39,6 +40,7 @@ RESOURCES = ("nodes", "tasks", "cores", "memory", "gpus", "time")
 @click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00.")
 @click.option("--name", metavar="NAME", help="What to call it.")
 @click.option("--ask", "only_ask", is_flag=True, help="Show the offers, and take none.")
+@key_option
 @prefer_option
 @click.option("--wait/--detach", "-w/-d", default=True, help="Follow it to its end (as it does by itself), or not.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
@@ -57,6 +59,7 @@ def run(
     keep: bool,
     hpc: str | None,
     name: str | None,
+    key: str | None,
     prefer: str | None,
     **resources: Any,
 ) -> int:
@@ -76,7 +79,7 @@ def run(
         "data": dict(_inputs(data, local=link.address.local)),
         "resources": {each: number_of(resources[each]) for each in RESOURCES if resources[each] is not None},
     }
-    view = ask_service(out, link, app_runs.ask(title, wish, firm=not only_ask))
+    view = ask_service(out, link, app_runs.ask(title, wish, firm=not only_ask, key=key))
     if only_ask or not view.offers:
         return answered(out, view, prefer)
     return accepted(out, link, view, detach=not wait, yes=yes, to=to, keep=keep, prefer=prefer)

@@ -13,6 +13,7 @@ from sublet.cli.choosing import prefer_option
 from sublet.cli.command import AFTER, command
 from sublet.cli.connecting import command_for
 from sublet.cli.examples import FIRST
+from sublet.cli.keys import key_option
 from sublet.cli.output import Output, table
 from sublet.cli.texts import away, length, moment, quoted, size, when, with_local_start
 from sublet.cli.waiting import ask_service
@@ -41,6 +42,7 @@ KEEP_OFFERS = click.option("--keep-offers", is_flag=True, help="Leave your earli
 )
 @wishes
 @KEEP_OFFERS
+@key_option
 @prefer_option
 @click.option("--example", is_flag=True, help="Print an example of a request, and do nothing.")
 @click.option("--show", is_flag=True, help="Show each part of it, who said so, and its flag; ask nothing.")
@@ -51,6 +53,7 @@ def ask(
     example: bool,
     show: bool,
     keep_offers: bool,
+    key: str | None,
     prefer: str | None,
     file: str | None,
     words: tuple[str, ...],
@@ -70,7 +73,7 @@ def ask(
         return _shown(out, *split(file, words), given)
     link = out.link()
     asked = document(out, *split(file, words), given, local=link.address.local)
-    return answered(out, ask_service(out, link, offers.ask(asked, keep_offers=keep_offers)), prefer)
+    return answered(out, ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, key=key)), prefer)
 
 
 def _shown(out: Output, file: str | None, words: tuple[str, ...], given: dict[str, Any]) -> int:

@@ -15,6 +15,7 @@ from sublet.cli.choosing import choose_offer, prefer_option
 from sublet.cli.command import command
 from sublet.cli.connecting import NOT_YET, advice_for, command_for, ready_lines
 from sublet.cli.fetching import fetch_all
+from sublet.cli.keys import key_option
 from sublet.cli.offers import giving_back
 from sublet.cli.output import Output
 from sublet.cli.progress import Progress
@@ -24,6 +25,7 @@ from sublet.cli.texts import away, length, when
 from sublet.cli.waiting import ask_service
 from sublet.cli.wishes import document, wishes
 from sublet.client.calls import offers, sessions
+from sublet.client.choosing import find_taken, keep_open
 from sublet.client.following import OVER, Following
 from sublet.client.link import Link
 from sublet.client.progress import is_progress_wanted
@@ -47,6 +49,7 @@ REPEAT = 60.0  # seconds until the same is said again
 )
 @wishes
 @KEEP_OFFERS
+@key_option
 @prefer_option
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
@@ -63,6 +66,7 @@ def run(
     to: str | None,
     keep: bool,
     keep_offers: bool,
+    key: str | None,
     prefer: str | None,
     **given: Any,
 ) -> int:
@@ -71,13 +75,15 @@ def run(
     It runs in a directory of its own, not in this one. Files that the command names by a relative path are brought
     there; --data brings more, and --out fetches what it left. A cluster is cleaned of it then, unless you say --keep.
 
+    With --key, a text of your own, it is started once: the same typed again follows the session that it became.
+
     Ctrl-C asks whether to cancel it or to let it go on; where nobody can be asked, it goes on. A job that was ended by
     a signal exits with 128 + the signal, one whose time was over with 124, one that could not be started with 127,
     one that was cancelled with 130.
     """
     link = out.link()
     asked = document(out, *split(file, words), given, local=link.address.local)
-    view = ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, firm=True))
+    view = ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, firm=True, key=key))
     if not view.offers:
         return answered(out, view)
     return accepted(out, link, view, detach=detach, yes=yes, to=to, keep=keep, prefer=prefer)
@@ -100,7 +106,11 @@ def accepted(
 
 
 def taken(out: Output, link: Link, view: OfferSetView, *, detach: bool, yes: bool, prefer: str | None) -> SessionView:
-    """Take the best of these offers, and say why this one."""
+    """Take the best of these offers, and say why this one; or what was taken before under the same key."""
+    if before := find_taken(view):
+        out.note(f"This key was used before, for the session {before.short} on {before.platform}.")
+        return link.do(sessions.session(before.id))
+    view = keep_open(view)
     with giving_back(link, view):
         choice = choose_offer(out, view, prefer)
         _agree(out, choice.offer, yes)

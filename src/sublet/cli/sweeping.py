@@ -10,6 +10,7 @@ import click
 from sublet.cli.asking import KEEP_OFFERS, answered, split
 from sublet.cli.choosing import prefer_option
 from sublet.cli.command import command
+from sublet.cli.keys import key_option
 from sublet.cli.output import Output
 from sublet.cli.running import followed, taken
 from sublet.cli.waiting import ask_service
@@ -44,6 +45,7 @@ SHOWN = 5  # tasks that --dry-run shows
 @click.option("--out", "to", metavar="DIR", help="Fetch what it left into this directory.")
 @click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
 @KEEP_OFFERS
+@key_option
 @prefer_option
 @wishes_of_a_command
 @click.argument("file", required=False, metavar="")
@@ -68,7 +70,7 @@ def sweep(out: Output, file: str | None, words: tuple[str, ...], dry_run: bool, 
     wishes = {**dict.fromkeys(KINDS), "param": (), **given}
     asked = document(out, None, (), wishes, local=link.address.local, bag=bag)
     out.note(f"runs {counted(count(bag) or 0, 'task')}")
-    view = ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, firm=True))
+    view = ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, firm=True, key=given.pop("key")))
     if not view.offers:
         return answered(out, view)
     detach = given["detach"]

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from sublet.client.aio_sessions import AsyncOffer, AsyncOffers, AsyncSession
     from sublet.client.facts import Result
     from sublet.client.job import Job
-    from sublet.client.sync import Client, Offer, Offers, Session
+    from sublet.client.sync import Client
+    from sublet.client.sync_sessions import Offer, Offers, Session
     from sublet.client.user import User
 
 __all__ = [

@@ -31,7 +31,7 @@ from sublet.client.calls import (
     signing_in,
     usage,
 )
-from sublet.client.choosing import take_offer
+from sublet.client.choosing import find_taken, keep_open, take_offer
 from sublet.client.documents import Document, document_of
 from sublet.client.following import Steps, Timeout
 from sublet.client.paging import SessionPages
@@ -78,11 +78,17 @@ class AsyncClient:
 
     @show_words(Wishes)
     async def ask(
-        self, document: Document | None = None, /, *, keep_offers: bool = False, **wishes: Unpack[Wishes]
+        self,
+        document: Document | None = None,
+        /,
+        *,
+        keep_offers: bool = False,
+        key: str | None = None,
+        **wishes: Unpack[Wishes],
     ) -> AsyncOffers:
         """When and where can this run? A document, a file, YAML text, or the words of the short form; see `Client`."""
         asked = await asyncio.to_thread(document_of, document, wishes, local=self._link.address.local)
-        return AsyncOffers(self, await self.do(offers.ask(asked, keep_offers=keep_offers)))
+        return AsyncOffers(self, await self.do(offers.ask(asked, keep_offers=keep_offers, key=key)))
 
     @show_words(Wishes)
     async def run(
@@ -92,18 +98,24 @@ class AsyncClient:
         *,
         choose: Callable[[AsyncOffers], AsyncOffer] | None = None,
         wait: bool = True,
+        key: str | None = None,
         timeout: Timeout | None = None,  # noqa: ASYNC109 - as in the other client
         **wishes: Unpack[Wishes],
     ) -> AsyncSession:
         """Ask, accept the best offer (or the one that `choose` returns), and wait until the session is over.
 
-        What it raises is as in `Client.run`; no offer that was not accepted stays held.
+        What it raises is as in `Client.run`; no offer that was not accepted stays held. With a `key`, a text of your
+        own, it is started once: run again, it is the session that it became then.
 
             session = await client.run(run=["python", "sim.py"], cores=2, time="10m")
         """
         asked = await asyncio.to_thread(document_of, document, wishes, local=self._link.address.local)
-        async with AsyncOffers(self, await self.do(offers.ask(asked, firm=True))) as offered:
-            session = await take_offer(offered, asked, choose).accept()
+        view = await self.do(offers.ask(asked, firm=True, key=key))
+        if before := find_taken(view):
+            session = await self.session(before.id)
+        else:
+            async with AsyncOffers(self, keep_open(view)) as offered:
+                session = await take_offer(offered, asked, choose).accept()
         return await session.wait(timeout) if wait else session
 
     @show_words(SweepWishes)
@@ -113,13 +125,14 @@ class AsyncClient:
         grid: Mapping[str, Iterable[Any]] | None = None,
         *,
         keep_offers: bool = False,
+        key: str | None = None,
         **wishes: Unpack[SweepWishes],
     ) -> AsyncOffers:
         """Run words with all combinations of the values: `{a}` in them stands for each value of `a`.
 
         Beside what `ask` takes: `table` (rows), `lines`, `zipped`, `retries`, `parallel`, `parts` and `at_most`.
         """
-        return await self.ask(sweep_document(words, grid, wishes), keep_offers=keep_offers)
+        return await self.ask(sweep_document(words, grid, wishes), keep_offers=keep_offers, key=key)
 
     async def offers(self, id: str) -> AsyncOffers:
         """The offers that were made before, by the id of their set."""
@@ -166,9 +179,11 @@ class AsyncClient:
         """The resource request that `create_annex` would send: each line, its source, and what it costs."""
         return await self.do(annexes.plan(lease_ask(name, template, like, details)))
 
-    async def create_annex(self, name: str, *, template: str = "", like: str = "", **details: Any) -> AsyncAnnex:
+    async def create_annex(
+        self, name: str, *, template: str = "", like: str = "", key: str | None = None, **details: Any
+    ) -> AsyncAnnex:
         """Lease nodes under a name: `system="expanse", nodes=2, lifetime="4h"`; a login must be open."""
-        await self.do(annexes.create(lease_ask(name, template, like, details)))
+        await self.do(annexes.create(lease_ask(name, template, like, details), key))
         return await self.annex(name)
 
     async def access(self) -> tuple[AccessView, ...]:

@@ -30,9 +30,9 @@ class AsyncAnnex(AnnexFacts):
         self.view = await self._client.carry_out(until_up(self.name, timeout))
         return self
 
-    async def add(self, *, template: str = "", **details: Any) -> LeaseView:
+    async def add(self, *, template: str = "", key: str | None = None, **details: Any) -> LeaseView:
         """More nodes under the same name; what isn't said is as it was the last time."""
-        return await self._client.do(annexes.add(lease_ask(self.name, template, "", details)))
+        return await self._client.do(annexes.add(lease_ask(self.name, template, "", details), key))
 
     async def shutdown(self, number: int | None = None) -> AsyncAnnex:
         """End it, or one of its leases."""

@@ -39,9 +39,9 @@ class AsyncOffer(OfferFacts):
         super().__init__(view)
         self._client = client
 
-    async def accept(self) -> AsyncSession:
-        """Take it; its siblings are given back."""
-        return AsyncSession(self._client, await self._client.do(sessions.accept(self.id)))
+    async def accept(self, *, key: str | None = None) -> AsyncSession:
+        """Take it; its siblings are given back. Accepting twice is once; under a `key` no other offer is accepted."""
+        return AsyncSession(self._client, await self._client.do(sessions.accept(self.id, key)))
 
     async def reject(self) -> None:
         """Decline it."""
@@ -140,9 +140,9 @@ class AsyncSession(SessionFacts):
         """Say that its files are here now: where it ran as a guest, nothing of it needs to stay."""
         await self._client.do(results.fetched(self.id))
 
-    async def accept(self) -> AsyncSession:
+    async def accept(self, *, key: str | None = None) -> AsyncSession:
         """Take it, while it is an offer still."""
-        self.view = await self._client.do(sessions.accept(self.id))
+        self.view = await self._client.do(sessions.accept(self.id, key))
         return self
 
     async def cancel(self, reason: str = "") -> AsyncSession:
@@ -169,9 +169,9 @@ class AsyncSession(SessionFacts):
         return self
 
     @show_words(Changes)
-    async def again(self, **changes: Unpack[Changes]) -> AsyncOffers:
+    async def again(self, *, key: str | None = None, **changes: Unpack[Changes]) -> AsyncOffers:
         """The same once more: `cores=8`, `time="2h"`, `set={"a": 2}`; the notes of the answer say what is changed."""
-        view = await self._client.do(moves.again(self.id, changes))
+        view = await self._client.do(moves.again(self.id, changes, key=key))
         return AsyncOffers(self._client, view)
 
     async def explain(self) -> Explanation:

@@ -31,9 +31,9 @@ class Annex(AnnexFacts):
         self.view = carry_out(self._client.link, until_up(self.name, timeout))
         return self
 
-    def add(self, *, template: str = "", **details: Any) -> LeaseView:
+    def add(self, *, template: str = "", key: str | None = None, **details: Any) -> LeaseView:
         """More nodes under the same name; what isn't said is as it was the last time."""
-        return self._client.do(annexes.add(lease_ask(self.name, template, "", details)))
+        return self._client.do(annexes.add(lease_ask(self.name, template, "", details), key))
 
     def shutdown(self, number: int | None = None) -> Annex:
         """End it, or one of its leases."""

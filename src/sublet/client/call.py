@@ -67,6 +67,17 @@ class Call(Generic[T]):
         return self.reader(answer)
 
 
+def under(key: str | None) -> dict[str, str]:
+    """The header that says under which key something is asked: sent again, it starts nothing twice."""
+    if key is None:
+        return {}
+    if not key.strip():
+        raise BadRequest(
+            detail="the key is empty", hint="Give a text that is for this alone, such as its name and day."
+        )
+    return {"Idempotency-Key": key if key.isascii() and key.isprintable() else quote(key)}
+
+
 def quote(text: str, safe: frozenset[int] = SAFE) -> str:
     """Text as part of an address."""
     return "".join(chr(byte) if byte in safe else f"%{byte:02X}" for byte in text.encode("utf-8", "surrogateescape"))

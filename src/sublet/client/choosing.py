@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from sublet.client.facts import OfferFacts, OfferList
 from sublet.errors import BadRequest, CostsMoney
+from sublet.wire.v1.offers import OfferSetView, OfferView
 
 O = TypeVar("O", bound=OfferFacts)  # noqa: E741 - an offer, of either client
 MONETARY = "urn:ivoa:calycopis:cost:monetary"
+
+
+NOT_TAKEN = frozenset({"OFFERED", "REJECTED", "EXPIRED"})
+
+
+def find_taken(view: OfferSetView) -> OfferView | None:
+    """The offer that was accepted when the same was asked before, under the same key."""
+    return next((offer for offer in view.offers if offer.phase not in NOT_TAKEN), None)
+
+
+def keep_open(view: OfferSetView) -> OfferSetView:
+    """The answer with the offers alone that can still be accepted."""
+    return replace(view, offers=tuple(offer for offer in view.offers if offer.phase == "OFFERED"))
 
 
 def take_offer(offers: OfferList[O], document: Mapping[str, Any], choose: Callable[[Any], O] | None) -> O:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sublet.client.calls import app_runs, results
 from sublet.client.fetching import chosen, fetch
-from sublet.client.sync import Client, Session
+from sublet.client.sync import Client
+from sublet.client.sync_sessions import Session
 from sublet.errors import AlreadySubmitted, BadRequest, NoOwnLogins, NotSubmitted
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.results import ResultFileView
@@ -75,11 +76,11 @@ class Job:
         self.fields |= {name: value for name, value in fields.items() if value is not None}
         return self
 
-    def submit(self) -> Job:
-        """Run it, on the best offer; NoOffers with the reasons if there is none."""
+    def submit(self, *, key: str | None = None) -> Job:
+        """Run it, on the best offer; NoOffers with the reasons if there is none. Under the same `key` it runs once."""
         if self._session is not None:
             raise AlreadySubmitted(job=self.id)
-        started = self.client.do(app_runs.start(self.fields))
+        started = self.client.do(app_runs.start(self.fields, key))
         self.token = started.token
         self._session = Session(self.client, started.session)
         return self

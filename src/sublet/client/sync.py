@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, TypeVar, Unpack
 
@@ -20,38 +19,29 @@ from sublet.client.calls import (
     events,
     factors,
     health,
-    moves,
     offers,
     people,
     platforms,
     profiles,
-    results,
     sessions,
     signing_in,
     usage,
 )
-from sublet.client.choosing import take_offer
+from sublet.client.choosing import find_taken, keep_open, take_offer
 from sublet.client.documents import Document, document_of
-from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
-from sublet.client.following import Decoder, Following, Timeout, until_over
+from sublet.client.following import Timeout
 from sublet.client.link import Link
 from sublet.client.paging import SessionPages
 from sublet.client.sweeps import sweep_document
-from sublet.client.tables import PRINTED, RECORD, join_table
-from sublet.client.waiting import carry_out, so_far
-from sublet.client.waiting import follow as wait_and_follow
-from sublet.client.wishes import Changes, Filters, Place, SweepWishes, Wishes, Word, show_words
+from sublet.client.sync_sessions import Offer, Offers, Session
+from sublet.client.wishes import Filters, SweepWishes, Wishes, Word, show_words
 from sublet.wire.v1.access import AccessView
 from sublet.wire.v1.accounts import AccountView
 from sublet.wire.v1.annexes import PlanView
 from sublet.wire.v1.events import EventView
 from sublet.wire.v1.health import HealthView
-from sublet.wire.v1.moves import Explanation, PauseView
-from sublet.wire.v1.offers import OfferSetView, OfferView
 from sublet.wire.v1.people import PersonView, TokenView, WhoView
 from sublet.wire.v1.platforms import PlatformView
-from sublet.wire.v1.results import ResultFileView
-from sublet.wire.v1.sessions import SessionView
 from sublet.wire.v1.usage import UsageReport
 
 T = TypeVar("T")
@@ -89,17 +79,24 @@ class Client:
 
     @show_words(Wishes)
     def ask(
-        self, document: Document | None = None, /, *, keep_offers: bool = False, **wishes: Unpack[Wishes]
+        self,
+        document: Document | None = None,
+        /,
+        *,
+        keep_offers: bool = False,
+        key: str | None = None,
+        **wishes: Unpack[Wishes],
     ) -> Offers:
         """When and where can this run? A document, a file, YAML text, or the words of the short form.
 
         Earlier offers that were not accepted give way where they leave no room for these, unless `keep_offers`.
+        The same under the same `key`, a text of your own, is the same answer: see `run`.
 
             offers = client.ask(run=["python", "sim.py"], cores=2, memory="4GiB", time="10m")
             session = offers[0].accept()
         """
         asked = document_of(document, wishes, local=self.link.address.local)
-        return Offers(self, self.do(offers.ask(asked, keep_offers=keep_offers)))
+        return Offers(self, self.do(offers.ask(asked, keep_offers=keep_offers, key=key)))
 
     @show_words(Wishes)
     def run(
@@ -109,6 +106,7 @@ class Client:
         *,
         choose: Callable[[Offers], Offer] | None = None,
         wait: bool = True,
+        key: str | None = None,
         timeout: Timeout | None = None,
         **wishes: Unpack[Wishes],
     ) -> Session:
@@ -117,13 +115,18 @@ class Client:
         NoOffers, with the reasons, if the answer is NO; CostsMoney if it has a price, and neither `max_cost` nor
         `choose` was given; NotOverYet, which is a TimeoutError, after `timeout` seconds: the session goes on then.
         Whatever happens, no offer that was not accepted stays held. How the program ended is in `exit_code` and `end`.
+        With a `key`, a text of your own, it is started once: run again, it is the session that it became then.
 
             session = client.run(run=["python", "sim.py"], cores=2, time="10m")
             print(session.exit_code, session.result('out.csv').text())
         """
         asked = document_of(document, wishes, local=self.link.address.local)
-        with Offers(self, self.do(offers.ask(asked, firm=True))) as offered:
-            session = take_offer(offered, asked, choose).accept()
+        view = self.do(offers.ask(asked, firm=True, key=key))
+        if before := find_taken(view):
+            session = self.session(before.id)
+        else:
+            with Offers(self, keep_open(view)) as offered:
+                session = take_offer(offered, asked, choose).accept()
         return session.wait(timeout) if wait else session
 
     @show_words(SweepWishes)
@@ -133,13 +136,14 @@ class Client:
         grid: Mapping[str, Iterable[Any]] | None = None,
         *,
         keep_offers: bool = False,
+        key: str | None = None,
         **wishes: Unpack[SweepWishes],
     ) -> Offers:
         """Run words with all combinations of the values: `{a}` in them stands for each value of `a`.
 
         Beside what `ask` takes: `table` (rows), `lines`, `zipped`, `retries`, `parallel`, `parts` and `at_most`.
         """
-        return self.ask(sweep_document(words, grid, wishes), keep_offers=keep_offers)
+        return self.ask(sweep_document(words, grid, wishes), keep_offers=keep_offers, key=key)
 
     def offers(self, id: str) -> Offers:
         """The offers that were made before, by the id of their set."""
@@ -187,9 +191,11 @@ class Client:
         """The resource request that `create_annex` would send: each line, its source, and what it costs."""
         return self.do(annexes.plan(lease_ask(name, template, like, details)))
 
-    def create_annex(self, name: str, *, template: str = "", like: str = "", **details: Any) -> Annex:
+    def create_annex(
+        self, name: str, *, template: str = "", like: str = "", key: str | None = None, **details: Any
+    ) -> Annex:
         """Lease nodes under a name: `system="expanse", nodes=2, lifetime="4h"`; a login must be open."""
-        self.do(annexes.create(lease_ask(name, template, like, details)))
+        self.do(annexes.create(lease_ask(name, template, like, details), key))
         return self.annex(name)
 
     def access(self) -> tuple[AccessView, ...]:
@@ -251,148 +257,3 @@ class Client:
     def stream(self, call: Call[Any]) -> Iterator[bytes]:
         """Any call, with the body of its answer as it comes."""
         return self.link.stream(call)
-
-
-class Offer(OfferFacts):
-    """One answer to a request."""
-
-    def __init__(self, client: Client, view: OfferView) -> None:
-        """Made by `Client.ask`."""
-        super().__init__(view)
-        self._client = client
-
-    def accept(self) -> Session:
-        """Take it; its siblings are given back."""
-        return Session(self._client, self._client.do(sessions.accept(self.id)))
-
-    def reject(self) -> None:
-        """Decline it."""
-        self._client.do(sessions.reject(self.id))
-
-
-class Offers(OfferList[Offer]):
-    """The answer to a request; after `with client.ask(…) as offers:` nothing stays held that was not accepted."""
-
-    def __init__(self, client: Client, view: OfferSetView) -> None:
-        """Made by `Client.ask`."""
-        super().__init__(view, [Offer(client, offer) for offer in view.offers])
-        self._client = client
-
-    def reject(self) -> int:
-        """Decline all that were not accepted, and say how many those were."""
-        return self._client.do(offers.reject_set(self.view.id)).offers
-
-    def __enter__(self) -> Offers:
-        """For `with`."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Give back what is still held."""
-        if self.view.offers:
-            self.reject()
-
-
-class Session(SessionFacts):
-    """An accepted offer, and what becomes of it."""
-
-    def __init__(self, client: Client, view: SessionView) -> None:
-        """Made by `Offer.accept` and `Client.session`."""
-        super().__init__(view)
-        self._client = client
-
-    def refresh(self) -> Session:
-        """Look again."""
-        self.view = self._client.do(sessions.session(self.id))
-        return self
-
-    def wait(self, timeout: Timeout | None = None) -> Session:
-        """Until it is over; NotOverYet after `timeout` seconds."""
-        self.view = carry_out(self._client.link, until_over(self.id, timeout))
-        return self
-
-    def logs(self, *, stream: str = "stdout", follow: bool = False, offset: int = 0) -> Iterator[str]:
-        """What it printed, as text in pieces; with `follow`, also what it is going to print, until it is over."""
-        following = Following(self.id, stream, offset)
-        decoder = Decoder("replace")
-        link = self._client.link
-        pieces = wait_and_follow(link, following) if follow else so_far(link, following)
-        yield from filter(None, map(decoder.decode, pieces))
-        yield from filter(None, [decoder.decode(b"", final=True)])
-
-    def results(self) -> tuple[ResultFileView, ...]:
-        """The files that it left."""
-        return self._client.do(results.results(self.id)).items
-
-    def table(self) -> list[dict[str, Any]]:
-        """Of a sweep or a bag: a row for each task that was run, with its parameters and what came of it."""
-        record, printed = (self._file(name) for name in (RECORD, PRINTED))
-        return join_table(record.splitlines(), lambda offset, length: printed[offset : offset + length])
-
-    def _file(self, path: str) -> bytes:
-        is_there = any(file.path == path for file in self.results())
-        return bytes(self.result(path)) if is_there else b""
-
-    def result(self, path: Place) -> Result:
-        """One of those files, whole."""
-        return Result(self._client.do(results.result(self.id, path)))
-
-    def archive(self, to: str | os.PathLike[str]) -> None:
-        """All of those files, as one tar.gz, written to a file here."""
-        with open(to, "wb") as file:
-            file.writelines(self._client.stream(results.archive(self.id)))
-
-    def fetched(self) -> None:
-        """Say that its files are here now: where it ran as a guest, nothing of it needs to stay.
-
-        session.archive("results.tar.gz")
-        session.fetched()
-        """
-        self._client.do(results.fetched(self.id))
-
-    def accept(self) -> Session:
-        """Take it, while it is an offer still."""
-        self.view = self._client.do(sessions.accept(self.id))
-        return self
-
-    def cancel(self, reason: str = "") -> Session:
-        """Stop it, whatever it is doing; its owner sees the reason."""
-        self.view = self._client.do(sessions.cancel(self.id, reason))
-        return self
-
-    def pause(self) -> str:
-        """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
-        return self._paused(moves.pause(self.id))
-
-    def resume(self) -> str:
-        """Let it go on, and say how."""
-        return self._paused(moves.resume(self.id))
-
-    def _paused(self, call: Call[PauseView]) -> str:
-        said = self._client.do(call)
-        self.view = said.session
-        return said.how
-
-    def extend(self, by: str | timedelta = "", *, until: datetime | None = None) -> Session:
-        """Move its end: by `30m`, or until an instant."""
-        self.view = self._client.do(sessions.extend(self.id, by, until))
-        return self
-
-    @show_words(Changes)
-    def again(self, **changes: Unpack[Changes]) -> Offers:
-        """The same once more: `cores=8`, `time="2h"`, `set={"a": 2}`; the notes of the answer say what is changed."""
-        view = self._client.do(moves.again(self.id, changes))
-        return Offers(self._client, view)
-
-    def explain(self) -> Explanation:
-        """Why it is where it is."""
-        return self._client.do(moves.explain(self.id))
-
-    def token(self) -> str:
-        """A token that is for this session only: to look, follow, fetch, cancel, pause and resume."""
-        return self._client.do(people.session_token(self.id)).token
-
-    def delete(self) -> None:
-        """Remove it, with its files, once it is over."""
-        self._client.do(sessions.delete(self.id))

@@ -9,7 +9,8 @@ from typing import Any
 from sublet.client import kept
 from sublet.client.calls import signing_in
 from sublet.client.job import Job
-from sublet.client.sync import Client, Session
+from sublet.client.sync import Client
+from sublet.client.sync_sessions import Session
 from sublet.errors import BadRequest, NoAnswer, NotSignedIn
 from sublet.wire.v1.people import WhoView
 

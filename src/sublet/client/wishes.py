@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict, TypeVar
 from sublet.errors import BadRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
-OF_THE_CALL = ("choose", "wait", "timeout", "keep_offers")  # parameters of `ask` and `run` beside the request's
+OF_THE_CALL = ("choose", "wait", "timeout", "keep_offers", "key")  # parameters of `ask` and `run` beside the request's
 Count = int | str  # 4, or "4-16" for at least and at most
 Place = str | os.PathLike[str]
 Start = str | date  # a day, or with a datetime an instant

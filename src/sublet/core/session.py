@@ -212,3 +212,9 @@ class OfferSet:
     key: str | None = None  # the asker's own: the same key is the same set
     offers: tuple[Session, ...] = ()  # as they are now; earliest first
     firm: bool = False  # they don't give way to a later request of the same person
+
+    def stands(self, now: datetime) -> bool:
+        """Whether an offer was taken, or one can still be."""
+        return any(
+            offer.start is not None or (offer.phase is Phase.OFFERED and offer.expires > now) for offer in self.offers
+        )

@@ -163,7 +163,9 @@ class Asking(Candidates):
         if key and (known := _whole(tx, tx.offersets.by_key(person.name, key), self.settings.prefer)):
             if known.document != asked.document:
                 raise KeyReused(key=key.own if isinstance(key, DirectKey) else key)
-            return known
+            if known.stands(self.now()):
+                return known
+            tx.offersets.release_key(known.id)  # a NO, or offers that nobody took: nothing was started
         now = self.now()
         id = str(uuid4())
         self._limit_holds(tx, person, asked, id, now)

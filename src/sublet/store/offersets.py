@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import TypeAdapter
-from sqlalchemy import delete, insert, select, tuple_
+from sqlalchemy import delete, insert, null, select, tuple_, update
 
 from sublet.core.offer import Reason
 from sublet.core.request import Request
@@ -19,6 +19,7 @@ COLUMNS = tuple(offersets.c)
 ADD = insert(offersets)
 GET = select(*COLUMNS).where(offersets.c.id == given("set_id"))
 SAME = select(*COLUMNS).where(offersets.c.person == given("of_person"), offersets.c.key == given("of_key"))
+RELEASE = update(offersets).where(offersets.c.id == given("set_id")).values(key=null())
 _came_to_something = select(sessions.c.id).where(
     sessions.c.offerset == offersets.c.id, sessions.c.phase.not_in([Phase.REJECTED.value, Phase.EXPIRED.value])
 )
@@ -88,6 +89,10 @@ class OfferSets:
         """What a person was answered under a key of their own."""
         row = self._sql.row(SAME, {"of_person": plain(person), "of_key": plain(key)})
         return None if row is None else _offerset(row)
+
+    def release_key(self, id: str) -> None:
+        """Let the key of an answer be used once more, for another."""
+        self._sql.change(RELEASE, {"set_id": plain(id)})
 
     def forget(self, before: datetime, limit: int = 100, seen: Cursor | None = None) -> Forgotten:
         """Look at the oldest answers, but none as new as this, and remove those of which nothing was accepted.

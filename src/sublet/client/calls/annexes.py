@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sublet.client.call import Call, as_view, body_of, nothing, path_of
+from sublet.client.call import Call, as_view, body_of, nothing, path_of, under
 from sublet.wire.reader import plain
 from sublet.wire.v1.annexes import (
     AnnexHistory,
@@ -37,14 +37,15 @@ def plan(ask: LeaseAsk) -> Call[PlanView]:
     return Call("POST", path_of("annexes", ask.name, "plan"), as_view(PlanView), body=body_of(plain(ask)))
 
 
-def create(ask: LeaseAsk) -> Call[LeaseView]:
+def create(ask: LeaseAsk, key: str | None = None) -> Call[LeaseView]:
     """Make an annex."""
-    return Call("POST", path_of("annexes"), as_view(LeaseView), body=body_of(plain(ask)))
+    return Call("POST", path_of("annexes"), as_view(LeaseView), body=body_of(plain(ask)), more=under(key))
 
 
-def add(ask: LeaseAsk) -> Call[LeaseView]:
+def add(ask: LeaseAsk, key: str | None = None) -> Call[LeaseView]:
     """Put more nodes under a name."""
-    return Call("POST", path_of("annexes", ask.name, "leases"), as_view(LeaseView), body=body_of(plain(ask)))
+    path = path_of("annexes", ask.name, "leases")
+    return Call("POST", path, as_view(LeaseView), body=body_of(plain(ask)), more=under(key))
 
 
 def cancel(name: str) -> Call[AnnexView]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sublet.client.call import Call, as_view, body_of, path_of
+from sublet.client.call import Call, as_view, body_of, path_of, under
 from sublet.client.calls.offers import precedence
 from sublet.client.documents import with_local_starts
 from sublet.wire.v1.moves import Explanation, PauseView
@@ -27,7 +27,8 @@ def resume(id: str) -> Call[PauseView]:
     return Call("POST", path_of("sessions", id, "resume"), as_view(PauseView))
 
 
-def again(id: str, changes: Mapping[str, Any], *, firm: bool = False) -> Call[OfferSetView]:
+def again(id: str, changes: Mapping[str, Any], *, firm: bool = False, key: str | None = None) -> Call[OfferSetView]:
     """Ask for the same once more, with changes; the notes of the answer say which."""
     path, query = path_of("sessions", id, "again"), precedence(firm=firm)
-    return Call("POST", path, as_view(OfferSetView), query=query, body=body_of(with_local_starts(dict(changes))))
+    body = body_of(with_local_starts(dict(changes)))
+    return Call("POST", path, as_view(OfferSetView), query=query, body=body, more=under(key))

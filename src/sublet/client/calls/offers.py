@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sublet.client.call import Call, as_view, body_of, path_of
+from sublet.client.call import Call, as_view, body_of, path_of, under
 from sublet.wire.v1.offers import OfferSetPage, OfferSetView, PendingList, RejectedView
 
 READ_SET = as_view(OfferSetView)
 
 
 def ask(
-    document: Mapping[str, Any] | str | bytes, *, keep_offers: bool = False, firm: bool = False
+    document: Mapping[str, Any] | str | bytes,
+    *,
+    keep_offers: bool = False,
+    firm: bool = False,
+    key: str | None = None,
 ) -> Call[OfferSetView]:
     """When and where can this run? A document (short form or full), or its YAML text.
 
     Earlier offers give way where they leave no room, unless `keep_offers`; `firm` ones don't give way to later ones.
+    The same under the same `key` is the same answer, as long as something came of it or still can.
     """
-    query = precedence(keep_offers=keep_offers, firm=firm)
+    query, more = precedence(keep_offers=keep_offers, firm=firm), under(key)
     if isinstance(document, Mapping):
-        return Call("POST", path_of("offersets"), READ_SET, query=query, body=body_of(document))
+        return Call("POST", path_of("offersets"), READ_SET, query=query, body=body_of(document), more=more)
     text = document.encode() if isinstance(document, str) else document
-    return Call("POST", path_of("offersets"), READ_SET, query=query, body=text, type="application/yaml")
+    return Call("POST", path_of("offersets"), READ_SET, query=query, body=text, type="application/yaml", more=more)
 
 
 def precedence(*, keep_offers: bool = False, firm: bool = False) -> dict[str, object]:

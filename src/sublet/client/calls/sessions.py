@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sublet.client.call import Answer, Call, as_view, body_of, nothing, path_of
+from sublet.client.call import Answer, Call, as_view, body_of, nothing, path_of, under
 from sublet.wire.reader import instant_text
 from sublet.wire.v1.moves import CancelView
 from sublet.wire.v1.sessions import SessionPage, SessionView
@@ -53,9 +53,9 @@ def session(id: str) -> Call[SessionView]:
     return Call("GET", path_of("sessions", id), READ_SESSION)
 
 
-def accept(id: str) -> Call[SessionView]:
-    """Take an offer."""
-    return Call("POST", path_of("sessions", id, "accept"), READ_SESSION)
+def accept(id: str, key: str | None = None) -> Call[SessionView]:
+    """Take an offer; a `key` stays with the offer that was taken under it."""
+    return Call("POST", path_of("sessions", id, "accept"), READ_SESSION, more=under(key))
 
 
 def reject(id: str) -> Call[SessionView]:

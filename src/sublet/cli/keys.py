@@ -1,0 +1,7 @@
+"""Keys under which something is started once."""
+
+from __future__ import annotations
+
+import click
+
+key_option = click.option("--key", metavar="KEY", help="A text for this alone: typed again with it, it starts once.")
