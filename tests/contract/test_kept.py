@@ -10,12 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from sublet.core.image import ImageArchive
 from sublet.errors import PlatformRefused
-from sublet.platforms.kept import digest_of
+from sublet.kinds.images import describe_archive
+from sublet.kinds.inside.container_images import NoImage, with_apptainer
+from sublet.platforms.kept import KeptFiles, digest_of
 from sublet.platforms.memory import MemoryPlatform
 from sublet.platforms.slurm import Slurm
 from sublet.reach.local import LocalReach
 from sublet.reach.port import Progress
+from tests.real import images
 
 pytestmark = pytest.mark.anyio
 SIZE = 700_000  # more than travels in one piece
@@ -116,6 +120,83 @@ async def test_one_that_was_let_go_is_sent_again(slurm: Slurm, reach: Counted, i
     assert await slurm.let_go(digest_of(image)) == [digest_of(image)]
     assert digest_of(Path(await slurm.keep(image))) == digest_of(image)
     assert len(reach.sent) == 2
+
+
+def apptainer_of(tmp_path: Path, code: int = 0) -> str:
+    """What stands in for Apptainer, which this machine may not have: it writes down what it is asked for."""
+    tool = tmp_path / f"apptainer-{code}"
+    tool.write_text(f'#!/bin/sh\necho "$6" >>{tmp_path}/asked\n[ {code} = 0 ] && echo made >"$5"\nexit {code}\n')
+    tool.chmod(0o700)
+    return str(tool)
+
+
+async def test_an_archive_is_made_into_an_image_once_and_goes_with_it(
+    slurm: Slurm, reach: Counted, tmp_path: Path
+) -> None:
+    archive = tmp_path / "tool.tar"
+    digest = images.oci_archive(archive)
+    content = await slurm.keep(archive)
+    kept, root, tool = KeptFiles("far", "me"), str(tmp_path / "far"), apptainer_of(tmp_path)
+
+    def describe() -> ImageArchive | None:
+        return describe_archive(str(archive))
+
+    done = await asyncio.gather(*(kept.make_image(reach, root, content, tool, describe) for _ in range(3)))
+    assert done == [True] * 3
+    assert (tmp_path / "asked").read_text() == f"oci-archive:{content}\n", "once, however many need it"
+    beside = Path(content).parent
+    assert (beside / "image.sif").read_text() == "made\n"
+    assert digest in (beside / "image.names").read_text().split()
+    assert digest_of(archive) in (beside / "image.names").read_text().split()
+    assert sorted(path.name for path in beside.iterdir() if path.name.startswith("pull")) == []
+    assert await slurm.let_go(digest_of(archive)) == [digest_of(archive)]
+    assert not beside.exists()
+
+
+async def test_where_no_image_can_be_made_the_session_is_left_to_it_and_it_is_not_tried_again_at_once(
+    slurm: Slurm, reach: Counted, tmp_path: Path, image: Path
+) -> None:
+    archive = tmp_path / "tool.tar"
+    images.docker_archive(archive)
+    kept, root = KeptFiles("far", "me"), str(tmp_path / "far")
+    content = await slurm.keep(archive)
+    for _ in range(2):
+        made = await kept.make_image(
+            reach, root, content, apptainer_of(tmp_path, 1), lambda: describe_archive(str(archive))
+        )
+        assert not made
+    assert (tmp_path / "asked").read_text() == f"docker-archive:{content}\n"
+    beside = Path(content).parent
+    assert [name for name in ("content", "image.sif") if (beside / name).exists()] == ["content"]
+    other = await slurm.keep(image)
+    assert not await kept.make_image(reach, root, other, apptainer_of(tmp_path), lambda: describe_archive(str(image)))
+    assert len((tmp_path / "asked").read_text().splitlines()) == 1, "what is no archive is none's to make"
+
+
+async def test_a_session_runs_the_image_that_was_made_before_it_and_else_makes_it_for_all(
+    slurm: Slurm, reach: Counted, tmp_path: Path
+) -> None:
+    archive, link = tmp_path / "tool.tar", tmp_path / "link"
+    digest = images.oci_archive(archive)
+    content = await slurm.keep(archive)
+    link.symlink_to(content)
+    paths = {"apptainer": apptainer_of(tmp_path)}
+    plan = {"tool": "apptainer", "paths": paths, "name": "mine", "digest": digest, "private": str(tmp_path)}
+    source = {"how": "archive", "path": str(link)}
+    beside = Path(content).parent
+    for _ in range(2):
+        assert with_apptainer(source, plan).reference == str(beside / "image.sif")
+    assert len((tmp_path / "asked").read_text().splitlines()) == 1, "the first makes it for all"
+
+    (beside / "image.sif").unlink()
+    described = describe_archive(str(archive))
+    assert await KeptFiles("far", "me").make_image(
+        reach, str(tmp_path / "far"), content, paths["apptainer"], lambda: described
+    )
+    assert with_apptainer(source, plan).reference == str(beside / "image.sif")
+    assert len((tmp_path / "asked").read_text().splitlines()) == 2, "what was made before is run as it is"
+    with pytest.raises(NoImage, match="its digest is not"):
+        with_apptainer(source, {**plan, "digest": "sha256:" + "0" * 64})
 
 
 async def test_on_this_machine_a_file_is_where_it_is(image: Path) -> None:

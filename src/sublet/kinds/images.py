@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote, urlsplit
 
-from sublet.core.image import REFERENCE
+from sublet.core.image import REFERENCE, ImageArchive
 from sublet.core.request import Data
 from sublet.kinds import fields as f
 from sublet.kinds.inside.container_images import pinned
+from sublet.kinds.inside.image_files import Archive, NotAnImage
 from sublet.kinds.port import Setting
 
 BROUGHT = "sublet.image"
@@ -35,6 +36,21 @@ def read_location(location: str, number: int, sif: bool = False) -> dict[str, st
     if sif or separator or location.lower().endswith((*SQUASHED, *TARS)):  # else a file, and not by its whole path
         return {"how": "unknown", "said": location}
     return _reference(location, location, number)
+
+
+def describe_archive(path: str) -> ImageArchive | None:
+    """What an archive is and which digests it has, each layer checked; None if it is no archive of an image."""
+    try:
+        archive = Archive(path)
+    except NotAnImage:
+        return None
+    try:
+        archive.verify_layers()
+        return ImageArchive("oci-archive" if archive.digests else "docker-archive", tuple(archive.known_as()))
+    except NotAnImage:
+        return None
+    finally:
+        archive.close()
 
 
 def _reference(text: str, said: str, number: int) -> dict[str, str]:

@@ -10,10 +10,11 @@ import asyncio
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from sublet.core.image import ImageArchive
 from sublet.errors import PlatformRefused
 from sublet.platforms.port import Kept, Progress
 from sublet.platforms.slurm_commands import reading, script
@@ -31,6 +32,7 @@ class KeptFiles:
         self._platform, self._owner = platform, owner
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._no_way_to: dict[str, float] = {}  # registries → when an image could not be fetched from there
+        self._not_made: dict[str, float] = {}  # archives → when an image could not be made of them there
 
     async def keep(self, reach: Reach, root: str, file: Path, digest: str, user: str, progress: Progress) -> str:
         """Send a file unless it is there, and note who needs it; its path there."""
@@ -65,6 +67,24 @@ class KeptFiles:
             return None
         return f"{root}/kept/{name}/content"
 
+    async def make_image(
+        self, reach: Reach, root: str, content: str, tool: str, describe: Callable[[], ImageArchive | None]
+    ) -> bool:
+        """Have Apptainer there make an image of an archive that is kept, once, beside it; whether it is there now."""
+        name, since = content.split("/")[-2], self._not_made.get(content)
+        if since is not None and time.monotonic() - since < TRIED:
+            return False
+        async with self._turns[content]:
+            if await reach.run(to_look_for(content)):
+                return True
+            if (found := await asyncio.to_thread(describe)) is None:
+                return False  # the session tells what is wrong with it
+            words = script("pull", root, name, "", tool, f"{found.form}:{content}", *found.digests)
+            made = await reach.run(Command(words, as_is, seconds=PULLING))
+        if made.code:
+            self._not_made[content] = time.monotonic()
+        return not made.code
+
     async def kept(self, reach: Reach, root: str) -> Sequence[Kept]:
         """What is there."""
         return await reach.run(to_kept(self._platform, root))
@@ -98,6 +118,12 @@ def digest_of(file: Path) -> str:
 def to_keep(platform: str, root: str, name: str, key: str, owner: str) -> Command[bool]:
     """Note that a session needs a shared file; whether it is there."""
     return Command(script("keep", root, name, key, owner), reading(platform, lambda said: said.strip() == "there"))
+
+
+def to_look_for(content: str) -> Command[bool]:
+    """Whether an image was made of an archive already."""
+    words = ("sh", "-c", '[ -f "${1%/*}/image.sif" ]', "sh", content)
+    return Command(words, lambda said: said.code == 0)
 
 
 def to_publish(platform: str, content: str) -> Command[str]:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from sublet.container_network import USUAL
 from sublet.core.amounts import parse_duration, parse_memory
+from sublet.core.image import ImageArchive
 from sublet.core.job import Job, JobState
 from sublet.core.offer import Answer, Node, Quote, Reason, Take
 from sublet.core.pilot_config import Additions
@@ -269,6 +270,13 @@ class Platform(BaseModel):
         None: it can't be fetched from there, so it must be brought.
         """
         return None
+
+    async def make_image(self, kept: str, tool: str, describe: Callable[[], ImageArchive | None]) -> bool:
+        """Have what `tool` runs made of an archive that is kept there, once for all; whether that is there now.
+
+        Else a session makes it, within its time. `describe` reads the archive, which takes a while; None: it is none.
+        """
+        return False
 
     async def kept(self) -> Sequence[Kept]:
         """The shared files that are kept there."""

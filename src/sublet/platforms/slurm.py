@@ -31,7 +31,7 @@ from sublet.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreac
 from sublet.platforms import slurm_commands as to
 from sublet.platforms import slurm_offers as offering
 from sublet.platforms import slurm_readers as read
-from sublet.platforms.port import Carrier, Kept, Progress, Results, quietly
+from sublet.platforms.port import Carrier, Progress, Results, quietly
 from sublet.platforms.sessiondir import KEY, remove_tree
 from sublet.platforms.shell import inside, life
 from sublet.platforms.slurm_home import Fetched
@@ -44,7 +44,6 @@ from sublet.reach.files import to_sizes
 
 CHUNK = 1 << 22
 LAST_RESORT = "podman"  # its store is in the home, which nodes share
-SIF_TOOLS = ("apptainer", "singularity")
 UNREACHED = "it allows no connection that is shared, so that nothing can stay connected to a node of it"
 
 
@@ -170,25 +169,6 @@ class Slurm(SlurmSite):
         target = f"{root}/incoming/{self._key(key)}/{inside(relative, self.name)}"
         await self.reach.run(to.to_incoming(self.name, root, key, self._owner))
         await self.reach.send(source, target, progress)
-
-    async def keep(self, file: Path, digest: str = "", user: str = "", progress: Progress = quietly) -> str:
-        """Have a file there that many share, sent once over the open login."""
-        return await self._kept.keep(self.reach, await self.root(), file, digest, user and self._key(user), progress)
-
-    async def pull(self, image: str, tool: str, user: str) -> str | None:
-        """Have the login host fetch an image, where it may, and where there is Apptainer."""
-        path = (await self.survey()).tools.get(tool)
-        if not self._manners.pull or not path or not path.startswith("/") or tool not in SIF_TOOLS:
-            return None
-        return await self._kept.pull(self.reach, await self.root(), image, path, self._key(user))
-
-    async def kept(self) -> Sequence[Kept]:
-        """The shared files that are kept there."""
-        return await self._kept.kept(self.reach, await self.root())
-
-    async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
-        """Remove shared files that no session needs, or needed for so long."""
-        return await self._kept.let_go(self.reach, await self.root(), digests, idle)
 
     async def find(self, key: str) -> str | None:
         """The job of this key, once it was claimed: whether Slurm has it or not, it isn't submitted again."""

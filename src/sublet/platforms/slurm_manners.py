@@ -8,7 +8,7 @@ The file is plain text that everybody can read, by default `/etc/sublet/site`, w
     sessions 20       # how many sessions of one person may wait or run at once
     parts 10          # of how many jobs one bag may be
     interactive no    # nothing is reached from outside
-    pull no           # no images are fetched on the login host
+    pull no           # no images are fetched or made on the login host
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ WORDS: Mapping[str, str] = {
     "sessions": "at most {} of your sessions wait or run at once",
     "parts": "a bag is of at most {} jobs",
     "interactive": "interactive sessions are allowed: {}",
-    "pull": "images may be fetched on its login host: {}",
+    "pull": "images may be fetched and made on its login host: {}",
 }
 
 

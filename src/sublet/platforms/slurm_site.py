@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,12 +13,13 @@ from uuid import uuid4
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
+from sublet.core.image import ImageArchive
 from sublet.core.pilot_config import check_lines
 from sublet.core.probe import Live
 from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.platforms import slurm_commands as to
 from sublet.platforms.kept import KeptFiles
-from sublet.platforms.port import Duration, Survey
+from sublet.platforms.port import Duration, Kept, Progress, Survey, quietly
 from sublet.platforms.remote import Remote
 from sublet.platforms.sessiondir import KEY
 from sublet.platforms.slurm_manners import Manners
@@ -32,6 +33,7 @@ from sublet.platforms.slurm_survey import Surveyor
 from sublet.platforms.slurm_watch import Watch
 from sublet.reach.record import read_record
 
+SIF_TOOLS = ("apptainer", "singularity")
 WORD = re.compile(r"[A-Za-z0-9_][\w.+@:,&|*()\[\]-]*")
 
 
@@ -123,7 +125,8 @@ class SlurmSite(Remote):
     )
     pulls: bool = Field(
         default=True,
-        description="Whether images of registries may be fetched by Apptainer on the login host; else they are sent.",
+        description="Whether Apptainer on the login host may fetch images of registries, else they are sent, and make "
+        "images of archives that are sent, else the first session does.",
     )
     parts: int = Field(
         default=20, ge=1, le=1000, description="The most jobs of an array that one bag is cut into; 1: no arrays."
@@ -224,3 +227,32 @@ class SlurmSite(Remote):
     async def probe(self, tools: Mapping[str, str]) -> Live:
         """Its queues, limits, nodes, accounts and tools, asked now: a login is needed."""
         return await probe(self.name, self.reach, tools)
+
+    # Files that many sessions share
+
+    async def keep(self, file: Path, digest: str = "", user: str = "", progress: Progress = quietly) -> str:
+        """Have a file there that many share, sent once over the open login."""
+        return await self._kept.keep(self.reach, await self.root(), file, digest, user and self._key(user), progress)
+
+    async def pull(self, image: str, tool: str, user: str) -> str | None:
+        """Have the login host fetch an image, where it may, and where there is Apptainer."""
+        path = await self._find_sif_tool(tool)
+        return await self._kept.pull(self.reach, await self.root(), image, path, self._key(user)) if path else None
+
+    async def make_image(self, kept: str, tool: str, describe: Callable[[], ImageArchive | None]) -> bool:
+        """Have the login host make it, where it may, and where there is Apptainer."""
+        path = await self._find_sif_tool(tool)
+        return bool(path) and await self._kept.make_image(self.reach, await self.root(), kept, path, describe)
+
+    async def _find_sif_tool(self, tool: str) -> str:
+        """Where a tool is that makes image files on the login host; empty if that may not be, or there is none."""
+        path = (await self.survey()).tools.get(tool, "")
+        return path if self._manners.pull and tool in SIF_TOOLS and path.startswith("/") else ""
+
+    async def kept(self) -> Sequence[Kept]:
+        """The shared files that are kept there."""
+        return await self._kept.kept(self.reach, await self.root())
+
+    async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
+        """Remove shared files that no session needs, or needed for so long."""
+        return await self._kept.let_go(self.reach, await self.root(), digests, idle)

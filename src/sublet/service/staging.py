@@ -8,6 +8,7 @@ import os
 import shutil
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from sublet.core.job import Mount
@@ -16,6 +17,7 @@ from sublet.core.request import Data, Executable, Request
 from sublet.core.texts import directory_name
 from sublet.errors import DataNotThere
 from sublet.kinds.app import APP
+from sublet.kinds.images import describe_archive
 from sublet.movers.port import Mover, Pins, Progress, SignsIn
 from sublet.platforms.port import Platform
 from sublet.service.desk import Desk, log
@@ -111,14 +113,17 @@ async def _stage(
     kept = await _fetched(desk, request.executable, platform, way, place, session, guest=guest)
     for data in wanted:
         if data.shared:
-            kept |= await _keep(desk, data, platform, place, session)
+            kept |= await _keep(desk, data, platform, way, place, session)
     await asyncio.to_thread(lay_out, request, place)
     await asyncio.to_thread(_write, place / KEPT, json.dumps(kept))
     await asyncio.to_thread(_write, place / STAGED, "")
 
 
-async def _keep(desk: Desk, data: Data, platform: Platform, place: Path, session: str) -> dict[str, str]:
-    """Have the platform keep what many share; a file that it keeps elsewhere is not in the session's own directory."""
+async def _keep(desk: Desk, data: Data, platform: Platform, way: str, place: Path, session: str) -> dict[str, str]:
+    """Have the platform keep what many share; a file that it keeps elsewhere is not in the session's own directory.
+
+    An archive of an image is made into what runs there, in this way, before the session's own time begins.
+    """
     found: dict[str, str] = {}
     folder = place / "data" / directory_name(data.name)
     for file in sorted(file for file in folder.iterdir() if file.is_file()):
@@ -126,6 +131,8 @@ async def _keep(desk: Desk, data: Data, platform: Platform, place: Path, session
         path = await platform.keep(file, user=session, progress=progress)
         if path != str(file):
             found[str(file.relative_to(place))] = path
+            desk.doing[session] = f"{platform.name} is making the image of {file.name}"
+            await platform.make_image(path, way, partial(describe_archive, str(file)))
             file.unlink()
             log.info("data.kept", session=session, data=data.name, platform=platform.name, path=path)
     return found
@@ -145,7 +152,7 @@ async def _fetched(
         if platform.fetches and not signs_in:
             return {}
         try:
-            return await _fetch(desk, data, mover, platform, "" if signs_in else way, place, session)
+            return await _fetch(desk, data, mover, platform, way, place, session, pulls=not signs_in)
         except DataNotThere as error:
             failures.append(error)
     if failures:
@@ -154,19 +161,27 @@ async def _fetched(
 
 
 async def _fetch(
-    desk: Desk, data: Data, mover: Mover | Reason, platform: Platform, way: str, place: Path, session: str
+    desk: Desk,
+    data: Data,
+    mover: Mover | Reason,
+    platform: Platform,
+    way: str,
+    place: Path,
+    session: str,
+    *,
+    pulls: bool,
 ) -> dict[str, str]:
-    """Have it there: fetched by the platform, in this way, else sent from here."""
+    """Have it there: fetched by the platform, in this way, if it may; else sent from here."""
     if isinstance(mover, Pins):
         data = await mover.pin(data)
     desk.doing[session] = f"{platform.name} is fetching {data.location}"
-    path = await platform.pull(data.location, way, session) if way else None
+    path = await platform.pull(data.location, way, session) if pulls else None
     folder = Path("data", directory_name(data.name))
     if path:
         log.info("image.pulled", session=session, location=data.location, platform=platform.name, path=path)
         return {str(folder / FETCHED): path}
     await _bring(desk, data, mover, place / folder, session)
-    return await _keep(desk, data, platform, place, session)
+    return await _keep(desk, data, platform, way, place, session)
 
 
 def kept_in(place: Path) -> dict[str, str]:

@@ -1,6 +1,9 @@
-# Has Apptainer on this host make an image of a registry, for many to share; nothing else is left of the making. Arguments: the
-# root directory, the image's name in `kept` (as keep.sh made it), the session, Apptainer, and the image's location.
+# Has Apptainer on this host make an image for many to share; nothing else is left of the making. Arguments: the root directory, the
+# image's name in `kept` (as keep.sh made it), the session, Apptainer, the image's location, and of an archive that is kept there the
+# digests by which it can be told. An image of a registry becomes `content`, one of an archive `image.sif` beside it, with
+# `image.names`, as the first session that needs it would make them (container_images.py).
 dir=$1/kept/$2 key=$3 tool=$4 location=$5
+shift 5
 made=$dir/pull.$$
 trap '' HUP PIPE
 umask 077
@@ -10,7 +13,11 @@ for prefix in APPTAINER SINGULARITY; do
 done
 nice "$tool" --silent pull --disable-cache --force "$made/image" "$location" </dev/null >&2
 code=$?
-[ "$code" = 0 ] && chmod a-w "$made/image" && mv -f "$made/image" "$dir/content" || code=75
+if [ $# -gt 0 ]; then
+    [ "$code" = 0 ] && printf '%s\n' "$@" >"$made/names" && mv -f "$made/names" "$dir/image.names" && mv -f "$made/image" "$dir/image.sif" || code=75
+else
+    [ "$code" = 0 ] && chmod a-w "$made/image" && mv -f "$made/image" "$dir/content" || code=75
+fi
 chmod -R u+rwX "$made" && rm -rf "$made"
-[ "$code" = 0 ] || { rm -f "$dir/users/$key" "$dir/used" && rmdir "$dir/users" "$dir"; } 2>/dev/null
+[ "$code" = 0 ] || [ $# -gt 0 ] || { rm -f "$dir/users/$key" "$dir/used" && rmdir "$dir/users" "$dir"; } 2>/dev/null
 exit "$code"
