@@ -1,4 +1,4 @@
-"""What a node sends back is unpacked with any Python, and leads nowhere else."""
+"""What a node is given and sends back is unpacked with any Python, and what it sends leads nowhere else."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sublet.pilots.split.far_half import unpack
 from sublet.pilots.split.parcels import unpack_safely
 
 
@@ -49,3 +50,19 @@ def test_what_leads_out_or_is_no_file_is_refused(members: list[tuple[str, bytes,
     with pytest.raises(ValueError, match=r"leads out|neither"):
         unpack_safely(archive_of(*members), place)
     assert list(tmp_path.rglob("b")) == []
+
+
+def test_what_a_node_is_given_is_unpacked_in_the_same_way_by_every_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Newer ones refuse links that lead out, as a virtual environment has them, and change modes; older ones warn."""
+    data_filter = staticmethod(getattr(tarfile, "data_filter", None))
+    monkeypatch.setattr(tarfile.TarFile, "extraction_filter", data_filter, raising=False)
+    given = [
+        ("s", tarfile.DIRTYPE, ""),
+        ("s/python", tarfile.SYMTYPE, "/usr/bin/python3"),
+        ("s/a", tarfile.REGTYPE, ""),
+    ]
+    unpack(archive_of(*given), str(tmp_path))
+    assert (tmp_path / "s" / "python").readlink() == Path("/usr/bin/python3")
+    assert (tmp_path / "s" / "a").stat().st_mode & 0o777 == 0o777

@@ -33,9 +33,6 @@ from sublet.pilots.own import Contact
 
 DRAINED = timedelta(seconds=2)  # after which a node without jobs ends that is being drained
 OLDEST = 23  # HTCondor's version from which on a node attaches directly to an access point
-EVICTED = (
-    5  # seconds that a job has to end, from SIGTERM on, when its pilot is ordered to end; else HTCondor's usual 600
-)
 SHORTEST = 10  # seconds that a job which says nothing of its length is given at least
 SHORTEST_MARGIN = timedelta(seconds=12)  # the session's own end is near, and HTCondor needs a moment
 ADVERTISED = (SLOT_ANNEX, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_SESSIONS, SLOT_DRAINING, SLOT_END, SLOT_TOOLS)
