@@ -219,12 +219,13 @@ async def test_the_menu_leads_operators_to_what_they_operate(
     assert 'href="/web/platforms/trial"' not in (await other.get("/web/platforms")).text
 
 
-async def test_lists_of_people_rules_apps_and_access_stay_true_while_they_are_open(
+async def test_lists_of_a_gateway_stay_true_while_they_are_open(
     callers: Callers, mailbox: Mailbox, service: Service
 ) -> None:
     await service.add_person(ROOT, "olaf@example.org", "operator")
     op = await visit(callers, mailbox, "olaf@example.org")
-    for word in ("people", "rules", "apps", "access", "operate", "platforms"):
+    lists = ("people", "rules", "apps", "access", "operate", "platforms")
+    for word in (*lists, "platforms/trial", "account", "hooks", "audit", "usage"):
         assert "data-live data-watch" in (await op.get(f"/web/{word}")).text, word
     sought = {"only": "operator", "after": "a@example.org"}
     assert (

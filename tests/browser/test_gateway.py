@@ -12,8 +12,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from sublet.client import Client
+from sublet.client.calls.hooks import add as add_hook
 from tests.browser.conftest import Socket, comes_with, looked_at
-from tests.git_server import GitServer, program
+from tests.git_server import GitServer, Repository, program
 from tests.serving import Serving
 from tests.smtp import Mailbox, running_smtp
 
@@ -63,11 +64,16 @@ def mailbox() -> Iterator[Mailbox]:
         yield box
 
 
-def furnish(home: Path, git: GitServer) -> None:
-    """An approved app, which Ben may run; Anna is an operator."""
+@pytest.fixture(scope="module")
+def flood(git: GitServer) -> Repository:
+    """An app's repository."""
     repository = git.repository("ann/flood")
     repository.commit({"sublet.yaml": MANIFEST, "flood.sh": program("echo 1\n"), "README.md": "to the right " * 100})
+    return repository
 
+
+def furnish(home: Path, repository: Repository) -> None:
+    """An approved app, which Ben may run; Anna is an operator."""
     version = post(home, "/v1/apps", repository=repository.url)
     assert post(home, "/v1/apps/flood/1/approve", tree=version["tree"])["state"] == "approved"
     assert post(home, "/v1/people", address=ANNA, role="operator")["role"] == "operator"
@@ -91,13 +97,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def gateway(home: Path, mailbox: Mailbox, git: GitServer) -> Iterator[str]:
+def gateway(home: Path, mailbox: Mailbox, git: GitServer, flood: Repository) -> Iterator[str]:
     """The address of a gateway."""
     (home / "sublet.toml").write_text(SETTINGS.replace("{git}", git.url) + mailbox.toml)
     serving = Serving(home, "--port", "0")
     serving.start()
     try:
-        furnish(home, git)
+        furnish(home, flood)
         yield json.loads((home / "run" / "service.json").read_text())["url"]
     finally:
         serving.stop()
@@ -253,3 +259,36 @@ def test_an_operator_cancels_others_sessions_and_drains_a_platform_on_pages(
     page.goto("/web/platforms/other")
     page.get_by_role("button", name="Let it be used again").click()
     expect(page.get_by_role("button", name="Drain other")).to_be_visible()
+
+
+def test_open_pages_follow_what_others_do_and_keep_what_is_typed(
+    contexts: list[BrowserContext], mailbox: Mailbox, gateway: str, home: Path, flood: Repository
+) -> None:
+    first = comes(contexts[1], mailbox, len(mailbox.to(ANNA)) + 1)
+    pages = {
+        name: contexts[1].new_page() for name in ("platforms/other", "hooks", "audit?action=token.make", "apps/flood")
+    }
+    for name, page in pages.items():
+        page.goto(f"/web/{name}")
+    platform, hooks, audit, app = pages.values()
+    platform.get_by_label("Reason").fill("New disks")
+    hooks.get_by_label("For how long").fill("7d")
+    entries = audit.get_by_role("row").count()
+    own = Client(gateway, post(home, "/v1/tokens", person=ANNA, note="followed")["token"])
+    own.do(add_hook(f"mailto:{ANNA}"))
+    client = Client(gateway, post(home, "/v1/tokens", person=BEN)["token"])
+    wish = {"image": "docker://busybox", "platform": "other", "time": "10m", "start": "tomorrow"}
+    session = client.ask(name="followed", **wish)[0].accept()
+    expect(first.get_by_role("row", name="followed")).to_be_visible()
+    expect(first.locator("#announced")).to_have_text("Your account was updated.")
+    expect(platform.get_by_role("row", name="followed")).to_be_visible()
+    expect(platform.get_by_label("Reason")).to_have_value("New disks")
+    expect(hooks.get_by_role("row", name=ANNA)).to_be_visible()
+    expect(hooks.get_by_label("For how long")).to_have_value("7d")
+    expect(audit.get_by_role("row")).not_to_have_count(entries)
+    flood.commit({"sublet.yaml": MANIFEST, "flood.sh": program("echo 2\n")})
+    post(home, "/v1/apps", repository=flood.url)
+    expect(app.get_by_role("link", name="flood@2")).to_be_visible()
+    post(home, "/v1/platforms/other/drain", reason="Its fans")
+    expect(platform.get_by_text("Its fans")).to_be_visible()
+    session.cancel()

@@ -106,7 +106,7 @@ function remember() {
 }
 
 async function redraw(address) {
-  // The server draws; what has changed is put in place. True if anything has.
+  // The server draws; what has changed is put in place. True if anything has that is news.
   const answer = await ask(address);
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   const script = (page) => page.querySelector("script[src*='/live.js']")?.getAttribute("src");
@@ -121,7 +121,7 @@ async function redraw(address) {
     part.dataset.drawn = stable(other);
     replace(part, other.innerHTML);
     part.querySelectorAll("[data-until]").forEach(countDown);
-    changed = true;
+    if (!("quiet" in part.dataset)) changed = true;
   }
   document.title = fresh.title;
   return changed;
