@@ -14,7 +14,7 @@ from sublet.core.access import AccessRequest, Limits
 from sublet.core.people import Identity, Known, Role
 from sublet.errors import AlreadyThere, BadAddress, BadRequest, WrongCode
 from sublet.service.desk import Person
-from sublet.service.quotas import used
+from sublet.service.quotas import used, who_is
 from sublet.service.same_mailbox import note_same_people
 from sublet.service.service import Service
 from sublet.settings import Settings
@@ -132,7 +132,7 @@ async def test_people_who_exist_twice_already_share_blocks_rules_and_hours(tmp_p
         await service.add_rule(ROOT, who=ADA, **rule)
         offers = await ask(service, second, **IMAGE)
         await service.accept(offers.offers[0].id, second)
-        assert (await service.store.read(lambda tx: used(tx, ADA, ("system", "trial"), now))).jobs == 1
+        assert (await service.store.read(lambda tx: used(tx, who_is(tx, ADA), ("system", "trial"), now))).jobs == 1
         assert (await ask(service, first, **IMAGE)).result == "NO", "the one session is taken"
         await service.block(ROOT, ADA)
         assert await service.as_now(second) is None

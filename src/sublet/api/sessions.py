@@ -87,12 +87,12 @@ async def accept(request: Request, id: Id, key: Key) -> Response:
     A gateway's answer has a `token` that is for this session only.
     """
     service, person = service_of(request), await person_of(request)
-    session = await service.accept(id, person, key=key)
+    if service.mode == "gateway":
+        session, secret = await service.accept_with_token(id, person, key=key, host=host_of(request))
+    else:
+        session, secret = await service.accept(id, person, key=key), ""
     view = session_view(session, base_of(request))
-    if service.mode == "gateway" and session.person == person.name:
-        _, secret = await service.make_session_token(person, session.id, host=host_of(request))
-        view = replace(view, token=secret)
-    return json_response(view)
+    return json_response(replace(view, token=secret) if secret else view)
 
 
 @router.post("/{id}/reject", response_model=SessionView, responses=CHANGE)

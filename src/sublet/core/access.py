@@ -84,6 +84,7 @@ class Who:
 
     names: frozenset[str]
     groups: frozenset[str] = frozenset()
+    people: tuple[str, ...] = ()  # the names under which they have sessions: their own, and those of the same mailbox
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from sublet.errors import (
     TooManyOpen,
 )
 from sublet.service.desk import Person
-from sublet.service.quotas import decided
+from sublet.service.quotas import decided, who_is
 from sublet.service.rules import AccessRules, rule_detail
 from sublet.service.throttle import neighbours
 from sublet.store.audit import Entry
@@ -71,7 +71,7 @@ class Access(AccessRules):
         now, thing = self.now(), self._thing(tx, noun, name)
         if known := tx.access_requests.open(person.name, *thing):
             return known, False
-        decision = decided(tx, person.name, thing, now)
+        decision = decided(tx, who_is(tx, person.name), thing, now)
         if decision.allowed and decision.limits == NO_LIMITS:
             raise AlreadyAllowed(noun=thing[0], name=name, why=why(decision))
         if (count := tx.access_requests.count_open(person.name)) >= MOST_OPEN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from sublet.core.mailboxes import fold_address
 from sublet.core.people import Identity, Known, Role, check_address, check_identity
 from sublet.errors import AlreadyThere, BadRequest, NotFound, OperatorsOnly
 from sublet.service.desk import Desk, Person, log, utc_now
-from sublet.service.same_mailbox import is_blocked, known_as, note_same_people, same_people
+from sublet.service.same_mailbox import identities_of_all, is_blocked, known_as, note_same_people
 from sublet.settings import Settings
 from sublet.store.audit import Entry
 from sublet.store.store import Store
@@ -37,10 +37,15 @@ class People(Desk):
         """Someone with the part that they have now; None: they are blocked."""
         if self.settings.mode == "personal":
             return person
-        known = await self.store.read(lambda tx: tx.people.get(person.name))
+
+        def look(tx: Tx) -> tuple[Known | None, bool]:
+            known = tx.people.get(person.name)
+            return known, known is not None and is_blocked(tx, known)
+
+        known, blocked = await self.store.read(look)
         if known is None:  # the owner of the Unix socket, and those for whom they made a token
             return person
-        if await self.store.read(lambda tx: is_blocked(tx, known)):
+        if blocked:
             return None
         return replace(person, operator=known.role is Role.OPERATOR, reviewer=known.role is Role.REVIEWER)
 
@@ -184,8 +189,13 @@ class People(Desk):
 
 def names_in(tx: Tx, person: str) -> frozenset[str]:
     """All that rules know someone by: addresses are confirmed by a code, a provider, or the operator who adds them."""
-    names = same_people(tx, person)
-    return frozenset(names) | {one.value for name in names for one in tx.people.identities(name) if one.kind == "email"}
+    return rule_names(identities_of_all(tx, person))
+
+
+def rule_names(identities: Mapping[str, Iterable[Identity]]) -> frozenset[str]:
+    """The same, out of someone's names and the identities of each."""
+    addresses = (one.value for some in identities.values() for one in some if one.kind == "email")
+    return frozenset((*identities, *addresses))
 
 
 def added(tx: Tx, now: datetime, by: str, address: str, role: str, host: str = "") -> Profile:

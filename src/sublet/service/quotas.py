@@ -31,10 +31,10 @@ from sublet.core.session import OfferSet, Session
 from sublet.errors import AppRefused, NotAllowed, TooMany
 from sublet.service.candidates import Asked
 from sublet.service.desk import Person
-from sublet.service.people import names_in
+from sublet.service.people import rule_names
 from sublet.service.platforms import insist
-from sublet.service.same_mailbox import same_people
-from sublet.service.sessions import Sessions
+from sublet.service.same_mailbox import identities_of_all
+from sublet.service.sessions import Also, Sessions, only
 from sublet.store.audit import Entry
 from sublet.store.tx import Tx
 
@@ -50,20 +50,21 @@ class Claim:
     let_in: bool = False  # by a pledge: of the rules about the thing itself the denies alone count
 
 
-def decided(tx: Tx, person: str, thing: Thing, now: datetime, *, let_in: bool = False) -> Decision:
-    """Whether a person may use something, by the rules as they are in this transaction."""
-    return decide(tx.rules.list(thing[0]), who_is(tx, person), *thing, now, let_in=let_in)
+def decided(tx: Tx, who: Who, thing: Thing, now: datetime, *, let_in: bool = False) -> Decision:
+    """Whether someone may use something, by the rules as they are in this transaction."""
+    return decide(tx.rules.list(thing[0]), who, *thing, now, let_in=let_in)
 
 
 def who_is(tx: Tx, person: str) -> Who:
     """A person as the rules know them."""
-    groups = (group for name in same_people(tx, person) for group in tx.groups.of(name))
-    return Who(names_in(tx, person), frozenset(groups))
+    known = identities_of_all(tx, person)
+    groups = (group for name in known for group in tx.groups.of(name))
+    return Who(rule_names(known), frozenset(groups), tuple(known))
 
 
-def used(tx: Tx, person: str, thing: Thing, now: datetime) -> Use:
+def used(tx: Tx, who: Who, thing: Thing, now: datetime) -> Use:
     """What they have of it already, this month, under all their names."""
-    uses = [tx.uses.of(name, *thing, month_of(now)) for name in same_people(tx, person)]
+    uses = [tx.uses.of(name, *thing, month_of(now)) for name in who.people]
     return Use(sum(use.jobs for use in uses), sum(use.hours for use in uses))
 
 
@@ -77,9 +78,10 @@ class Quotas(Sessions):
         pledges = tuple(self.pledged(name)) if noun == self.noun_of(name) and wanted is None else ()
 
         def work(tx: Tx) -> Reason | None:
-            if any(decided(tx, person.name, ("pledge", one), self.now()).allowed for one in pledges):
-                return refusal(decided(tx, person.name, (noun, name), self.now(), let_in=True))
-            return _refused(tx, person.name, (noun, name), wanted, self.now())
+            who, now = who_is(tx, person.name), self.now()
+            if any(decided(tx, who, ("pledge", one), now).allowed for one in pledges):
+                return refusal(decided(tx, who, (noun, name), now, let_in=True))
+            return _refused(tx, who, (noun, name), wanted, now)
 
         return await self.store.read(work)
 
@@ -110,7 +112,8 @@ class Quotas(Sessions):
         if self.settings.mode == "personal":
             return Bounds(pledges=dict.fromkeys(names_of(self.pledged(platform)), NO_LIMITS))
         thing, pledges = (self.noun_of(platform), platform), tuple(self.pledged(platform))
-        return await self.store.read(lambda tx: _bounds(tx, person.name, thing, pledges, request, self.now()))
+        now = self.now()
+        return await self.store.read(lambda tx: _bounds(tx, who_is(tx, person.name), thing, pledges, request, now))
 
     async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
         """Offers; that the rules let someone have none is written down, though not as often as they ask."""
@@ -146,10 +149,10 @@ class Quotas(Sessions):
                 return reason
         return None
 
-    async def accept(self, name: str, person: Person, *, key: str | None = None) -> Session:
+    async def accept(self, name: str, person: Person, *, key: str | None = None, also: Also = only) -> Session:
         """Take an offer, if the rules still let its asker; what they refuse is written down."""
         try:
-            return await super().accept(name, person, key=key)
+            return await super().accept(name, person, key=key, also=also)
         except (NotAllowed, AppRefused) as error:
             await self._write_refused("accept", person, _about(error), error.message, offer=name)
             raise
@@ -174,8 +177,9 @@ class Quotas(Sessions):
             return
         app = tx.uses.app_of(session.app) or session.app
         rules: dict[str, None] = {}
+        who = who_is(tx, session.person)
         for claim in self.claims(session.offer, app):
-            decision, use = _stands(tx, session.person, claim, now)
+            decision, use = _stands(tx, who, claim, now)
             wanted = portion(amounts_of(session.offer), claim.part)
             insist(refusal(decision) or next(excesses(decision, wanted, use), None), claim.thing)
             rules |= dict.fromkeys(rule.id for rule in decision.rules)
@@ -189,8 +193,9 @@ class Quotas(Sessions):
         if self.settings.mode == "personal":
             return
         app = tx.uses.app_of(session.app) or session.app
+        who = who_is(tx, session.person)
         for claim in self.claims(offer, app):
-            decision, use = _stands(tx, session.person, claim, now)
+            decision, use = _stands(tx, who, claim, now)
             before = amounts_of(session.offer).hours * float(claim.part)
             apart = replace(decision, limits=replace(decision.limits, jobs=None))
             over = excesses(apart, portion(amounts_of(offer), claim.part), Use(0, max(use.hours - before, 0.0)))
@@ -213,29 +218,27 @@ def _about(error: NotAllowed | AppRefused) -> Thing:
     return str(error.values.get("noun", "")), str(error.values.get("name", ""))
 
 
-def _stands(tx: Tx, person: str, claim: Claim, now: datetime) -> tuple[Decision, Use]:
-    return decided(tx, person, claim.thing, now, let_in=claim.let_in), used(tx, person, claim.thing, now)
+def _stands(tx: Tx, who: Who, claim: Claim, now: datetime) -> tuple[Decision, Use]:
+    return decided(tx, who, claim.thing, now, let_in=claim.let_in), used(tx, who, claim.thing, now)
 
 
-def _refused(tx: Tx, person: str, thing: Thing, wanted: Amounts | None, now: datetime) -> Reason | None:
-    decision = decided(tx, person, thing, now)
-    use = used(tx, person, thing, now) if wanted else None
+def _refused(tx: Tx, who: Who, thing: Thing, wanted: Amounts | None, now: datetime) -> Reason | None:
+    decision = decided(tx, who, thing, now)
+    use = used(tx, who, thing, now) if wanted else None
     return refusal(decision) or next(excesses(decision, wanted, use), None)
 
 
-def _bounds(
-    tx: Tx, person: str, thing: Thing, pledges: Sequence[str], request: Request, now: datetime
-) -> Bounds | Reason:
+def _bounds(tx: Tx, who: Who, thing: Thing, pledges: Sequence[str], request: Request, now: datetime) -> Bounds | Reason:
     """The limits of a platform and of an app; where there are pledges, what is open is as the platform itself."""
-    place = _left(tx, person, thing, request, now)
-    app = [_left(tx, person, one, request, now) for one in _app_of(request)]
+    place = _left(tx, who, thing, request, now)
+    app = [_left(tx, who, one, request, now) for one in _app_of(request)]
     if why := next((one for one in app if isinstance(one, Reason)), None):
         return why
     limits = lowest(one for one in app if isinstance(one, Limits))
     if not pledges:
         return place if isinstance(place, Reason) else Bounds(lowest([place, limits]))
-    parts = {OPEN: place} | {name: _left(tx, person, ("pledge", name), None, now) for name in pledges}
-    caps = decided(tx, person, thing, now, let_in=True)
+    parts = {OPEN: place} | {name: _left(tx, who, ("pledge", name), None, now) for name in pledges}
+    caps = decided(tx, who, thing, now, let_in=True)
     if isinstance(place, Reason) and (not caps.allowed or all(isinstance(one, Reason) for one in parts.values())):
         return place
     return Bounds(
@@ -245,9 +248,9 @@ def _bounds(
     )
 
 
-def _left(tx: Tx, person: str, thing: Thing, request: Request | None, now: datetime) -> Limits | Reason:
+def _left(tx: Tx, who: Who, thing: Thing, request: Request | None, now: datetime) -> Limits | Reason:
     """The limits of a person on one thing, with what is left of the month; or why nothing is."""
-    decision, use = decided(tx, person, thing, now), used(tx, person, thing, now)
+    decision, use = decided(tx, who, thing, now), used(tx, who, thing, now)
     least = least_of(request) if request else None
     reason = refusal(decision) or next(excesses(decision, least, use), None)
     if reason:

@@ -129,7 +129,8 @@ class AccessRules(Quotas):
         if self.settings.mode == "personal":
             return Standing(Decision(*thing, True), Use())
         request = tx.access_requests.open(person, *thing)
-        return Standing(decided(tx, person, thing, now), used(tx, person, thing, now), request.id if request else "")
+        who = who_is(tx, person)
+        return Standing(decided(tx, who, thing, now), used(tx, who, thing, now), request.id if request else "")
 
     def things(self, tx: Tx) -> list[Thing]:
         """All that can be used here, by noun and name."""

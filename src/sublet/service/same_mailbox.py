@@ -20,8 +20,20 @@ STEP = 1000  # people that are read at once
 def same_people(tx: Tx, person: str) -> list[str]:
     """The names under which someone is known: their own, and those of the same mailbox."""
     name = find_first(tx, person)
-    others = [one.value for one in tx.people.identities(name) if one.kind == SAME_MAILBOX]
-    return list(dict.fromkeys((person, name, *others)))
+    return _all_names(person, name, tx.people.identities(name))
+
+
+def identities_of_all(tx: Tx, person: str) -> dict[str, list[Identity]]:
+    """The names under which someone is known, and the identities of each, which are read once."""
+    name = find_first(tx, person)
+    found = {name: tx.people.identities(name)}
+    names = _all_names(person, name, found[name])
+    return {one: found[one] if one in found else tx.people.identities(one) for one in names}
+
+
+def _all_names(person: str, first: str, identities: list[Identity]) -> list[str]:
+    others = [one.value for one in identities if one.kind == SAME_MAILBOX]
+    return list(dict.fromkeys((person, first, *others)))
 
 
 def find_first(tx: Tx, person: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
@@ -14,6 +14,7 @@ from sublet.core.offer import Offer
 from sublet.core.refused_moves import refuse_move
 from sublet.core.scopes import Scope, allows
 from sublet.core.session import ACTIVE, OVER, End, EndKind, OfferSet, Phase, Session
+from sublet.core.starts import instant
 from sublet.core.texts import counted
 from sublet.errors import (
     BadRequest,
@@ -47,6 +48,7 @@ OWN_SESSIONS = "Leave out `person` (--everyone, --person) to list your own."
 LONGEST_REASON = 500
 MOST_AT_ONCE = 1000  # sessions that one call cancels
 PATIENCE = timedelta(seconds=20)  # how long `cancel` waits for the work to have stopped
+Also = Callable[[Tx, Session], Session]  # what is done with a session in the write that accepts it
 
 
 class Filters(TypedDict, total=False):
@@ -69,6 +71,11 @@ class Cancelled:
 
     cancelled: tuple[Session, ...]
     over: tuple[Session, ...]  # these had ended, or were being cancelled already
+
+
+def only(_: Tx, session: Session) -> Session:
+    """Nothing else."""
+    return session
 
 
 class Sessions(Offers):
@@ -157,7 +164,7 @@ class Sessions(Offers):
             await self.reject_set(offerset.id, person)
             raise
 
-    async def accept(self, name: str, person: Person, *, key: str | None = None) -> Session:
+    async def accept(self, name: str, person: Person, *, key: str | None = None, also: Also = only) -> Session:
         """Take an offer: its siblings are rejected, and exactly what it needs is booked. Accepting twice is once.
 
         What was accepted before, and is over, is the session as it ended. A key stays with its offer.
@@ -167,7 +174,7 @@ class Sessions(Offers):
             raise NotInvited(platform=offered.offer.platform)
         id = offered.id
         point("accept.before")
-        accepted = await self.store.write(lambda tx: self._accept(tx, id, person, key))
+        accepted = await self.store.write(lambda tx: also(tx, self._accept(tx, id, person, key)))
         point("accept.after")
         metrics.moves.labels(accepted.phase).inc()
         log.info("session.accepted", session=id, person=person.name, platform=accepted.offer.platform)
@@ -182,7 +189,7 @@ class Sessions(Offers):
         if session.phase in ACTIVE or (session.start is not None and session.person == person.name):
             return session
         if session.phase is Phase.EXPIRED or (session.phase is Phase.OFFERED and session.expires <= now):
-            raise OfferExpired(expires=_clock(session.expires))
+            raise OfferExpired(expires=instant(session.expires))
         if session.end and session.end.kind is EndKind.GAVE_WAY:
             raise OfferGaveWay(offerset=session.end.detail[:8])
         if session.phase is not Phase.OFFERED:
@@ -203,8 +210,7 @@ class Sessions(Offers):
             tx.events.add(now, other.id, other.person, "session.rejected", "a sibling was accepted", Phase.REJECTED)
         tx.events.add(now, id, session.person, "session.accepted", "", Phase.ACCEPTED)
         until = start + session.offer.duration if session.offer.terms.kind == "booked" else None
-        when = (Phase.OFFERED,)
-        moved = tx.sessions.move(id, Phase.ACCEPTED, when=when, now=now, start=start, until=until, due=now)
+        moved = tx.sessions.move(id, Phase.ACCEPTED, when=(Phase.OFFERED,), now=now, start=start, until=until, due=now)
         return _moved(moved, id)
 
     async def reject(self, name: str, person: Person) -> Session:
@@ -315,7 +321,7 @@ class Sessions(Offers):
         if by is not None:
             until = session.until + (parse_duration(by) if isinstance(by, str) else by)
         if until is None or until <= session.until:
-            raise BadRequest(detail=f"the new end must be after the present one, {_clock(session.until)}")
+            raise BadRequest(detail=f"the new end must be after the present one, {instant(session.until)}")
         end = until
         changed = await self.store.write(lambda tx: self._extend(tx, session.id, end, person))
         await self.tell()
@@ -330,7 +336,7 @@ class Sessions(Offers):
         self.admit_longer(tx, session, offer, now)
         tx.books.extend(offer.platform, id, until)
         write_down(tx, now, person, "extend", session)
-        tx.events.add(now, id, session.person, "session.extended", f"until {_clock(until)}", session.phase)
+        tx.events.add(now, id, session.person, "session.extended", f"until {instant(until)}", session.phase)
         return _moved(tx.sessions.change(id, now=now, until=until, offer=offer, condition="", due=now), id)
 
     async def delete(self, name: str, person: Person) -> None:
@@ -390,11 +396,4 @@ def _moved(session: Session | None, id: str) -> Session:
 
 
 def _there(tx: Tx, id: str) -> Session:
-    session = tx.sessions.get(id)
-    if session is None:
-        raise NotFound(noun="session", name=id)
-    return session
-
-
-def _clock(time: datetime) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _moved(tx.sessions.get(id), id)

@@ -60,22 +60,29 @@ class Tokens(Sessions):
         session = await self.session(name, person)
         if session.person != person.name:
             raise NotYours(noun="session")
-        token = Token(str(uuid4()), session.person, "", self.now(), use=SESSION, session=session.id)
+        token = self._for_session(session)
         return token, await self._keep(token, person, host)
 
+    async def accept_with_token(
+        self, name: str, person: Person, *, key: str | None = None, host: str = ""
+    ) -> tuple[Session, str]:
+        """Take an offer and, in the same write, make a token for that session only; empty if it is another's."""
+        secret = _new_secret()
+
+        def also(tx: Tx, session: Session) -> Session:
+            if session.person == person.name:
+                _add(tx, self._for_session(session), secret, person, host)
+            return session
+
+        session = await self.accept(name, person, key=key, also=also)
+        return session, secret if session.person == person.name else ""
+
+    def _for_session(self, session: Session) -> Token:
+        return Token(str(uuid4()), session.person, "", self.now(), use=SESSION, session=session.id)
+
     async def _keep(self, token: Token, maker: Person, host: str) -> str:
-        secret = PREFIX + secrets.token_urlsafe(32)
-
-        def work(tx: Tx) -> None:
-            if token.session:
-                for old in tx.tokens.of_session(token.session)[: -(MOST_OF_SESSION - 1)]:
-                    tx.tokens.revoke(old.id)
-            tx.tokens.add(token, secret)
-            detail = {"for": token.person, "scope": " ".join(token.scope), "session": token.session}
-            said = {word: value for word, value in detail.items() if value}
-            tx.audit.add(Entry(token.created, maker.name, "token.make", "token", token.id, said, host))
-
-        await self.store.write(work)
+        secret = _new_secret()
+        await self.store.write(lambda tx: _add(tx, token, secret, maker, host))
         return secret
 
     def _expires(self, person: Person, now: datetime, lasts: timedelta | None) -> datetime | None:
@@ -147,6 +154,21 @@ class Tokens(Sessions):
         if person is None:
             raise await self.store.read(lambda tx: explain_block(tx, token.person))
         return replace(person, operator=False, reviewer=False) if token.session else person
+
+
+def _new_secret() -> str:
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def _add(tx: Tx, token: Token, secret: str, maker: Person, host: str) -> None:
+    """Let a token count, and write that down; of too many for one session the oldest go."""
+    if token.session:
+        for old in tx.tokens.of_session(token.session)[: -(MOST_OF_SESSION - 1)]:
+            tx.tokens.revoke(old.id)
+    tx.tokens.add(token, secret)
+    detail = {"for": token.person, "scope": " ".join(token.scope), "session": token.session}
+    said = {word: value for word, value in detail.items() if value}
+    tx.audit.add(Entry(token.created, maker.name, "token.make", "token", token.id, said, host))
 
 
 MORE = "Sign in, or use a token without a scope: `sublet token make` by whoever holds that."

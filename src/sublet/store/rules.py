@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from pydantic import TypeAdapter
 from sqlalchemy import delete, insert, select
 
@@ -73,6 +75,10 @@ class Rules:
 
 def _rule(row: Row) -> AccessRule:
     id, effect, who, noun, name, limits, created, expires, by, note = row
-    return AccessRule(
-        id, effect, who, noun, name, moment(created), LIMITS.validate_json(limits), moment_or_none(expires), by, note
-    )
+    return AccessRule(id, effect, who, noun, name, moment(created), _limits(limits), moment_or_none(expires), by, note)
+
+
+@lru_cache(maxsize=256)
+def _limits(text: str) -> Limits:
+    """Limits, which are a value: those of the same words are the same."""
+    return LIMITS.validate_json(text)
