@@ -8,6 +8,7 @@ from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.cli.prompts import agreed
 from sublet.client.calls import annexes
+from sublet.core.texts import counted
 from sublet.errors import SubletError
 from sublet.wire.v1.annexes import AnnexView, LeaseView
 
@@ -28,17 +29,41 @@ def cancel(out: Output, name: str) -> None:
 )
 @click.argument("name", metavar="NAME[#N]")
 @click.option("--node", "nodes", metavar="N", type=int, multiple=True, help="End only this node of a lease.")
-def shutdown(out: Output, name: str, nodes: tuple[int, ...]) -> None:
+@click.option("--yes", "-y", is_flag=True, help="Don't ask, also if jobs run.")
+def shutdown(out: Output, name: str, nodes: tuple[int, ...], yes: bool) -> None:
     """End an annex, one lease of it, or some nodes of one. Its jobs wait again; its name and its history stay.
 
-    Nodes that are ended are given back to the system, which charges them no longer.
+    Nodes that are ended are given back to the system, which charges them no longer. While jobs run there, you are asked
+    first in a terminal; elsewhere they are ended without a question.
     """
-    view = out.link().do(annexes.shutdown(name, nodes))
+    link = out.link()
+    if out.can_ask and not yes:
+        _agree(out, name, link.do(annexes.annex(name)), nodes)
+    view = link.do(annexes.shutdown(name, nodes))
     if nodes:
         given = ", ".join(map(str, nodes))
         out.show(view, lambda: [f"Given back of {view.leases[0].name}: {given}."], lambda: [view.leases[0].name])
         return
     out.show(view, lambda: map(_ended, view.leases), lambda: (lease.name for lease in view.leases))
+
+
+def _agree(out: Output, name: str, view: AnnexView, nodes: tuple[int, ...]) -> None:
+    """Someone says that jobs which run may be stopped, or that it may end although nobody knows of any."""
+    there = [node for lease in view.leases for node in lease.nodes if not nodes or node.number in nodes]
+    running = sum(node.running for node in there)
+    if running:
+        busy = ", ".join(f"{node.running} on {node.node}" for node in there if node.running)
+        out.note(f"{counted(running, 'job')} {'runs' if running == 1 else 'run'} there now: {busy}.")
+        out.note(
+            "What they have not saved is lost, and they wait in the queue again. `sublet annex drain` lets them end."
+        )
+    elif view.trouble and there:
+        out.note(f"Whether jobs run there is not known: {view.trouble}. Those that run are stopped, and wait again.")
+    else:
+        return
+    which = f"{counted(len(nodes), 'node')} of {name}" if nodes else name
+    if not agreed(f"End {which}?", "Agree with --yes."):
+        raise click.Abort
 
 
 def _ended(lease: LeaseView) -> str:
