@@ -14,6 +14,8 @@ PEOPLE = {  # name → address, and whether that is verified
     "eve": ("ann@illinois.edu", False),
     "zoe": ("Zoe@Elsewhere.example", True),
     "zoe2": ("zoe+2@elsewhere.example", True),
+    "gus": ("g.us@gmail.com", True),
+    "gus2": ("Gus+2@GoogleMail.com", True),
 }
 CONTRIBUTED = ("auth", "contenttypes", "sessions")  # what of Django it needs
 PASSWORD = "not a secret"

@@ -221,7 +221,8 @@ class SigningSettings(BaseModel):
         default_factory=dict,
         description="Domain (or a pattern such as `*.edu`) → which of its addresses are one person's. `fold`, as on "
         "all domains that are not named: `ada+lab@x.org` is `ada@x.org`; `fold-dots`: `a.da@x.org` is too; `keep`: "
-        "each address is a person's own.",
+        "each address is a person's own. Of `gmail.com` and `googlemail.com`, if they are not named, it is known that "
+        "they are one, and `fold-dots`.",
     )
     second_factor: tuple[Literal["operator", "reviewer"], ...] = Field(
         default=(),

@@ -114,6 +114,67 @@ async def test_a_domain_can_keep_its_addresses_apart_or_fold_dots_too(tmp_path: 
         assert token.person == "cy@example.net", "who is named with a tag may sign in"
 
 
+async def test_dots_and_googles_other_domain_make_no_new_person(service: Service, mailbox: Mailbox) -> None:
+    plain = "zoe@gmail.com"
+    for typed in ("z.oe@gmail.com", "Zo.E@GoogleMail.com", "zoe+2@googlemail.com", plain):
+        token, _ = await service.sign_in_by_code(typed, await read_code(service, mailbox, typed, plain))
+        assert token.person == plain
+    assert [one.known.name for one in await service.people(ROOT)] == [plain]
+    await service.block(ROOT, "z.o.e@googlemail.com", "enough")
+    for typed in ("z.oe@gmail.com", "zo.e@googlemail.com", "zoe+3@gmail.com"):
+        before = len(mailbox.mails)
+        await service.ask_code(typed, "192.0.2.3")
+        await asyncio.gather(*service._mails)
+        assert len(mailbox.mails) == before, "no code is sent"
+
+
+async def test_rules_groups_and_limits_know_all_addresses_of_a_google_mailbox(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=TRIAL) as service:
+        await service.add_person(ROOT, "f.lo@googlemail.com")
+        with pytest.raises(AlreadyThere):
+            await service.add_person(ROOT, "flo+x@gmail.com")
+        with pytest.raises(AlreadyThere):
+            await service.add_identity(ROOT, "flo@gmail.com", "email", "fl.o@gmail.com")
+        await service.add_group(ROOT, "storm")
+        assert (await service.join_group(ROOT, "storm", "flo@googlemail.com")).members == ("flo@gmail.com",)
+        rule = {"noun": "system", "name": "trial"}
+        one = await service.add_rule(ROOT, who="F.Lo@gmail.com", effect="allow", limits=Limits(jobs=1), **rule)
+        assert one.rule.who == "flo@gmail.com"
+        flo = Person("flo@gmail.com")
+        offers = [await ask(service, flo, **IMAGE) for _ in range(2)]
+        await service.accept(offers[0].offers[0].id, flo)
+        assert (await ask(service, Person(await service.named("fl.o@googlemail.com")), **IMAGE)).result == "NO"
+        every = await service.add_rule(ROOT, who="*@googlemail.com", effect="deny", **rule)
+        assert every.rule.who == "*@gmail.com", "whoever has the one address has the other"
+
+
+async def test_who_may_sign_in_by_one_domain_of_google_may_by_the_other(tmp_path: Path, mailbox: Mailbox) -> None:
+    signing = SigningSettings(allow=("*@googlemail.com", "a.da@example.org"))
+    settings = Settings.load(tmp_path, mode="gateway", mail=mailbox.settings, platforms={}, signing=signing)
+    async with Service.open(settings, loop=False) as service:
+        for typed in ("tom@gmail.com", "t.om@googlemail.com"):
+            code = await read_code(service, mailbox, typed, "tom@gmail.com")
+            token, _ = await service.sign_in_by_code(typed, code)
+            assert token.person == "tom@gmail.com"
+
+
+async def test_people_who_exist_twice_by_dots_share_a_block_from_the_next_start(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=TRIAL) as service:
+        now = service.now()
+        names = ("g.ina@gmail.com", "gina@googlemail.com", "gina@gmail.com")
+
+        def come(tx: Any) -> None:
+            for days, name in enumerate(names):
+                tx.people.add(Known(name, Role.PERSON, now + timedelta(days=days)))
+
+        await service.store.write(come)
+        found = await service.store.write(lambda tx: note_same_people(tx, {}, now))
+        assert sorted(name for name, _ in found) == sorted(names[1:])
+        await service.block(ROOT, names[0])
+        for name in names:
+            assert await service.as_now(Person(name)) is None, name
+
+
 async def test_people_who_exist_twice_already_share_blocks_rules_and_hours(tmp_path: Path) -> None:
     async with serving(tmp_path, mode="gateway", platforms=TRIAL) as service:
         now = service.now()

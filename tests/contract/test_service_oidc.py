@@ -81,15 +81,18 @@ async def test_a_verified_address_is_the_person_and_the_identity_stays_theirs(ga
     assert come.person == "zoe@elsewhere.example"
 
 
-async def test_a_verified_address_with_a_tag_is_the_same_person_and_as_blocked(gateway: Gateway) -> None:
-    first, _ = await gateway.enters("zoe")
-    second, _ = await gateway.enters("zoe2")
+@pytest.mark.parametrize(("one", "address"), [("zoe", "zoe@elsewhere.example"), ("gus", "gus@gmail.com")])
+async def test_a_verified_address_of_the_same_mailbox_is_the_same_person_and_as_blocked(
+    gateway: Gateway, one: str, address: str
+) -> None:
+    first, _ = await gateway.enters(one)
+    second, _ = await gateway.enters(f"{one}2")
     assert first is not None
     assert second is not None
-    assert second.person == first.person == "zoe@elsewhere.example"
+    assert second.person == first.person == address
     await gateway.service.block(ROOT, first.person)
     with pytest.raises(NotConfirmed, match="blocked"):
-        await gateway.enters("zoe2")
+        await gateway.enters(f"{one}2")
 
 
 async def test_an_unverified_address_gives_nobodys_rights(gateway: Gateway) -> None:

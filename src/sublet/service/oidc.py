@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from sublet.core.mailboxes import fold_address
 from sublet.core.people import Identity, Known, Role
 from sublet.errors import BadAddress, NotConfirmed, NotFound, WrongCode
 from sublet.service.desk import Person, log
@@ -172,8 +173,9 @@ class Oidc(SigningIn):
             address = self.check_address(came.address) if came.address else ""
         except BadAddress:
             return ""
-        patterns = self.settings.oidc[name].addresses
-        return address if any(fnmatchcase(address, one.lower()) for one in patterns) else ""
+        folding = self.settings.signing.subaddresses
+        patterns = [fold_address(one.lower(), folding) for one in self.settings.oidc[name].addresses]
+        return address if any(fnmatchcase(address, one) for one in patterns) else ""
 
     async def _oidc_refused(self, name: str, who: str, why: str, host: str) -> None:
         log.warning("sign-in.refused", way=f"oidc {name}", why=why)
