@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import tarfile
@@ -82,7 +83,7 @@ def test_a_restored_home_serves_what_there_was_at_the_backup(
     home = tmp_path / "home"
     code, said, wrong = types(home, "restore", str(file))
     assert code == 0, wrong
-    assert "is as it was at" in said
+    assert re.search(r"is as it was .* at \d\d:\d\d, with", said)
     assert (home / "sublet.toml").read_text() == 'hold = "7m"\n'
     assert (home / "sublet.db").stat().st_mode & 0o777 == 0o600
     restored = Serving(home, *PLAYED)

@@ -16,7 +16,8 @@ SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 DAY, TIME = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d(?::\d\d)?"
 INSTANT = re.compile(  # as the service writes them, but not inside the name of a file or an interval
-    rf"(?<![\w./-])({DAY})[T ]({TIME})(?:Z(?![\w/-]|\.\w)| UTC\b| to (?={DAY} {TIME} UTC\b))"
+    rf"(?P<at>\bat )?(?<![\w./-])(?P<day>{DAY})[T ](?P<time>{TIME})"
+    rf"(?:Z(?![\w/-]|\.\w)| UTC\b| to (?={DAY} {TIME} UTC\b))"
 )
 NAMED_DAY = re.compile(r"\b\d\d:\d\d on [A-Z][a-z]+day \d{1,2} [A-Z][a-z]+, UTC\b")  # why an offer was made
 
@@ -43,16 +44,21 @@ def size(count: int) -> str:
 
 
 def moment(instant: datetime | None, now: datetime, zone: tzinfo | None = None) -> str:
-    """`14:05:10`, `Mon 17 Nov 09:00`: in local time, with as much of the date as is needed."""
-    if instant is None:
-        return ""
+    """`today 14:05`, `Mon 17 Nov 09:00`: in local time, with as much of the date as is needed."""
+    return f"{_day(instant, now, zone)} {instant.astimezone(zone):%H:%M}" if instant else ""
+
+
+def at_moment(instant: datetime, now: datetime, zone: tzinfo | None = None) -> str:
+    """`today at 14:05`, `on Mon 17 Nov at 09:00`: the same in a sentence that would say `at`."""
+    day = _day(instant, now, zone)
+    return f"{'on ' if ' ' in day else ''}{day} at {instant.astimezone(zone):%H:%M}"
+
+
+def _day(instant: datetime, now: datetime, zone: tzinfo | None) -> str:
     local, today = instant.astimezone(zone), now.astimezone(zone)
-    if local.date() == today.date():
-        return f"today {local:%H:%M}"
-    if local.date() == today.date() + timedelta(days=1):
-        return f"tomorrow {local:%H:%M}"
-    day = f"{local:%a} {local.day} {local:%b}"
-    return f"{day} {local:%H:%M}" if abs(local - today) < timedelta(days=180) else f"{day} {local:%Y %H:%M}"
+    near = {0: "today", 1: "tomorrow"}.get((local.date() - today.date()).days)
+    year = "" if abs(local - today) < timedelta(days=180) else f" {local:%Y}"
+    return near or f"{local:%a} {local.day} {local:%b}{year}"
 
 
 def away(instant: datetime, now: datetime, units: int = 2) -> str:
@@ -117,9 +123,10 @@ def with_local_times(text: str, now: datetime | None = None) -> str:
 def _local_instant(found: re.Match[str], now: datetime) -> str:
     to = " to " if found[0].endswith(" to ") else ""
     try:
-        return moment(datetime.fromisoformat(f"{found[1]}T{found[2]}Z"), now) + to
+        instant = datetime.fromisoformat(f"{found['day']}T{found['time']}Z")
     except ValueError:
         return found[0]  # it only looks like a time
+    return (at_moment if found["at"] else moment)(instant, now) + to
 
 
 def with_local_start(why: str, start: datetime, now: datetime) -> str:

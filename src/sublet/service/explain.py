@@ -19,7 +19,7 @@ P = Phase
 
 def _moment(time: datetime | None, now: datetime) -> str:
     if time is None:
-        return "at a time not yet known"
+        return "a time not yet known"
     away = time - now
     seconds = abs(round(away.total_seconds()))
     words = "now" if seconds == 0 else f"{'in ' if away.total_seconds() > 0 else ''}{_long(seconds)}"

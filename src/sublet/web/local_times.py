@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -19,10 +20,10 @@ OFFSET = r"(?: ?UTC\b|Z\b|[+-][0-9]{2}:[0-9]{2}\b)"
 INSTANT = rf"{DAY}[ T]{TIME}{OFFSET}"
 LENGTH = r"P[0-9DTHMSW.]+\b"
 TOLD = re.compile(
-    rf"(?P<start>{INSTANT})/(?:(?P<end>{INSTANT})|(?P<length>{LENGTH}))"
+    rf"(?P<at>\bat )?(?:(?P<start>{INSTANT})/(?:(?P<end>{INSTANT})|(?P<length>{LENGTH}))"
     rf"|(?P<first>{DAY} {TIME}) to (?P<last>{DAY} {TIME} UTC\b)"
     rf"|(?P<time>{TIME}) on (?P<date>[A-Z][a-z]+day [0-9]{{1,2}} [A-Z][a-z]+), (?P<zone>[A-Za-z0-9_+/-]+)"
-    rf"|(?P<instant>{INSTANT})|(?<![0-9:T-])(?P<hour>{TIME} UTC\b)"
+    rf"|(?P<instant>{INSTANT})|(?<![0-9:T-])(?P<hour>{TIME} UTC\b))"
 )
 
 
@@ -37,15 +38,16 @@ def localize(text: object, clock: Clock) -> Markup:
 
 def _element(found: re.Match[str], clock: Clock) -> Markup:
     part = found.groupdict()
+    say = clock.at_moment if part["at"] else clock.moment
     try:
         if part["instant"]:
-            return _moment(_read(part["instant"]), clock)
+            return _moment(_read(part["instant"]), say)
         if part["time"]:
-            return _moment(_in_words(part["time"], part["date"], part["zone"], clock.now), clock)
+            return _moment(_in_words(part["time"], part["date"], part["zone"], clock.now), say)
         if part["hour"]:
-            return _moment(_near(part["hour"], clock.now), clock)
+            return _moment(_near(part["hour"], clock.now), say)
         if part["length"]:
-            start = _moment(_read(part["start"]), clock)
+            start = _moment(_read(part["start"]), say)
             return start + escape(f" for {duration_text(parse_duration(part['length']))}")
         return _span(_read(part["start"] or f"{part['first']} UTC"), _read(part["end"] or part["last"]), clock)
     except (ValueError, OverflowError, BadAmount):
@@ -73,9 +75,9 @@ def _in_words(hour: str, date: str, zone: str, now: datetime) -> datetime:
     return min(times, key=lambda one: abs(one - now)).astimezone(UTC)
 
 
-def _moment(instant: datetime, clock: Clock) -> Markup:
+def _moment(instant: datetime, say: Callable[[datetime], str]) -> Markup:
     made = Markup('<time datetime="{}" title="{}">{}</time>')
-    return made.format(machine(instant), utc(instant), clock.moment(instant))
+    return made.format(machine(instant), utc(instant), say(instant))
 
 
 def _span(start: datetime, end: datetime, clock: Clock) -> Markup:

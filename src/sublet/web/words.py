@@ -81,6 +81,11 @@ class Clock:
         """`tomorrow 09:00`."""
         return f"{self.day(time)} {self.time(time)}"
 
+    def at_moment(self, time: datetime) -> str:
+        """`tomorrow at 09:00`, `on Mon 3 Mar at 09:00`: the same in a sentence that would say `at`."""
+        day = self.day(time)
+        return f"{'on ' if ' ' in day else ''}{day} at {self.time(time)}"
+
     def span(self, start: datetime, end: datetime) -> str:
         """`tomorrow 09:00–12:00`, with the second day if it is another."""
         last = self.time(end) if self.day(start) == self.day(end) else self.moment(end)
