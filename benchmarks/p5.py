@@ -13,9 +13,10 @@ from pathlib import Path
 from benchmarks.row import Row
 from benchmarks.sites import Counted, NoSite, Site, counted, site
 from benchmarks.size import WHOLE, Size
+from sublet.app import open_service
 from sublet.logs import start_logs
 from sublet.reach.port import Command, said
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 
@@ -41,9 +42,9 @@ async def measure(there: Site, home: Path, size: Size) -> list[Row]:
     """The sweep through a service, then some of its points by hand over the same connection."""
     points, some = size.of(POINTS), size.of(BY_HAND)
     settings = Settings.load(home, platforms={"far": there.settings})
-    async with Service.open(settings) as service:
-        reach = counted(service.platforms_by_name["far"])
-        await service.survey("far")
+    async with open_service(settings) as service:
+        reach = counted(service.platforms.by_name["far"])
+        await service.platforms.survey("far")
         there.forget()
         reach.execs, reach.commands = 0, Counter()
         seconds, ran = await sweep(service, points)
@@ -80,14 +81,14 @@ async def sweep(service: Service, points: int) -> tuple[float, float]:
     bag = {"template": ["true", "{x}"], "grid": {"x": list(range(points))}}
     document = json.dumps({"bag": bag, "platform": "far", "queue": "shared", "time": "10m", "memory": "64MiB"})
     began = time.perf_counter()
-    found = await service.ask(person, await service.read(document.encode(), "application/json", person))
+    found = await service.asking.ask(person, await service.asking.read(document.encode(), "application/json", person))
     assert found.offers, found.reasons
-    session = await service.accept(found.offers[0].id, person)
+    session = await service.sessions.accept(found.offers[0].id, person)
     while session.end is None:
         await asyncio.sleep(0.1)
-        session = await service.session(session.id, person)
+        session = await service.sessions.get(session.id, person)
     assert session.end.code == 0, session.end
-    _, read_from = await service.result(session.id, person, "tasks.jsonl")
+    _, read_from = await service.output.result(session.id, person, "tasks.jsonl")
     record = b"".join([piece async for piece in read_from(0)])
     assert len({json.loads(line)["task"] for line in record.splitlines()}) == points
     assert session.started

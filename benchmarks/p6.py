@@ -15,9 +15,10 @@ from uuid import uuid4
 from benchmarks.row import Row
 from benchmarks.sites import NoSite, Site, counted, site
 from benchmarks.size import WHOLE, Size
+from sublet.app import open_service
 from sublet.logs import start_logs
 from sublet.reach.port import Command, said
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 
@@ -44,9 +45,9 @@ async def measure(there: Site, home: Path, rounds: int) -> list[Row]:
     marks = Path(there.facts["home"]) / "service" / "marks"
     there.on("service@login", "mkdir", "-p", "marks")
     ours, plain = [], []
-    async with Service.open(settings) as service:
-        reach = counted(service.platforms_by_name["far"])
-        await service.survey("far")
+    async with open_service(settings) as service:
+        reach = counted(service.platforms.by_name["far"])
+        await service.platforms.survey("far")
         for number in range(rounds):
             await quiet(there)
             plain.append(await by_hand(reach, marks, number / rounds))
@@ -70,12 +71,12 @@ async def session(service: Service, marks: Path, moment: float) -> float:
     person, mark = Person("someone"), f"{uuid4()}"
     wish: dict[str, Any] = {"platform": "far", "queue": QUEUE, "time": "1m", "memory": "64MiB", "cores": 1}
     document = json.dumps(wish | {"script": f'> "$HOME/marks/{mark}"'})
-    found = await service.ask(person, await service.read(document.encode(), "application/json", person))
+    found = await service.asking.ask(person, await service.asking.read(document.encode(), "application/json", person))
     assert found.offers, found.reasons
     begin = await at(moment)
-    accepted = await service.accept(found.offers[0].id, person)
+    accepted = await service.sessions.accept(found.offers[0].id, person)
     seconds = await seen(marks / mark) - begin
-    while (await service.session(accepted.id, person)).end is None:  # noqa: ASYNC110 - the loop carries it on
+    while (await service.sessions.get(accepted.id, person)).end is None:  # noqa: ASYNC110 - the loop carries it on
         await asyncio.sleep(0.05)
     return seconds
 

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from benchmarks.row import Row
 from benchmarks.size import WHOLE, Size
+from sublet.app import build_loop, open_service
 
 NAME = "many sessions: memory of the service, and the time of a turn when nothing has changed"
 FEW = 1_000
@@ -48,20 +49,18 @@ def _measure(count: int) -> str:
 
 async def measure(count: int) -> dict[str, float]:
     """Fill a store, open the service on it, and time the turns of its loop."""
-    from sublet.service.desk import Person
-    from sublet.service.reconcile import Loop
-    from sublet.service.service import Service
+    from sublet.service.person import Person
     from sublet.settings import Settings
 
     with tempfile.TemporaryDirectory() as home:
         node = {"cores": 64, "memory": "256GiB", "nodes": 400, "takes": "10h"}
         settings = Settings.load(Path(home), platforms={"trial": {"kind": "memory", **node}})
-        async with Service.open(settings, loop=False) as service:
+        async with open_service(settings, loop=False) as service:
             person = Person("someone")
-            asked = await service.read(b'{"run": ["true"], "time": "8h"}', "application/json", person)
-            found = await service.ask(person, asked)
+            asked = await service.asking.read(b'{"run": ["true"], "time": "8h"}', "application/json", person)
+            found = await service.asking.ask(person, asked)
             await fill(service, found.offers[0], count)
-            loop = Loop(service)
+            loop = build_loop(service)
             await loop.turn()  # the first sweeps all that runs
             times = []
             for _ in range(50):
@@ -84,8 +83,8 @@ async def fill(service: object, pattern: object, count: int) -> None:
     assert isinstance(pattern, Session)
     now = service.now()
     until = now + timedelta(hours=8)
-    platform = service.platforms_by_name["trial"]
-    names = [node.name for node in (await service.survey("trial")).nodes]
+    platform = service.platforms.by_name["trial"]
+    names = [node.name for node in (await service.platforms.survey("trial")).nodes]
     for first in range(0, count, 1000):
         some = []
         for number in range(first, min(count, first + 1000)):

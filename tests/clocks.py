@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from sublet.service.clock import utc_now
+from sublet.service.service import Service
 
 
 @dataclass
@@ -26,3 +30,20 @@ class LateClock:
     def __call__(self) -> datetime:
         """That time."""
         return datetime.now(UTC) + self.later
+
+
+@dataclass
+class SettableClock:
+    """The machine's time, until a test says what it is to be."""
+
+    read: Callable[[], datetime] = utc_now
+
+    def __call__(self) -> datetime:
+        """That time."""
+        return self.read()
+
+
+def set_clock(service: Service, read: Callable[[], datetime]) -> None:
+    """Let a service that was opened with a SettableClock have this time."""
+    assert isinstance(service.now, SettableClock)
+    service.now.read = read

@@ -221,6 +221,10 @@ class Settings(BaseModel):
         """The database's address, with the default filled in."""
         return self.database or f"sqlite:///{self.home / 'sublet.db'}"
 
+    def take_up(self, new: Settings, names: Sequence[str]) -> None:
+        """Change these settings in place: whoever holds them reads the new values from now on."""
+        self.__dict__.update({name: getattr(new, name) for name in names})
+
     @classmethod
     def load(cls, home: Path, config: Path | None = None, **overrides: Any) -> Settings:
         """Read the file (`sublet.toml` in `home`, or another), then the environment, then what is given here."""

@@ -12,7 +12,8 @@ import pytest
 from fastapi import FastAPI
 
 from sublet.api.app import make_app
-from sublet.service.desk import Person
+from sublet.app import open_service
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.smtp import Mailbox, running_smtp
@@ -29,7 +30,7 @@ class Callers:
 
     async def someone(self, name: str, *, operator: bool = False) -> httpx2.AsyncClient:
         """Someone with a token, whom nobody has seen before: tests share the service, not the people."""
-        _, secret = await self.service.make_token(Person(f"{name}-{next(NUMBERS)}", operator))
+        _, secret = await self.service.people.tokens.make_token(Person(f"{name}-{next(NUMBERS)}", operator))
         return await self.with_headers({"authorization": f"Bearer {secret}"})
 
     async def with_headers(self, headers: dict[str, str] | None = None) -> httpx2.AsyncClient:
@@ -56,7 +57,7 @@ def platforms() -> dict[str, Any]:
 async def service(tmp_path_factory: pytest.TempPathFactory, platforms: dict[str, Any]) -> AsyncIterator[Service]:
     """A service on these platforms."""
     settings = Settings.load(tmp_path_factory.mktemp("home"), platforms=platforms)
-    async with Service.open(settings) as opened:
+    async with open_service(settings) as opened:
         yield opened
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from sublet.app import open_service
 from sublet.service import metrics
 from sublet.service.audit import csv_line
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.api.conftest import Callers
@@ -28,12 +29,12 @@ IMAGE = {"image": "docker://busybox", "time": "1h", "cores": 2}
 async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
     platforms = {"memory": {"kind": "memory", "nodes": 10, "cores": 16, "takes": "1h"}}
     settings = Settings.load(tmp_path_factory.mktemp("home"), mode="gateway", platforms=platforms)
-    async with Service.open(settings) as opened:
+    async with open_service(settings) as opened:
         yield opened
 
 
 async def as_person(callers: Callers, service: Service, name: str, *, operator: bool = False) -> httpx2.AsyncClient:
-    _, secret = await service.make_token(Person(name, operator))
+    _, secret = await service.people.tokens.make_token(Person(name, operator))
     return await callers.with_headers({"authorization": f"Bearer {secret}"})
 
 

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
+from sublet.app import open_service
 from sublet.core.people import Known, Role
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.api.conftest import Callers
@@ -29,7 +30,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) ->
         mail=mailbox.settings,
         url="http://broker.test",
     )
-    async with Service.open(settings, loop=False) as opened:
+    async with open_service(settings, loop=False) as opened:
         now = opened.now()
         await opened.store.write(lambda tx: tx.people.add(Known(OP, Role.OPERATOR, now)))
         await allow(opened, "*@illinois.edu", name="open", cores=8, jobs=2, hours_month=10.0)
@@ -38,7 +39,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) ->
 
 async def signed_in(callers: Callers, service: Service, name: str, *, operator: bool = False) -> httpx2.AsyncClient:
     client = await callers.with_headers()
-    _, secret = await service.make_token(Person(name, operator))
+    _, secret = await service.people.tokens.make_token(Person(name, operator))
     form = {"token": await token_on(client, "/web/login", "/web/login"), "secret": secret}
     assert (await client.post("/web/login", data=form)).status_code == 303
     return client
@@ -112,7 +113,7 @@ async def test_who_is_refused_is_told_and_a_dead_running_smtp_stops_nobody(
     mailbox.refuses = OP
     await sent(ben, "/web/access", "/web/access/ask", name="open", why="please")
     mailbox.refuses = ""
-    [request] = await service.access_requests(Person("ben@example.net"))
+    [request] = await service.access.requests.access_requests(Person("ben@example.net"))
     op = await signed_in(callers, service, OP, operator=True)
     path = f"/web/access/requests/{request.id}"
     assert (await sent(op, path, f"{path}/refuse", answer="not this term")).status_code == 303
@@ -125,11 +126,11 @@ async def test_offers_and_sessions_say_which_pledge_they_draw_on(callers: Caller
     shown = (await anna.get("/web/access")).text
     assert '<option value="pledge:night">night (pledge)</option>' in shown
     assert (await sent(anna, "/web/access", "/web/access/ask", name="pledge:night", why="late")).status_code == 303
-    [request] = [one for one in await service.access_requests(Person(ANNA)) if one.noun == "pledge"]
+    [request] = [one for one in await service.access.requests.access_requests(Person(ANNA)) if one.noun == "pledge"]
     op = await signed_in(callers, service, OP, operator=True)
     path = f"/web/access/requests/{request.id}"
     assert (await sent(op, path, f"{path}/grant", cores="3")).status_code == 303
-    _, secret = await service.make_token(Person(ANNA))
+    _, secret = await service.people.tokens.make_token(Person(ANNA))
     api = await callers.with_headers({"authorization": f"Bearer {secret}"})
     ask = {"image": "docker://busybox", "cores": 3, "time": "1h", "platform": "open", "pledge": "night"}
     answer = (await api.post("/v1/offersets", json=ask)).json()
@@ -156,14 +157,14 @@ async def test_an_operator_adds_and_removes_rules_on_a_page(callers: Callers, se
     assert (wrong.status_code, "&lt;b&gt;@evil.org" in wrong.text) == (400, True)
     added = await sent(op, "/web/rules", "/web/rules", **fields, hours_month="5", expires="90d")
     assert (added.status_code, "5 core-hours a month" in added.text, "<b>@" in added.text) == (200, True, False)
-    [rule] = [one for one in await service.rules(Person(OP, True)) if one.who == "<b>@evil.org"]
+    [rule] = [one for one in await service.access.rules.rules(Person(OP, True)) if one.who == "<b>@evil.org"]
     path = f"/web/rules/{rule.id}/remove"
     assert (await op.get(path)).status_code == 405
     assert (await op.post(path, data={"token": "0" * 64})).status_code == 403
     question = await sent(op, "/web/rules", path)
     asked = "Remove the rule that denies &lt;b&gt;@evil.org system *?"
     assert (question.status_code, asked in question.text) == (200, True)
-    assert rule.id in {one.id for one in await service.rules(Person(OP, True))}
+    assert rule.id in {one.id for one in await service.access.rules.rules(Person(OP, True))}
     removed = await sent(op, "/web/rules", path, confirmed="yes")
     assert "is removed" in removed.text
-    assert rule.id not in {one.id for one in await service.rules(Person(OP, True))}
+    assert rule.id not in {one.id for one in await service.access.rules.rules(Person(OP, True))}

@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from sublet.app import open_service
 from sublet.master_key import make
 from sublet.service.account_keys import read_key
 from sublet.service.service import Service
@@ -38,7 +39,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
     make(str(place / "master"))
     platform = {"kind": "memory", "takes": "0.1s"}
     settings = Settings.load(place / "home", master_key=str(place / "master"), platforms={"memory": platform})
-    async with Service.open(settings) as opened:
+    async with open_service(settings) as opened:
         yield opened
 
 

@@ -12,8 +12,8 @@ from sublet.core.jobs import QueuedJob
 from sublet.core.lease_state import Jobs, Slots
 from sublet.core.session import Phase
 from sublet.service.annex_status import Heard
-from sublet.service.desk import Person
 from sublet.service.lease_plans import Wanted
+from sublet.service.person import Person
 from tests.api.conftest import Callers
 from tests.api.test_pages import token_in, token_on
 from tests.contract.leases import TWO, PlayedService, ended, lease_when, leasing
@@ -33,7 +33,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pla
 async def eve(callers: Callers, service: PlayedService) -> httpx2.AsyncClient:
     """Someone who signed in to the pages with a token."""
     client = await callers.with_headers()
-    _, secret = await service.make_token(EVE)
+    _, secret = await service.people.tokens.make_token(EVE)
     form = {"token": await token_on(client, "/web/login", "/web/login"), "secret": secret}
     assert (await client.post("/web/login", data=form)).status_code == 303
     return client
@@ -41,7 +41,7 @@ async def eve(callers: Callers, service: PlayedService) -> httpx2.AsyncClient:
 
 async def test_annexes_leases_and_nodes_are_shown_and_changed(eve: httpx2.AsyncClient, service: PlayedService) -> None:
     assert "There are no annexes yet" in (await eve.get("/web/annexes")).text
-    annex, lease, _ = await service.lease("bold", Wanted(TWO), EVE, more=False)
+    annex, lease, _ = await service.annexes.leases.lease("bold", Wanted(TWO), EVE, more=False)
     now = service.now()
     await service.store.write(lambda tx: tx.pilots.claim(Pilot(lease.id, 0, now, "c<1>")))
     slots = Slots(lease.id, 0, "c1", 4, 3, 3, 8 << 30, 0, now, TWO.lifetime or now - now)
@@ -76,7 +76,7 @@ async def test_annexes_leases_and_nodes_are_shown_and_changed(eve: httpx2.AsyncC
 
 
 async def test_what_can_not_be_done_is_said_on_the_page(eve: httpx2.AsyncClient, service: PlayedService) -> None:
-    await service.lease("busy", Wanted(TWO), EVE, more=False)
+    await service.annexes.leases.lease("busy", Wanted(TWO), EVE, more=False)
     text = (await eve.get("/web/annexes/busy")).text
     change = "cancel" if "/web/annexes/busy/cancel" in text else "shutdown"
     form = {"token": token_in(text, f"/web/annexes/busy/{change}"), "lease": "9"}
@@ -88,13 +88,13 @@ async def test_what_can_not_be_done_is_said_on_the_page(eve: httpx2.AsyncClient,
 async def test_cancelling_the_session_of_a_lease_asks_about_its_jobs_too(
     eve: httpx2.AsyncClient, service: PlayedService
 ) -> None:
-    _, lease, _ = await service.lease("asked", Wanted(TWO), EVE, more=False)
+    _, lease, _ = await service.annexes.leases.lease("asked", Wanted(TWO), EVE, more=False)
     session = (await lease_when(service, lease.id, lambda one: bool(one.session))).session
     await reach(service, session, in_phase(Phase.RUNNING), person=EVE)
     path = f"/web/sessions/{session}/cancel"
     question = await eve.post(path, data={"token": await token_on(eve, f"/web/sessions/{session}", path)})
     assert (question.status_code, "End asked#1?" in question.text) == (200, True)
-    assert (await service.session(session, EVE)).phase is Phase.RUNNING
+    assert (await service.sessions.get(session, EVE)).phase is Phase.RUNNING
     done = await eve.post(path, data={"token": token_in(question.text, path), "confirmed": "yes"})
     assert (done.status_code, done.headers["location"]) == (303, f"/web/sessions/{session}")
     await ended(service, lease.id)

@@ -10,8 +10,9 @@ import httpx2
 import pytest
 
 from sublet.api.app import make_app
+from sublet.app import open_service
 from sublet.core.session import Connector
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.contract.services import ask
@@ -29,7 +30,7 @@ NAMES = {
 async def service(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Service]:
     platforms = {"trial": {"kind": "memory"}}
     settings = Settings.load(tmp_path / "home", platforms=platforms, sessions_url=request.param)
-    async with Service.open(settings, loop=False) as opened:
+    async with open_service(settings, loop=False) as opened:
         yield opened
 
 
@@ -56,7 +57,7 @@ async def test_each_name_leads_to_its_own_and_nowhere_else(service: Service) -> 
 async def test_a_session_is_shown_with_its_own_address(service: Service) -> None:
     (offer, *_) = (await ask(service, Person("me"))).offers
     session = replace(offer, connectors=(Connector("jupyter", "AVAILABLE", "HTTP", f"/connect/{offer.id}/"),))
-    (way,) = service.shown(session).connectors
+    (way,) = service.presenter.with_connectors(session).connectors
     host = service.settings.sessions_url.replace("{session}", offer.id)
     assert way.location.startswith(f"{host}/connect/{offer.id}/?token=")
     assert way.protocol == "HTTPS"

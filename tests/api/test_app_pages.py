@@ -8,8 +8,9 @@ from html import unescape
 import httpx2
 import pytest
 
+from sublet.app import open_service
 from sublet.core.people import Known, Role
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.api.conftest import Callers
@@ -63,12 +64,12 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
         )
         repository = server.repository("ann/flood")
         repository.commit({"sublet.yaml": MANIFEST, "flood.sh": program("echo 1\n")})
-        async with Service.open(settings, loop=False) as opened:
+        async with open_service(settings, loop=False) as opened:
             now = opened.now()
             for name in (ANN, BOB, EVE):
                 await opened.store.write(lambda tx, name=name: tx.people.add(Known(name, Role.PERSON, now)))
-            version = await opened.propose(Person(ANN), repository.url)
-            await opened.approve("flood@1", Person(RAE, reviewer=True), version.tree)
+            version = await opened.apps.proposing.propose(Person(ANN), repository.url)
+            await opened.apps.reviewing.approve("flood@1", Person(RAE, reviewer=True), version.tree)
             await allow(opened, "*@example.org", noun="app")
             for name in ("keeling", "expanse", "other"):
                 await allow(opened, BOB, name=name)
@@ -103,7 +104,7 @@ async def test_what_is_filled_in_is_asked_for_and_offered(bob: httpx2.AsyncClien
     assert answer.status_code == 303, answer.text
     where = answer.headers["location"]
     assert where.startswith("/web/offersets/")
-    found = await service.offerset(where.rpartition("/")[2], Person(BOB))
+    found = await service.asking.offerset(where.rpartition("/")[2], Person(BOB))
     executable = found.request.executable
     assert executable is not None
     assert executable.fields["parameters"] == {"years": 0, "label": "", "fast": False, "model": 3, "who": "bob"}
@@ -163,7 +164,7 @@ async def test_only_what_is_open_is_asked_whatever_the_form_says(
 
 
 async def test_an_app_that_nobody_approved_has_no_form(callers: Callers, service: Service) -> None:
-    await service.revoke("flood@1", OPERATOR, "It leaks.")
+    await service.apps.reviewing.revoke("flood@1", OPERATOR, "It leaks.")
     ann = await signed_in(callers, service, ANN)
     text = (await ann.get(HERE)).text
     assert ("Nothing of it is approved" in text, "See the offers" in text) == (True, False)

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
+from sublet.app import open_service
 from sublet.core.people import Known, Role
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.api.conftest import Callers
@@ -37,7 +38,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, git: GitServer, mail
         url="http://broker.test",
         apps={"private": [f"{git.url}/*"]},
     )
-    async with Service.open(settings, loop=False) as opened:
+    async with open_service(settings, loop=False) as opened:
         now = opened.now()
         for name, role in ((OP, Role.OPERATOR), (RAE, Role.REVIEWER), (ANN, Role.PERSON), (BOB, Role.PERSON)):
             await opened.store.write(lambda tx, name=name, role=role: tx.people.add(Known(name, role, now)))
@@ -45,7 +46,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, git: GitServer, mail
 
 
 async def by_token(callers: Callers, service: Service, name: str) -> httpx2.AsyncClient:
-    _, secret = await service.make_token(Person(name, name == OP))
+    _, secret = await service.people.tokens.make_token(Person(name, name == OP))
     return await callers.with_headers({"authorization": f"Bearer {secret}"})
 
 
@@ -112,7 +113,7 @@ async def test_what_is_in_a_repository_is_shown_as_text(callers: Callers, servic
 async def test_a_page_approves_what_it_showed(callers: Callers, service: Service, git: GitServer) -> None:
     repository = git.repository("ann/paged")
     repository.commit({"sublet.yaml": MANIFEST, "flood.sh": "echo 1\n"})
-    version = await service.propose(Person(ANN), repository.url, name="paged")
+    version = await service.apps.proposing.propose(Person(ANN), repository.url, name="paged")
     op = await signed_in(callers, service, OP, operator=True)
     page, action = "/web/apps/paged/1", "/web/apps/paged/1/approve"
     assert f'name="tree" value="{version.tree}"' in (await op.get(page)).text
@@ -124,7 +125,7 @@ async def test_a_page_approves_what_it_showed(callers: Callers, service: Service
     theirs = (await ann.get(page)).text
     assert ("approved by" in theirs, "Revoke" in theirs) == (True, False)
     repository.commit({"sublet.yaml": MANIFEST, "flood.sh": "echo 2\n"})
-    await service.propose(Person(ANN), repository.url, name="paged")
+    await service.apps.proposing.propose(Person(ANN), repository.url, name="paged")
     news = (await op.get("/web/apps/paged/2")).text
     assert ("What is new since paged@1" in news, "+echo 2" in news) == (True, True)
     no_why = await sent(op, "/web/apps/paged/2", "/web/apps/paged/2/refuse", why=" ")
@@ -142,8 +143,8 @@ async def test_the_page_of_an_app_that_is_closed_says_how_to_ask_for_access(
 ) -> None:
     repository = git.repository("ann/closed")
     repository.commit({"sublet.yaml": MANIFEST, "flood.sh": "echo 1\n"})
-    version = await service.propose(Person(ANN), repository.url, name="closed")
-    await service.approve("closed@1", Person(OP, True), version.tree)
+    version = await service.apps.proposing.propose(Person(ANN), repository.url, name="closed")
+    await service.apps.reviewing.approve("closed@1", Person(OP, True), version.tree)
     bob = await signed_in(callers, service, BOB)
     page = "/web/apps/closed"
     assert f'href="{page}"' in (await bob.get("/web/access")).text

@@ -36,7 +36,7 @@ class OneSession:
     def __init__(self, upstream: str) -> None:
         self.address = upstream
 
-    def secret(self, session: str) -> str:
+    def of(self, session: str) -> str:
         return SECRET if session == ID else "another"
 
     async def upstream(self, id: str) -> str:
@@ -119,7 +119,8 @@ async def serving_on(listener: socket.socket, app: ASGIApp) -> AsyncIterator[Non
 
 @contextlib.asynccontextmanager
 async def proxied(address: str, session: OneSession | None = None) -> AsyncIterator[str]:
-    proxy = Connect(session or OneSession(address))
+    found = session or OneSession(address)
+    proxy = Connect(found, found)
     async with served(Starlette(routes=[Mount("/connect", app=proxy)])) as host:
         yield host
     await proxy.close()
@@ -219,7 +220,7 @@ async def test_who_comes_while_others_are_let_go_of_is_carried_too(tmp_path: Pat
             await asyncio.sleep(0)
             await super().aclose()
 
-    proxy = Connect(OneSession(""))
+    proxy = Connect(OneSession(""), OneSession(""))
     proxy.clients = {str(tmp_path / name): Slow() for name in "abc"}
     new = [str(tmp_path), str(tmp_path.parent)]  # which are there
     first, again, second = await asyncio.gather(*(proxy._client(path) for path in (new[0], *new)))

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from starlette.routing import Mount, Route
 
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.entry import form_token, issue_code
 from sublet.web.pages import HEADERS

@@ -17,13 +17,14 @@ import pytest
 import uvicorn
 
 from sublet.api.app import make_app
+from sublet.app import open_service
 from sublet.client import Job, User
 from sublet.core.people import Known, Role
 from sublet.errors import NoOwnLogins, NotReviewed, NotSignedIn, NotSubmitted, WrongCode
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
-from tests.contract.services import allow
+from tests.contract.services import allow, change_settings
 from tests.contract.test_service_app_runs import MANIFEST
 from tests.git_server import GitServer, git_server, program
 from tests.smtp import Mailbox
@@ -58,9 +59,9 @@ async def service(
         images={"python": "docker://ghcr.io/sublet/python"},
         platforms={"trial": {"kind": "memory", "takes": "0.1s", "cores": 32, "memory": "64GiB"}},
     )
-    async with Service.open(settings) as running:
-        version = await running.propose(ANN, f"{server.url}/ann/hello", name="hello")
-        await running.approve("hello@1", REVIEWER, version.tree)
+    async with open_service(settings) as running:
+        version = await running.apps.proposing.propose(ANN, f"{server.url}/ann/hello", name="hello")
+        await running.apps.reviewing.approve("hello@1", REVIEWER, version.tree)
         await allow(running, "*@example.org")
         await allow(running, "*@example.org", noun="app")
         known = Known(BOB, Role.PERSON, running.now())
@@ -111,7 +112,7 @@ class OldClient:
 
 
 async def old_client(service: Service, port: int, name: str, **how: Any) -> OldClient:
-    _, secret = await service.make_token(Person(name))
+    _, secret = await service.people.tokens.make_token(Person(name))
     return OldClient(port, secret, **how)
 
 
@@ -152,7 +153,7 @@ async def test_an_old_client_runs_an_app_from_its_form_to_its_results(service: S
     )
     async with asyncio.timeout(30):
         while not any(e["type"] == "JOB_ENDED" for e in (await bob.request("GET", where))["events"]):
-            await service.wait_for_news(0.05)
+            await service.signals.wait(0.05)
     done = await bob.request("GET", where)
     assert (done["isFailed"], done["phase"]) == (False, "COMPLETED")
     assert isinstance(await bob.request("GET", f"{where}/events"), list)
@@ -167,7 +168,7 @@ async def test_an_old_client_runs_an_app_from_its_form_to_its_results(service: S
     listed = ("id", "name", "hpc", "userId", "isWritable", "createdAt", "updatedAt", "deletedAt")
     assert set(listed) == set(seen)
     assert seen["name"] == "mine_result"
-    assert [hook.session for hook, _ in await service.hooks(Person(BOB))] == [done["session"]]
+    assert [hook.session for hook, _ in await service.notices.hooks.hooks(Person(BOB))] == [done["session"]]
     assert (await bob.fails("PUT", f"{where}/cancel", jobId=job["id"]))[0] == 401
 
 
@@ -178,7 +179,8 @@ async def test_a_form_in_a_notebook_opens_without_a_token_where_the_catalogue_is
     nobody = OldClient(port, "")
     status, _ = await asyncio.to_thread(nobody.send, "GET", "/git", {})
     assert status == 402, "not open"
-    closed, service.settings = service.settings, service.settings.model_copy(update={"cybergis": "open"})
+    closed = service.settings.cybergis
+    change_settings(service, cybergis="open")
     try:
         _, jobs = await asyncio.to_thread(nobody.send, "GET", "/git", {})
         _, hpcs = await asyncio.to_thread(nobody.send, "GET", "/hpc", {})
@@ -189,7 +191,7 @@ async def test_a_form_in_a_notebook_opens_without_a_token_where_the_catalogue_is
         assert one["git"]["Hello"] == first
         assert (await asyncio.to_thread(nobody.send, "POST", "/job", {"hpc": "trial"}))[0] == 402
     finally:
-        service.settings = closed
+        change_settings(service, cybergis=closed)
 
 
 async def test_an_old_client_is_told_where_its_results_are_and_slurms_own_number(service: Service, port: int) -> None:
@@ -199,7 +201,7 @@ async def test_an_old_client_is_told_where_its_results_are_and_slurms_own_number
     await bob.request("POST", f"{where}/submit")
     async with asyncio.timeout(30):
         while (done := await bob.request("GET", where))["phase"] != "COMPLETED":
-            await service.wait_for_news(0.05)
+            await service.signals.wait(0.05)
     link = f"/web/sessions/{done['session']}/archive"
     assert link in done["logs"][0]["message"]
     answer = await asyncio.to_thread(

@@ -10,10 +10,11 @@ import httpx2
 import pytest
 from starlette.requests import Request
 
+from sublet.app import open_service
 from sublet.errors import TooMany
 from sublet.master_key import make
 from sublet.service.audit import Sought
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from sublet.web.entry import COOKIE as NAME
@@ -37,7 +38,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) ->
     make(master)
     url = "https://gateway.example.org"
     settings = Settings.load(home, mode="gateway", mail=mailbox.settings, platforms=trial, url=url, master_key=master)
-    async with Service.open(settings, loop=False) as opened:
+    async with open_service(settings, loop=False) as opened:
         yield opened
 
 
@@ -68,7 +69,7 @@ async def test_the_cookie_of_a_visit_has_all_its_flags_and_no_secret_of_its_toke
     assert (answer.status_code, answer.headers["location"]) == (303, "/web/sessions?name=x")
     flags = answer.headers["set-cookie"].lower()
     assert all(flag in flags for flag in ("httponly", "samesite=lax", "secure", "path=/;", "max-age=43"))
-    (token,) = await service.tokens(Person("anna@example.org"))
+    (token,) = await service.people.tokens.tokens(Person("anna@example.org"))
     assert (token.use, token.name) == ("browser", "Firefox on Linux")
     anna = await callers.with_headers({"cookie": f"{COOKIE}={answer.cookies[COOKIE]}"})
     assert (await anna.get("/web/")).status_code == 200
@@ -85,7 +86,7 @@ async def test_a_browser_that_signed_in_before_gets_a_code_however_many_stranger
     assert "ines" not in known
     for number in range(service.settings.throttle.sign_ins_per_address.most):
         with contextlib.suppress(TooMany):
-            await service.ask_code(address, f"192.0.2.{number}")
+            await service.people.signing_in.ask_code(address, f"192.0.2.{number}")
     answers = []
     for cookie, whom in (("", address), (known, "jane@example.org"), (known[::-1], address), (known, address)):
         client = await callers.with_headers({"cookie": f"{KNOWN}={cookie}"})
@@ -107,13 +108,13 @@ async def test_on_their_account_people_see_who_they_are_and_end_other_visits(
     callers: Callers, mailbox: Mailbox, service: Service
 ) -> None:
     here, there = [await visit(callers, mailbox, "carl@example.org") for _ in range(2)]
-    await service.add_group(ROOT, "hydro")
-    await service.join_group(ROOT, "hydro", "carl@example.org")
-    await service.add_identity(ROOT, "carl@example.org", "system:expanse", "<b>carl7</b>")
+    await service.people.groups.add_group(ROOT, "hydro")
+    await service.people.groups.join_group(ROOT, "hydro", "carl@example.org")
+    await service.people.directory.add_identity(ROOT, "carl@example.org", "system:expanse", "<b>carl7</b>")
     page = (await here.get("/web/account")).text
     assert all(text in page for text in ("carl@example.org", "You are in hydro.", "&lt;b&gt;carl7", "this one"))
     assert page.count("Firefox on Linux</") + page.count("Firefox on Linux <") == 2
-    tokens = {one.id for one in await service.tokens(Person("carl@example.org"))}
+    tokens = {one.id for one in await service.people.tokens.tokens(Person("carl@example.org"))}
     proof = await token_on(here, "/web/account", "/web/account/revoke")
     for id in tokens:
         if f'value="{id}"' in page and id not in page.partition("this one")[2].partition("</tr>")[0]:
@@ -128,7 +129,7 @@ async def test_on_their_account_people_see_who_they_are_and_end_other_visits(
 
 async def test_nobody_ends_the_visit_of_another(callers: Callers, mailbox: Mailbox, service: Service) -> None:
     dora, eve = await visit(callers, mailbox, "dora@example.org"), await visit(callers, mailbox, "eve@example.org")
-    (hers,) = await service.tokens(Person("dora@example.org"))
+    (hers,) = await service.people.tokens.tokens(Person("dora@example.org"))
     proof = await token_on(eve, "/web/account", "/web/account/revoke")
     assert (await eve.post("/web/account/revoke", data={"token": proof, "id": hers.id})).status_code == 404
     assert (await eve.post("/web/account/revoke", data={"token": "0" * 64, "id": hers.id})).status_code == 403
@@ -139,12 +140,12 @@ async def test_a_block_ends_the_visit_and_a_part_that_is_taken_away_is_gone(
     callers: Callers, mailbox: Mailbox, service: Service
 ) -> None:
     name = "fred@example.org"
-    await service.add_person(ROOT, name, "operator")
+    await service.people.directory.add_person(ROOT, name, "operator")
     fred = await visit(callers, mailbox, name)
     assert '<p class="over">operator</p>' in (await fred.get("/web/account")).text
-    await service.set_role(ROOT, name, "person")
+    await service.people.directory.set_role(ROOT, name, "person")
     assert '<p class="over">person</p>' in (await fred.get("/web/account")).text
-    await service.block(ROOT, name, "left")
+    await service.people.directory.block(ROOT, name, "left")
     kept_out = await fred.get("/web/account")
     assert (kept_out.status_code, "An operator has blocked fred@example.org" in kept_out.text) == (403, True)
 
@@ -161,8 +162,8 @@ async def test_the_owner_of_the_socket_comes_by_a_link_and_is_listed_too(callers
     answer = await client.get(f"/web/login?code={issue_code(service, ROOT)}")
     root = await callers.with_headers({"cookie": f"{COOKIE}={answer.cookies[COOKIE]}"})
     assert '<p class="over">operator</p>' in (await root.get("/web/account")).text
-    (token,) = await service.tokens(ROOT)
-    await service.revoke_token(ROOT, token.id)
+    (token,) = await service.people.tokens.tokens(ROOT)
+    await service.people.tokens.revoke_token(ROOT, token.id)
     assert (await root.get("/web/account")).status_code == 303
 
 
@@ -189,9 +190,9 @@ async def test_a_wrong_code_and_a_wrong_address_are_told_and_nothing_typed_becom
 
 
 async def test_the_page_says_the_same_to_whoever_is_typed(callers: Callers, service: Service) -> None:
-    await service.add_person(ROOT, "known@example.org")
-    await service.add_person(ROOT, "shut@example.org")
-    await service.block(ROOT, "shut@example.org")
+    await service.people.directory.add_person(ROOT, "known@example.org")
+    await service.people.directory.add_person(ROOT, "shut@example.org")
+    await service.people.directory.block(ROOT, "shut@example.org")
     client = await callers.with_headers()
     proof = await token_on(client, "/web/login", "/web/login")
     texts = set()
@@ -204,7 +205,7 @@ async def test_the_page_says_the_same_to_whoever_is_typed(callers: Callers, serv
 async def test_the_menu_leads_operators_to_what_they_operate(
     callers: Callers, mailbox: Mailbox, service: Service
 ) -> None:
-    await service.add_person(ROOT, "olga@example.org", "operator")
+    await service.people.directory.add_person(ROOT, "olga@example.org", "operator")
     op, other = await visit(callers, mailbox, "olga@example.org"), await visit(callers, mailbox, "ole@example.org")
     theirs = ("operate", "platforms", "rules", "people", "audit")
     for who, is_there in ((op, True), (other, False)):
@@ -222,7 +223,7 @@ async def test_the_menu_leads_operators_to_what_they_operate(
 async def test_lists_of_a_gateway_stay_true_while_they_are_open(
     callers: Callers, mailbox: Mailbox, service: Service
 ) -> None:
-    await service.add_person(ROOT, "olaf@example.org", "operator")
+    await service.people.directory.add_person(ROOT, "olaf@example.org", "operator")
     op = await visit(callers, mailbox, "olaf@example.org")
     lists = ("people", "rules", "apps", "access", "operate", "platforms")
     for word in (*lists, "platforms/trial", "account", "hooks", "audit", "usage"):
@@ -238,7 +239,7 @@ async def test_operators_see_and_change_people_on_a_page_and_nobody_else_does(
     callers: Callers, mailbox: Mailbox, service: Service
 ) -> None:
     boss, gus, here = "boss@example.org", "gus@example.org", "/web/people"
-    await service.add_person(ROOT, boss, "operator")
+    await service.people.directory.add_person(ROOT, boss, "operator")
     op, other = await visit(callers, mailbox, boss), await visit(callers, mailbox, gus)
 
     async def act(change: str, **fields: str) -> httpx2.Response:
@@ -269,7 +270,7 @@ async def test_operators_see_and_change_people_on_a_page_and_nobody_else_does(
     assert (await op.get(here, params={"name": "nobody@example.org"})).status_code == 404
     assert (await other.get(here)).status_code == 403
     assert ">People</a>" not in (await other.get("/web/")).text
-    done = {one.action for one in await service.audit(ROOT, Sought(person=boss))}
+    done = {one.action for one in await service.access.audit.audit(ROOT, Sought(person=boss))}
     assert done >= {"person.add", "person.role", "person.block", "person.unblock"}
 
 
@@ -285,7 +286,7 @@ async def test_on_a_page_people_say_who_is_told_of_their_sessions(
     assert f'value="{name}"' in (await ina.get(here)).text
     by_mail = await act(here, address=name, expires="2d", **{"on.failed": "1", "on.ended": "1"})
     assert (by_mail.status_code, "failed, ended" in by_mail.text, "secret" in by_mail.text) == (200, True, False)
-    [(hook, _)] = await service.hooks(Person(name))
+    [(hook, _)] = await service.notices.hooks.hooks(Person(name))
     assert (hook.address, hook.events) == (f"mailto:{name}", ("failed", "ended"))
     assert "It took it: sent." in (await act(f"{here}/{hook.id}/test")).text
     called = await act(here, address="https://8.8.8.8/told")
@@ -302,10 +303,10 @@ async def test_on_a_page_people_say_who_is_told_of_their_sessions(
     assert (await jon.post(f"{here}/{hook.id}/remove", data={"token": proof})).status_code == 404
     question = await act(f"{here}/{hook.id}/remove")
     assert f"Remove {name}?" in question.text
-    assert len(await service.hooks(Person(name))) == 2
+    assert len(await service.notices.hooks.hooks(Person(name))) == 2
     gone = await act(f"{here}/{hook.id}/remove", confirmed="yes")
     assert "will not be notified any more" in gone.text
-    assert len(await service.hooks(Person(name))) == 1
+    assert len(await service.notices.hooks.hooks(Person(name))) == 1
 
 
 @pytest.mark.parametrize(

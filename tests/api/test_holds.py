@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from sublet.core.giving_way import Precedence
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from tests.api import documents
 from tests.api.conftest import Callers
@@ -35,7 +35,7 @@ async def nothing_is_held(service: Service) -> None:
     """Give back what the test before left."""
     found = await service.store.read(lambda tx: tx.holds.on("trial", 1000))
     for person in {hold.person for hold in found}:
-        await service.reject_all(Person(person))
+        await service.offers.reject_all(Person(person))
 
 
 async def ask(client: httpx2.AsyncClient, **query: str) -> Any:
@@ -110,7 +110,7 @@ async def test_on_the_wire_offers_give_way_to_who_says_so(ann: httpx2.AsyncClien
 async def eve(callers: Callers, service: Service) -> httpx2.AsyncClient:
     """Someone who signed in to the pages with a token."""
     client = await callers.with_headers()
-    _, secret = await service.make_token(Person("eve"))
+    _, secret = await service.people.tokens.make_token(Person("eve"))
     form = {"token": await token_on(client, "/web/login", "/web/login"), "secret": secret}
     assert (await client.post("/web/login", data=form)).status_code == 303
     return client
@@ -147,15 +147,15 @@ async def test_offers_are_given_back_on_the_page(eve: httpx2.AsyncClient, servic
     assert "You gave these offers back" in (await eve.get(where)).text
     assert (await eve.post(f"{where}/nothing", data={"token": "x"})).status_code == 404
     person = Person("eve")
-    asked = await service.read(json.dumps(BOTH).encode(), "application/json", person)
-    await service.ask(person, replace(asked, precedence=Precedence(firm=True)))
+    asked = await service.asking.read(json.dumps(BOTH).encode(), "application/json", person)
+    await service.asking.ask(person, replace(asked, precedence=Precedence(firm=True)))
     where = (await eve.post("/web/ask", data=document)).headers["location"]
     refused = (await eve.get(where)).text
     assert "Your own unaccepted offer holds 2 cores of trial" in refused
     action = f"{where}/reject-all"
     answer = await eve.post(action, data={"token": token_in(refused, action)})
     assert answer.headers["location"] == f"/web/ask?from={where.rpartition('/')[2]}"
-    assert await service.open_offers(person) == []
+    assert await service.offers.open_offers(person) == []
 
 
 async def test_asking_again_on_the_page_is_a_yes_each_time(eve: httpx2.AsyncClient) -> None:
@@ -167,7 +167,7 @@ async def test_asking_again_on_the_page_is_a_yes_each_time(eve: httpx2.AsyncClie
 
 
 async def test_who_goes_away_before_the_answer_comes_has_nothing_held(callers: Callers, service: Service) -> None:
-    _, secret = await service.make_token(Person("gone"))
+    _, secret = await service.people.tokens.make_token(Person("gone"))
     headers = [(b"authorization", f"Bearer {secret}".encode()), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": "/v1/offersets", "query_string": b"", "headers": headers}
     scope |= {"http_version": "1.1", "scheme": "http", "server": ("broker.test", 80), "root_path": ""}
@@ -183,5 +183,5 @@ async def test_who_goes_away_before_the_answer_comes_has_nothing_held(callers: C
             """Nobody hears it."""
 
         await callers.app({**scope, "headers": keyed}, receive, send)
-        held = await service.open_offers(Person("gone"))
+        held = await service.offers.open_offers(Person("gone"))
         assert bool(held) is bool(key), "who has a key may ask again and get the same"

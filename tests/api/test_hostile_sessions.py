@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.entry import issue_code
 from tests.api.conftest import Callers
@@ -123,7 +123,7 @@ async def test_what_sessions_print_leave_and_are_called_is_text_on_every_page(
 ) -> None:
     visitor = await callers.with_headers()
     await visitor.get("/web/login", params={"code": issue_code(service, Person("ann"))})
-    _, secret = await service.make_token(Person("ann"))
+    _, secret = await service.people.tokens.make_token(Person("ann"))
     owner = await callers.with_headers({"authorization": f"Bearer {secret}"})
     script = 'printf "%s\\033]0;x\\007" "$1"; printf "%s" "$1" >&2; printf x > "$2"; exit 3'
     id = await run(owner, run=["sh", "-c", script, "sh", EVIL, EVIL.replace("/", "-")], time="5m", name=EVIL[:60])

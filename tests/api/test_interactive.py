@@ -13,8 +13,8 @@ import pytest
 from websockets.asyncio.client import connect
 
 from sublet.api.app import make_app
-from sublet.service.desk import Person
-from sublet.service.service import Service
+from sublet.app import open_service
+from sublet.service.person import Person
 from sublet.settings import Settings
 from tests.api.test_connect import served
 
@@ -36,9 +36,9 @@ async def phase(client: httpx2.AsyncClient, session: str, *wanted: str) -> dict[
 
 async def test_a_lab_is_opened_by_its_connector_and_its_terminal_answers(tmp_path: Path) -> None:
     settings = Settings.load(tmp_path, platforms={"here": {"kind": "local"}})
-    async with Service.open(settings) as service, served(make_app(service)) as host:
-        service.base_url = f"http://{host}"
-        _, token = await service.make_token(Person("ann"))
+    async with open_service(settings) as service, served(make_app(service)) as host:
+        service.presenter.base_url = f"http://{host}"
+        _, token = await service.people.tokens.make_token(Person("ann"))
         headers = {"authorization": f"Bearer {token}"}
         async with httpx2.AsyncClient(base_url=f"http://{host}", headers=headers, trust_env=False, timeout=60) as ann:
             asked = await ann.post("/v1/offersets", json={"interactive": "lab", "time": "5m", "memory": "1GiB"})

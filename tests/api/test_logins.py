@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from sublet.platforms.slurm import Slurm
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.entry import issue_code
 from tests.api.conftest import HOST, Callers
@@ -41,11 +41,11 @@ async def far(service: Service, server: Sshd) -> AsyncIterator[Slurm]:
     home = service.settings.home / "platforms" / "far"
     home.mkdir(parents=True, exist_ok=True)
     await platform.open(home)
-    service.platforms_by_name["far"] = platform
+    service.platforms.by_name["far"] = platform
     yield platform
-    await service.sign_out("far", Person("owner", operator=True))
-    service.signing.clear()
-    del service.platforms_by_name["far"]
+    await service.logins.sign_out("far", Person("owner", operator=True))
+    service.logins.signing.clear()
+    del service.platforms.by_name["far"]
 
 
 @dataclass
@@ -145,7 +145,7 @@ async def test_a_form_that_is_not_ours_or_an_answer_to_another_question_goes_now
     for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "http://evil.test"}):
         assert (await owner.client.post(f"{PAGE}/login", data=owner.form("login"), headers=headers)).status_code == 403
     assert (await owner.client.post(f"{PAGE}/login", data={"token": "x"})).status_code == 403
-    assert "far" not in service.signing
+    assert "far" not in service.logins.signing
     await owner.presses("login")
     await owner.sees("Enter passphrase for key")
     assert (await owner.presses("answer", question="another", answer=SECRET)).status_code == 409
@@ -164,13 +164,13 @@ async def test_a_person_who_never_answers_is_not_waited_for(
     owner: Browser, far: Slurm, server: Sshd, service: Service
 ) -> None:
     server.trust()
-    service.patience = 0.3
+    service.logins.patience = 0.3
     try:
         await owner.look()
         await owner.presses("login")
         await owner.sees("no login within")
     finally:
-        del service.patience
+        del service.logins.patience
     assert far.login
     assert not await far.login.check()
 
@@ -181,7 +181,7 @@ async def test_where_connections_are_not_shared_one_login_does_what_waits(
     assert far.login
     far.login.shared = False
     server.trust()
-    service.quiet = 0.2
+    service.logins.quiet = 0.2
     try:
         await owner.look()
         assert "all that waits is done in this one login" in owner.text
@@ -192,7 +192,7 @@ async def test_where_connections_are_not_shared_one_login_does_what_waits(
         assert await far.root() == f"{server.home}/.sublet"
         await owner.sees("nobody is signed in")
     finally:
-        del service.quiet
+        del service.logins.quiet
         far.login.shared = True
 
 

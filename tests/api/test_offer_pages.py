@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from tests.api.conftest import Callers
 from tests.api.test_pages import token_on
@@ -30,7 +30,7 @@ def platforms() -> dict[str, Any]:
 async def eve(callers: Callers, service: Service) -> httpx2.AsyncClient:
     """Someone who signed in to the pages with a token."""
     client = await callers.with_headers()
-    _, secret = await service.make_token(Person("eve"))
+    _, secret = await service.people.tokens.make_token(Person("eve"))
     form = {"token": await token_on(client, "/web/login", "/web/login"), "secret": secret}
     assert (await client.post("/web/login", data=form)).status_code == 303
     return client

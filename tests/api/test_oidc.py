@@ -18,7 +18,7 @@ from fastapi import FastAPI
 
 from sublet import master_key
 from sublet.api.app import make_app
-from sublet.service.service import Service
+from sublet.app import open_service
 from sublet.settings import Settings
 from tests.clocks import LateClock
 from tests.openid import OpenId, openid
@@ -48,7 +48,7 @@ async def app(tmp_path: Path, campus: OpenId, clock: LateClock) -> AsyncIterator
     values = {"mode": "gateway", "master_key": str(key), "oidc": {"campus": campus.settings(title="the campus")}}
     platforms = {"memory": {"kind": "memory"}}
     settings = Settings.load(tmp_path / "home", platforms=platforms, **values)
-    async with Service.open(settings, now=clock, loop=False) as service:
+    async with open_service(settings, now=clock, loop=False) as service:
         yield make_app(service, "owner")
 
 

@@ -17,6 +17,7 @@ import httpx2
 import pytest
 
 from sublet.api.app import make_app
+from sublet.app import open_service
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.api.conftest import HOST
@@ -157,7 +158,7 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
     """A service of this process, whose loop turns only when a test says so."""
     put_database(tmp_path / "sublet.db")
     settings = Settings.load(tmp_path, platforms={"trial": {"kind": "memory"}})
-    async with Service.open(settings, loop=False) as opened:
+    async with open_service(settings, loop=False) as opened:
         yield opened
 
 
@@ -177,15 +178,15 @@ async def health_of(caller: httpx2.AsyncClient) -> tuple[int, str, str]:
 @pytest.mark.anyio
 async def test_health_is_503_while_the_loop_does_not_turn(service: Service, caller: httpx2.AsyncClient) -> None:
     assert await health_of(caller) == (200, "ok", "")
-    service.turned = time.monotonic() - 1000
+    service.loop_state.turned = time.monotonic() - 1000
     status, said, why = await health_of(caller)
     assert (status, said) == (503, "failing")
     assert "no session has been looked after" in why
-    service.turned = time.monotonic()
-    service.trouble = "the database can't be used (disk is full)"
+    service.loop_state.turned = time.monotonic()
+    service.loop_state.trouble = "the database can't be used (disk is full)"
     assert (await health_of(caller))[0] == 503
     assert (await caller.head("/health")).status_code == 503
-    service.trouble = ""
+    service.loop_state.trouble = ""
     assert await health_of(caller) == (200, "ok", "")
 
 

@@ -10,15 +10,16 @@ from typing import Any
 import httpx2
 import pytest
 
+from sublet.app import open_service
 from sublet.core.people import Known, Role
 from sublet.core.session import Phase
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from sublet.web.entry import form_token
 from tests.api.conftest import Callers
 from tests.api.test_access_pages import sent, signed_in
-from tests.contract.services import allow, in_phase, reach
+from tests.contract.services import allow, change_settings, in_phase, reach
 from tests.smtp import Mailbox, text_of
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +35,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) ->
     }
     home = tmp_path_factory.mktemp("home")
     mail = mailbox.settings
-    async with Service.open(Settings.load(home, mode="gateway", platforms=platforms, mail=mail)) as opened:
+    async with open_service(Settings.load(home, mode="gateway", platforms=platforms, mail=mail)) as opened:
         now = opened.now()
         for name, role in ((OP, Role.OPERATOR), (ANN, Role.PERSON), (BEN, Role.PERSON)):
             await opened.store.write(lambda tx, name=name, role=role: tx.people.add(Known(name, role, now)))
@@ -43,7 +44,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) ->
 
 
 async def caller(callers: Callers, service: Service, name: str, **token: Any) -> httpx2.AsyncClient:
-    _, secret = await service.make_token(Person(name), **token)
+    _, secret = await service.people.tokens.make_token(Person(name), **token)
     return await callers.with_headers({"authorization": f"Bearer {secret}"})
 
 
@@ -202,13 +203,13 @@ async def test_what_others_sessions_print_leave_and_run_is_not_an_operators(call
         assert (await ann.get(path)).status_code == 200, path
     refusals = await audited(service, "session.read-refused")
     assert {detail["what"] for who, id, detail in refusals if id == hers} == {"output", "results", "request"}
-    open_settings = service.settings.model_copy(update={"operators_read": True})
-    closed, service.settings = service.settings, open_settings
+    closed = service.settings.operators_read
+    change_settings(service, operators_read=True)
     try:
         assert (await op.get(f"/v1/sessions/{hers}/logs")).status_code == 200
         assert (await op.get(f"/v1/sessions/{hers}/logs")).status_code == 200
     finally:
-        service.settings = closed
+        change_settings(service, operators_read=closed)
     looks = [one for one in await audited(service, "session.read") if one[1] == hers]
     assert (OP, hers, {"person": ANN, "what": "output"}) in looks
 
@@ -339,11 +340,11 @@ async def test_the_page_of_a_platform_has_a_switch_that_drains_it(callers: Calle
     wish = {"until": later, "reason": "racks", "end": "now"}
     asked = await sent(op, page, f"{page}/drain", **wish)
     assert (asked.status_code, "Drain roger and cancel what runs?" in asked.text) == (200, True)
-    assert await service.drains() == {}, "it was only asked"
+    assert await service.drains.drains() == {}, "it was only asked"
     assert (await sent(op, page, f"{page}/drain", **wish, confirmed="yes")).status_code == 303
-    drain = (await service.drains())["roger"]
+    drain = (await service.drains.drains())["roger"]
     assert (drain.reason, drain.by, drain.until is not None, drain.ends is not None) == ("racks", OP, True, True)
     assert "Let it be used again" in (await op.get(page)).text
     assert "roger is being drained by its operator until" in (await ben.get("/web/")).text
     assert (await sent(op, page, f"{page}/undrain")).status_code == 303
-    assert await service.drains() == {}
+    assert await service.drains.drains() == {}

@@ -10,7 +10,7 @@ import pytest
 
 from sublet.api.scopes import OF_ONE_SESSION
 from sublet.core.short_ids import SHORTEST
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.web.entry import form_token
 from tests.api.test_access_pages import signed_in
 from tests.api.test_csrf import addresses, routes
@@ -124,7 +124,7 @@ async def test_a_person_who_owns_nothing_gets_at_nothing_of_others(things: Thing
         name = f"{method} {path}"
         if role == "reviewer" and path.startswith("/v1/apps"):  # these are a reviewer's part
             continue
-        _, secret = await things.service.make_token(Person(who))  # one each: some of these end it
+        _, secret = await things.service.people.tokens.make_token(Person(who))  # one each: some of these end it
         eve = await things.callers.with_headers({"authorization": f"Bearer {secret}"})
         answer = await things.try_it(eve, method, path, said)
         fine = name in OPEN | ONES_OWN | EVERYBODYS or is_refused(answer, path)
@@ -178,7 +178,7 @@ async def test_a_token_of_another_session_opens_nothing(things: Things) -> None:
 
 async def test_nobody_accepts_anothers_offer_or_finds_a_session_by_its_beginning(things: Things) -> None:
     await allow(things.service, EVE)
-    _, secret = await things.service.make_token(Person(EVE))
+    _, secret = await things.service.people.tokens.make_token(Person(EVE))
     eve = await things.callers.with_headers({"authorization": f"Bearer {secret}"})
     assert (await eve.post(f"/v1/sessions/{things.offer}/accept")).status_code == 403
     moved = {"phase": "ACCEPTED"}
@@ -196,7 +196,7 @@ async def test_nobody_accepts_anothers_offer_or_finds_a_session_by_its_beginning
 
 async def test_nobody_names_what_is_anothers_in_a_wish_of_their_own(things: Things) -> None:
     await allow(things.service, EVE)
-    _, secret = await things.service.make_token(Person(EVE))
+    _, secret = await things.service.people.tokens.make_token(Person(EVE))
     eve = await things.callers.with_headers({"authorization": f"Bearer {secret}"})
     run = {"image": "docker.io/library/alpine:3.20", "run": ["true"], "time": "5m"}
     mine = (await eve.post("/v1/offersets", json=run, headers={"idempotency-key": "one"})).json()

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from sublet.api.people import ON_SOCKET
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.entry import COOKIE, Sealed, issue_code, seal, unseal
 from tests.api.conftest import HOST, Callers
@@ -37,7 +37,7 @@ def token_in(text: str, action: str) -> str:
 async def eve(callers: Callers, service: Service) -> httpx2.AsyncClient:
     """Someone who signed in to the pages with a token."""
     client = await callers.with_headers()
-    _, secret = await service.make_token(Person("eve"))
+    _, secret = await service.people.tokens.make_token(Person("eve"))
     form = {"token": await token_on(client, "/web/login", "/web/login"), "secret": secret}
     answer = await client.post("/web/login", data=form)
     assert (answer.status_code, answer.headers["location"]) == (303, "/web/")
@@ -71,12 +71,12 @@ async def test_signing_in_sets_all_the_flags(service: Service, anonymous: httpx2
 async def test_a_revoked_token_ends_the_visit(callers: Callers, service: Service) -> None:
     client = await callers.with_headers()
     person = Person("gone")
-    token, secret = await service.make_token(person, expires_in=timedelta(hours=1))
+    token, secret = await service.people.tokens.make_token(person, expires_in=timedelta(hours=1))
     form = {"token": await token_on(client, "/web/login", "/web/login"), "secret": secret}
     answer = await client.post("/web/login", data=form)
     assert 3500 < int(answer.headers["set-cookie"].lower().partition("max-age=")[2].partition(";")[0]) <= 3600
     assert (await client.get("/web/")).status_code == 200
-    await service.revoke_token(person, token.id)
+    await service.people.tokens.revoke_token(person, token.id)
     assert (await client.get("/web/")).status_code == 303
 
 
@@ -197,7 +197,7 @@ async def test_a_page_has_one_clock_and_a_typed_time_is_on_it(eve: httpx2.AsyncC
     form = {"token": token, "what": "command", "script": "true", "cores": "1", "time": "10m"}
     where = (await eve.post("/web/ask", data={**form, "start": "tomorrow 09:00-10:00"})).headers["location"]
     shown = await eve.get(where)
-    [asked] = (await service.offerset(where.rpartition("/")[2], Person("eve"))).request.windows
+    [asked] = (await service.asking.offerset(where.rpartition("/")[2], Person("eve"))).request.windows
     assert (asked.start.hour, asked.start.minute) == (5, 30)
     assert "tomorrow 09:00" in shown.text
     session = re.findall(r'action="(/web/sessions/[0-9a-f-]+)/accept"', shown.text)[0]

@@ -16,9 +16,8 @@ import uvicorn
 from hypothesis import HealthCheck, settings
 
 from sublet.api.app import make_app, openapi_document
+from sublet.app import open_service
 from sublet.core.rate_limits import RateLimit
-from sublet.service.service import Service
-from sublet.service.throttle import Throttle
 from sublet.settings import Settings
 from sublet.store.tokens import Token
 from tests.databases import put_database
@@ -54,13 +53,13 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tried]:
     listener.listen()
 
     async def serve() -> None:
-        async with Service.open(values) as service:
+        async with open_service(values) as service:
             config = uvicorn.Config(make_app(service), lifespan="off", log_config=None, timeout_graceful_shutdown=1)
             found["server"] = uvicorn.Server(config)
             token = Token("3f0c3a55-8a4e-4a59-9f39-0d3b6a1c7e21", "ann", "tried", datetime.now(UTC))
             await service.store.write(lambda tx: tx.tokens.add(token, SECRET))
             often = RateLimit(10**6, timedelta(minutes=1))  # bad tokens are tried by hundreds
-            service.throttle = Throttle(dict.fromkeys(values.throttle.limits, often))
+            service.throttle.change_limits(dict.fromkeys(values.throttle.limits, often))
             started.set()
             await found["server"].serve([listener])
 

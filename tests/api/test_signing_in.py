@@ -8,7 +8,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from sublet.service.desk import Person
+from sublet.app import open_service
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from sublet.settings_tables import SigningSettings
@@ -26,7 +27,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, mailbox: Mailbox) ->
     allow = SigningSettings(allow=("*@example.org", "*@example.edu"))
     platforms = {"trial": {"kind": "memory"}}
     settings = Settings.load(home, mode="gateway", mail=mailbox.settings, signing=allow, platforms=platforms)
-    async with Service.open(settings, loop=False) as opened:
+    async with open_service(settings, loop=False) as opened:
         yield opened
 
 
@@ -45,7 +46,7 @@ async def signed_in(callers: Callers, mailbox: Mailbox, address: str) -> httpx2.
 @pytest.fixture(scope="module")
 async def boss(callers: Callers, mailbox: Mailbox) -> httpx2.AsyncClient:
     """The gateway's operator, whom its machine's owner made one."""
-    await callers.service.add_person(Person("owner", operator=True), BOSS, "operator")
+    await callers.service.people.directory.add_person(Person("owner", operator=True), BOSS, "operator")
     return await signed_in(callers, mailbox, BOSS)
 
 

@@ -50,9 +50,9 @@ async def cluster(service: Service) -> AsyncIterator[Cluster]:
     platform = Slurm(name="cluster")
     platform.use(way)
     await platform.open(service.settings.home / "platforms" / "cluster")
-    service.platforms_by_name["cluster"] = platform
+    service.platforms.by_name["cluster"] = platform
     yield way
-    del service.platforms_by_name["cluster"]
+    del service.platforms.by_name["cluster"]
     await platform.close()
 
 

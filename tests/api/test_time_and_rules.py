@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from sublet.api.app import make_app
-from sublet.service.service import Service
+from sublet.app import open_service
 from sublet.settings import Settings
 from tests.api import documents
 from tests.api.conftest import Callers
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 async def someone(home: Path, clock: StillClock, **settings: Any) -> AsyncIterator[httpx2.AsyncClient]:
     """A person before a service that lives by this clock."""
     values = Settings.load(home, platforms={"memory": {"kind": "memory"}}, **settings)
-    async with Service.open(values, now=clock, loop=False) as service, AsyncExitStack() as stack:
+    async with open_service(values, now=clock, loop=False) as service, AsyncExitStack() as stack:
         yield await Callers(make_app(service), service, stack).someone("ann")
 
 

@@ -9,7 +9,8 @@ import httpx2
 import pytest
 
 from sublet.api.app import make_app
-from sublet.service.desk import Person
+from sublet.app import open_service
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.api.conftest import Callers
@@ -30,7 +31,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, clock: LateClock) ->
     """A gateway that plays."""
     platform = {"kind": "memory", "nodes": 100, "cores": 16, "memory": "16GiB", "takes": "0.1s"}
     settings = Settings.load(tmp_path_factory.mktemp("home"), mode="gateway", platforms={"memory": platform})
-    async with Service.open(settings, now=clock) as opened:
+    async with open_service(settings, now=clock) as opened:
         await allow(opened)
         yield opened
 
@@ -90,7 +91,7 @@ async def test_a_token_expires_and_outlives_neither_its_maker_nor_the_longest(
     child = await made(await shows(callers, week["token"]), expires="30d")
     assert child["expires"] == week["expires"]
     assert (await ann.post("/v1/tokens", json={"expires": "1000d"})).status_code == 400
-    token, _ = await service.make_token(Person("someone"))
+    token, _ = await service.people.tokens.make_token(Person("someone"))
     assert token.expires == token.created + timedelta(days=90)
 
 
@@ -165,7 +166,7 @@ async def test_a_sessions_token_is_for_that_session_and_nothing_else(
     kept = await shows(callers, (await made(ann, session=other))["token"])
     clock.later = service.settings.keep + timedelta(minutes=1)
     try:
-        assert await service.bearer(kept.headers["authorization"].partition(" ")[2]) is None
+        assert await service.people.tokens.bearer(kept.headers["authorization"].partition(" ")[2]) is None
     finally:
         clock.later = timedelta()
     assert (await ann.delete(f"/v1/sessions/{other}")).status_code == 204

@@ -14,7 +14,7 @@ import pytest
 
 from sublet.api.app import make_app
 from sublet.errors import WrongCode
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from tests.api.conftest import Callers
 from tests.api.test_access_pages import signed_in
@@ -40,7 +40,7 @@ class Two:
 
     async def at_both(self, name: str, **token: Any) -> tuple[httpx2.AsyncClient, httpx2.AsyncClient]:
         """Someone with one token, at each."""
-        _, secret = await self.here.make_token(Person(name), **token)
+        _, secret = await self.here.people.tokens.make_token(Person(name), **token)
         headers = {"authorization": f"Bearer {secret}"}
         return await self.at_here.with_headers(headers), await self.at_there.with_headers(headers)
 
@@ -54,7 +54,7 @@ async def two(tmp_path: Path) -> AsyncIterator[Two]:
             here = await stack.enter_async_context(serving(tmp_path, **settings))
             there = await stack.enter_async_context(serving(tmp_path, loop=False, **settings))
             for name, role in ((OLGA, "operator"), (ANNA, "person")):
-                await here.add_person(ROOT, name, role)
+                await here.people.directory.add_person(ROOT, name, role)
             callers = [Callers(make_app(one, "owner"), one, stack) for one in (here, there)]
             yield Two(here, there, *callers, mailbox)
 
@@ -79,61 +79,61 @@ async def test_what_is_decided_about_people_at_one_counts_at_the_other(two: Two)
     here, there = two.here, two.there
     _, olga = await two.at_both(OLGA)
     _, anna = await two.at_both(ANNA)
-    before = {one.id for one in await there.tokens(Person(ANNA))}
+    before = {one.id for one in await there.people.tokens.tokens(Person(ANNA))}
     page = await signed_in(two.at_there, there, ANNA)
     assert [(await one.get("/v1/whoami")).status_code for one in (olga, anna)] == [200, 200]
     assert ((await olga.get("/v1/people")).status_code, (await page.get("/web/")).status_code) == (200, 200)
 
-    await here.set_role(ROOT, OLGA, "person")
+    await here.people.directory.set_role(ROOT, OLGA, "person")
     await soon(looks(olga, "/v1/people"), 403)
     spare, again = await two.at_both(OLGA)
     assert (await again.get("/v1/whoami")).status_code == 200
     assert (await spare.post("/v1/sign-out")).status_code == 204
     await soon(looks(again, "/v1/whoami"), 401)
-    (visit,) = [one for one in await there.tokens(Person(ANNA)) if one.id not in before]
-    await here.revoke_token(ROOT, visit.id)
+    (visit,) = [one for one in await there.people.tokens.tokens(Person(ANNA)) if one.id not in before]
+    await here.people.tokens.revoke_token(ROOT, visit.id)
     await soon(looks(page, "/web/"), 303)
     page = await signed_in(two.at_there, there, ANNA)
-    await here.block(ROOT, ANNA, "left")
+    await here.people.directory.block(ROOT, ANNA, "left")
     await soon(looks(anna, "/v1/whoami"), 403)
     await soon(looks(page, "/web/"), 403)
-    await here.unblock(ROOT, ANNA)
+    await here.people.directory.unblock(ROOT, ANNA)
     await soon(looks(anna, "/v1/whoami"), 200)
 
 
 async def test_what_is_decided_about_access_at_one_counts_at_the_other_at_once(two: Two) -> None:
     here, there, anna = two.here, two.there, Person(ANNA)
     rule = {"effect": "allow", "who": "*@illinois.edu", "noun": "system", "name": "trial"}
-    added = (await here.add_rule(ROOT, **rule)).rule
+    added = (await here.access.rules.add_rule(ROOT, **rule)).rule
     assert (await ask(there, anna, **IMAGE)).result == "NO"
-    await here.add_identity(ROOT, ANNA, "email", "anna@illinois.edu")
+    await here.people.directory.add_identity(ROOT, ANNA, "email", "anna@illinois.edu")
     assert (await ask(there, anna, **IMAGE)).result == "YES"
-    assert await there.usable(anna) == ["trial"]
-    await here.remove_rule(added.id, ROOT)
+    assert await there.usable_platforms.usable(anna) == ["trial"]
+    await here.access.rules.remove_rule(added.id, ROOT)
     assert (await ask(there, anna, **IMAGE)).result == "NO"
-    await here.add_group(ROOT, "lab")
-    await here.add_rule(ROOT, **(rule | {"who": "group:lab"}))
-    await here.join_group(ROOT, "lab", ANNA)
+    await here.people.groups.add_group(ROOT, "lab")
+    await here.access.rules.add_rule(ROOT, **(rule | {"who": "group:lab"}))
+    await here.people.groups.join_group(ROOT, "lab", ANNA)
     assert (await ask(there, anna, **IMAGE)).result == "YES"
-    await here.leave_group(ROOT, "lab", ANNA)
-    assert await there.usable(anna) == []
-    request = (await there.ask_access(anna, "system", "trial", "floods")).request
-    await here.grant_access(request.id, ROOT)
+    await here.people.groups.leave_group(ROOT, "lab", ANNA)
+    assert await there.usable_platforms.usable(anna) == []
+    request = (await there.access.requests.ask_access(anna, "system", "trial", "floods")).request
+    await here.access.requests.grant_access(request.id, ROOT)
     assert (await ask(there, anna, **IMAGE)).result == "YES"
 
 
 async def test_a_code_that_one_sent_is_tried_at_the_other_and_its_tries_are_counted_at_both(two: Two) -> None:
-    await two.here.ask_code(ANNA)
+    await two.here.people.signing_in.ask_code(ANNA)
     await two.mailbox.comes_for(ANNA, 1)
-    token, _ = await two.there.sign_in_by_code(ANNA, two.mailbox.code(ANNA, 1))
+    token, _ = await two.there.people.signing_in.sign_in_by_code(ANNA, two.mailbox.code(ANNA, 1))
     assert token.person == ANNA
-    await two.there.ask_code(ANNA)
+    await two.there.people.signing_in.ask_code(ANNA)
     await two.mailbox.comes_for(ANNA, 2)
     for service in (two.here, two.there, two.here, two.there, two.here):
         with pytest.raises(WrongCode):
-            await service.sign_in_by_code(ANNA, "00000000")
+            await service.people.signing_in.sign_in_by_code(ANNA, "00000000")
     with pytest.raises(WrongCode):
-        await two.there.sign_in_by_code(ANNA, two.mailbox.code(ANNA, 2))
+        await two.there.people.signing_in.sign_in_by_code(ANNA, two.mailbox.code(ANNA, 2))
 
 
 class Stream(httpx2.AsyncBaseTransport):
@@ -162,8 +162,8 @@ class Stream(httpx2.AsyncBaseTransport):
 
 
 async def test_what_is_being_streamed_ends_when_its_asker_may_have_it_no_more(two: Two) -> None:
-    await two.here.add_rule(ROOT, effect="allow", who="*", noun="system", name="trial")
-    session = await two.here.accept((await ask(two.here, Person(ANNA), **IMAGE)).offers[0].id, Person(ANNA))
+    await two.here.access.rules.add_rule(ROOT, effect="allow", who="*", noun="system", name="trial")
+    session = await two.here.sessions.accept((await ask(two.here, Person(ANNA), **IMAGE)).offers[0].id, Person(ANNA))
     addresses = {"events": "/v1/events", "logs": f"/v1/sessions/{session.id}/logs?follow=true"}
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
 
@@ -176,15 +176,15 @@ async def test_what_is_being_streamed_ends_when_its_asker_may_have_it_no_more(tw
             return stream
 
         (_, olga), (token, revoked), (_, anna) = [
-            await two.here.make_token(Person(name)) for name in (OLGA, ANNA, ANNA)
+            await two.here.people.tokens.make_token(Person(name)) for name in (OLGA, ANNA, ANNA)
         ]
         demoted = await begin(two.at_here, olga, "logs")
         ended = await begin(two.at_there, revoked, "events")
         others = [await begin(at, anna, what) for at in (two.at_here, two.at_there) for what in addresses]
-        await two.here.set_role(ROOT, OLGA, "person")
+        await two.here.people.directory.set_role(ROOT, OLGA, "person")
         await demoted.ended.wait()
-        await two.here.revoke_token(ROOT, token.id)
+        await two.here.people.tokens.revoke_token(ROOT, token.id)
         await ended.ended.wait()
         assert not any(one.ended.is_set() for one in others)
-        await two.here.block(ROOT, ANNA)
+        await two.here.people.directory.block(ROOT, ANNA)
     assert all(one.ended.is_set() for one in others)

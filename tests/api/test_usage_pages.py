@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from sublet.app import open_service
 from sublet.core.access import Amounts
 from sublet.core.account import Account
 from sublet.core.people import Known, Role
@@ -24,7 +25,7 @@ OP, ANNA, BOB = "op@example.org", "anna@example.org", "<b>bob</b>@example.org"
 async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
     """A gateway on which two people have used something."""
     settings = Settings.load(tmp_path_factory.mktemp("home"), mode="gateway", platforms={"x": {"kind": "memory"}})
-    async with Service.open(settings, loop=False) as opened:
+    async with open_service(settings, loop=False) as opened:
         now = opened.now()
         await opened.store.write(lambda tx: tx.people.add(Known(OP, Role.OPERATOR, now)))
         account = Account("keeling", "127.0.0.1", "u", port=9, description="for <i>all</i>", capacity=7)

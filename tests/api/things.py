@@ -12,9 +12,10 @@ import httpx2
 import pytest
 
 from sublet.api.app import make_app, openapi_document
+from sublet.app import open_service
 from sublet.core.people import Known, Role
 from sublet.master_key import make
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.api.conftest import Callers
@@ -125,19 +126,19 @@ async def one_of_everything(tmp_path_factory: pytest.TempPathFactory) -> AsyncIt
             apps={"private": [f"{git.url}/*"]},
             platforms={"keeling": {"kind": "memory", "takes": "10m", "cores": 16}, "spare": {"kind": "memory"}},
         )
-        async with Service.open(settings, loop=False) as service, AsyncExitStack() as stack:
+        async with open_service(settings, loop=False) as service, AsyncExitStack() as stack:
             now = service.now()
             for name, role in ((OP, Role.OPERATOR), (RAE, Role.REVIEWER), (ANN, Role.PERSON), (EVE, Role.PERSON)):
                 await service.store.write(lambda tx, name=name, role=role: tx.people.add(Known(name, role, now)))
             await allow(service, ANN, name="keeling")
-            await service.propose(Person(ANN), f"{git.url}/ann/flood", name="flood")
+            await service.apps.proposing.propose(Person(ANN), f"{git.url}/ann/flood", name="flood")
             yield await furnished(service, Callers(make_app(service, "owner"), service, stack))
 
 
 async def furnished(service: Service, callers: Callers) -> Things:
     """Ann asks, runs, and has one of each."""
-    _, boss = await service.make_token(Person(OP))
-    _, secret = await service.make_token(Person(ANN))
+    _, boss = await service.people.tokens.make_token(Person(OP))
+    _, secret = await service.people.tokens.make_token(Person(ANN))
     ann = await callers.with_headers({"authorization": f"Bearer {secret}"})
     operator = await callers.with_headers({"authorization": f"Bearer {boss}"})
     short = {"image": "docker.io/library/alpine:3.20", "run": ["true"], "time": "5m", "name": SECRET_NAME}

@@ -12,11 +12,11 @@ from tests.contract.services import ME, serving
 async def main(home: Path, url: str) -> None:
     """Let something happen, and wait to be killed."""
     async with serving(home) as service:
-        await service.add_hook(ME, url, events=["ended"])
+        await service.notices.hooks.add_hook(ME, url, events=["ended"])
         await service.store.write(
             lambda tx: tx.events.add(service.now(), "0" * 36, ME.name, "session.completed", "", "COMPLETED")
         )
-        await service.tell()
+        await service.signals.announce()
         await asyncio.sleep(60)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
+from sublet.app import open_service
 from sublet.core.annex import Details, Lease, Pilot
 from sublet.core.job import Program
 from sublet.core.jobs import QueuedJob
@@ -20,12 +22,14 @@ from sublet.pilots.access_point import AccessPoint
 from sublet.pilots.own import Contact
 from sublet.service.access_point import AccessPointState, Stage
 from sublet.service.annex_status import Heard
-from sublet.service.desk import Person, utc_now
-from sublet.service.jobs import Listed
+from sublet.service.clock import utc_now
+from sublet.service.job_queue import Listed
 from sublet.service.lease_plans import Wanted
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from sublet.store.tx import Tx
+from tests.clocks import SettableClock, set_clock
 from tests.contract.services import ME, in_phase, reach
 from tests.databases import put_database
 
@@ -69,14 +73,27 @@ class PlayedService(Service):
     silent: Heard = Heard()
     queued: Sequence[QueuedJob] = ()
 
-    async def access_point(self, system: str = "") -> AccessPoint:
-        self.personal()
-        return cast(AccessPoint, self.point)
+    @classmethod
+    def of(cls, service: Service) -> PlayedService:
+        """The same service, with what would reach an access point replaced."""
+        played = cls(**{field.name: getattr(service, field.name) for field in fields(service)})
+        annexes: Any = service.annexes
+        annexes.access_points.access_point = played._access_point
+        annexes.access_points.access_point_state = played._access_point_state
+        annexes.pilot_orders.stop_pilots = played._stop_pilots
+        annexes.status.hear = played._hear
+        annexes.jobs.jobs = played._jobs
+        annexes.inputs._look_at_inputs = annexes.naming._look_at_lines = played._look_at_nothing
+        return played
 
-    async def access_point_state(self) -> AccessPointState:
+    async def _access_point(self, system: str = "") -> AccessPoint:
+        self.authority.require_owner()
+        return cast(AccessPoint, self.annexes.access_points.point)
+
+    async def _access_point_state(self) -> AccessPointState:
         return AccessPointState(self.stage, kind="own", url="https://example.org/condor.tar.gz")
 
-    async def stop_pilots(self, lease: str, numbers: Collection[int] = ()) -> bool:
+    async def _stop_pilots(self, lease: str, numbers: Collection[int] = ()) -> bool:
         now = self.now()
 
         def end(tx: Tx) -> None:
@@ -87,16 +104,13 @@ class PlayedService(Service):
         await self.store.write(end)
         return True
 
-    async def hear(self) -> Heard:
+    async def _hear(self) -> Heard:
         return self.silent
 
-    async def jobs(self, person: Person, annex: str = "") -> Listed:
+    async def _jobs(self, person: Person, annex: str = "") -> Listed:
         return Listed(self.queued, {})
 
-    async def _look_at_inputs(self) -> None:
-        """No jobs wait at an access point that is not there."""
-
-    async def _look_at_lines(self, point: AccessPoint) -> None:
+    async def _look_at_nothing(self, *_: object) -> None:
         """No jobs wait at an access point that is not there."""
 
 
@@ -105,15 +119,14 @@ async def leasing(home: Path, **settings: Any) -> AsyncIterator[PlayedService]:
     """A service whose pilots are played."""
     settings.setdefault("platforms", CLUSTER)
     put_database(home / "sublet.db")
-    async with PlayedService.open(Settings.load(home, **settings)) as service:
-        assert isinstance(service, PlayedService)
-        service.kinds = {**service.kinds, "pilot": PlayedPilot()}
-        yield service
+    async with open_service(Settings.load(home, **settings), now=SettableClock()) as opened:
+        cast(dict[str, Any], opened.kinds.by_name)["pilot"] = PlayedPilot()
+        yield PlayedService.of(opened)
 
 
 async def made(service: Service, name: str = "example", details: Details = TWO, **more: Any) -> Lease:
     """Make an annex."""
-    _, lease, _ = await service.lease(name, Wanted(details, **more), ME, more=False)
+    _, lease, _ = await service.annexes.leases.lease(name, Wanted(details, **more), ME, more=False)
     return lease
 
 
@@ -136,12 +149,12 @@ async def lease_when(service: Service, id: str, true: Callable[[Lease], bool]) -
             assert lease is not None
             if true(lease):
                 return lease
-            await service.wait_for_news(0.05)
+            await service.signals.wait(0.05)
 
 
 def later(service: Service, much: timedelta) -> None:
     """Put the service's clock forward."""
-    service.now = lambda: utc_now() + much
+    set_clock(service, lambda: utc_now() + much)
 
 
 async def ended(service: Service, id: str) -> Lease:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from tests.contract.services import serving
 from tests.git_server import GitServer, Repository, program
@@ -31,8 +31,8 @@ resources:
 
 async def approved(service: Service, repository: Repository, name: str = "hello") -> str:
     """Propose and approve it; the tree."""
-    version = await service.propose(ANN, repository.url, name=name)
-    return (await service.approve(version.name, REVIEWER, version.tree)).tree
+    version = await service.apps.proposing.propose(ANN, repository.url, name=name)
+    return (await service.apps.reviewing.approve(version.name, REVIEWER, version.tree)).tree
 
 
 def begun(git: GitServer) -> Repository:

@@ -10,13 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sublet.app import open_service
 from sublet.core.access import Limits
 from sublet.core.giving_way import USUAL, Precedence
 from sublet.core.session import OVER, OfferSet, Phase, Session
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.rules import Changed
 from sublet.service.service import Service
 from sublet.settings import Settings
+from tests.clocks import SettableClock
 from tests.databases import put_database
 
 KEEP = Precedence(keep_offers=True)  # earlier offers stay
@@ -31,22 +33,27 @@ async def serving(home: Path, *, loop: bool = True, **settings: Any) -> AsyncIte
     """A service whose one platform plays, unless the settings say otherwise."""
     settings.setdefault("platforms", {"trial": {"kind": "memory"}})
     put_database(home / "sublet.db")
-    async with Service.open(Settings.load(home, **settings), loop=loop) as service:
+    async with open_service(Settings.load(home, **settings), now=SettableClock(), loop=loop) as service:
         yield service
+
+
+def change_settings(service: Service, **values: Any) -> None:
+    """Let settings be these from now on, as after a reload."""
+    service.settings.take_up(service.settings.model_copy(update=values), list(values))
 
 
 async def ask(service: Service, person: Person = ME, precedence: Precedence = USUAL, **short: Any) -> OfferSet:
     """Ask in the short form."""
     short.setdefault("run", ["true"])
-    asked = await service.read(json.dumps(short).encode(), "application/json", person)
-    return await service.ask(person, replace(asked, precedence=precedence))
+    asked = await service.asking.read(json.dumps(short).encode(), "application/json", person)
+    return await service.asking.ask(person, replace(asked, precedence=precedence))
 
 
 async def allow(service: Service, who: str = "*", *, noun: str = "system", name: str = "*", **more: Any) -> Changed:
     """Let people use something of a gateway; limits are given by name."""
     others = {key: more.pop(key) for key in ("effect", "expires", "note") if key in more}
     rule = {"effect": "allow", **others, "who": who, "noun": noun, "name": name, "limits": Limits(**more)}
-    return await service.add_rule(OPERATOR, **rule)
+    return await service.access.rules.add_rule(OPERATOR, **rule)
 
 
 async def reach(
@@ -55,18 +62,18 @@ async def reach(
     """Wait until a session is so; AssertionError if that doesn't come."""
     async with asyncio.timeout(seconds):
         while True:
-            session = await service.session(id, person)
+            session = await service.sessions.get(id, person)
             if wanted(session):
                 return session
             assert session.phase not in OVER, session
-            await service.wait_for_news(0.05)
+            await service.signals.wait(0.05)
 
 
 async def over(service: Service, id: str, person: Person = ME, seconds: float = 20) -> Session:
     """Wait until a session is over."""
     async with asyncio.timeout(seconds):
-        while (session := await service.session(id, person)).phase not in OVER:
-            await service.wait_for_news(0.05)
+        while (session := await service.sessions.get(id, person)).phase not in OVER:
+            await service.signals.wait(0.05)
         return session
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sublet.core.session import Event
-from sublet.service.desk import utc_now
+from sublet.service.clock import utc_now
 from sublet.service.service import Service
 from tests.contract.services import ME, OTHER, serving
 
@@ -40,25 +40,25 @@ async def take(events: AsyncIterator[Event | None], count: int) -> list[str]:
 
 
 async def test_each_hears_of_their_own_whoever_wrote_it(service: Service) -> None:
-    mine, theirs = service.watch(ME), service.watch(OTHER)
+    mine, theirs = service.events.watch(ME), service.events.watch(OTHER)
     hearing = asyncio.gather(take(mine, 2), take(theirs, 1))
     await asyncio.sleep(0)
     await write(service, ME.name, "s1", "first")
     await write(service, OTHER.name, "s2", "other")
     await write(service, ME.name, "s1", "second")
-    await service.tell()
+    await service.signals.announce()
     assert await hearing == [["first", "second"], ["other"]]
 
 
 async def test_nothing_is_missed_between_the_first_look_and_the_wait(service: Service) -> None:
-    watching = service.watch(ME)
+    watching = service.events.watch(ME)
     for number in range(20):
         hearing = asyncio.create_task(take(watching, 1))
         for _ in range(number % 7):
             await asyncio.sleep(0)
         await write(service, ME.name, "s1", f"no-{number}")
         assert await hearing == [f"no-{number}"]
-        watching = service.watch(ME, after=number + 1)
+        watching = service.events.watch(ME, after=number + 1)
 
 
 async def test_hundreds_who_watch_a_quiet_service_read_nothing(
@@ -71,12 +71,12 @@ async def test_hundreds_who_watch_a_quiet_service_read_nothing(
         return await read(work)
 
     monkeypatch.setattr(service.store, "read", counted)
-    hearing = [asyncio.create_task(take(service.watch(ME), 1)) for _ in range(200)]
+    hearing = [asyncio.create_task(take(service.events.watch(ME), 1)) for _ in range(200)]
     async with asyncio.timeout(60):
         before = -1000
         while reads[0] - before > 4:  # once a second for all, because another process may have written
             before = reads[0]
             await asyncio.sleep(2)  # what is counted is how much is read in so long
     await write(service, ME.name, "s1", "now")
-    await service.tell()
+    await service.signals.announce()
     assert await asyncio.gather(*hearing) == [["now"]] * 200

@@ -83,38 +83,38 @@ async def test_what_is_cancelled_can_be_taken_no_more(site: Invited) -> None:
 
 
 async def invited(service: Service) -> str:
-    service.point, service.listener = PlayedPoint(), PlayedListener()  # type: ignore[assignment]
-    return (await service.invite("partner")).token
+    service.annexes.access_points.point, service.annexes.pilot_plans.listener = PlayedPoint(), PlayedListener()  # type: ignore[assignment]
+    return (await service.annexes.invitations.invite("partner")).token
 
 
 async def test_a_site_sees_what_is_asked_of_it_alone_and_only_with_its_invitation(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         token = await invited(service)
-        platform = service.platforms_by_name["partner"]
+        platform = service.platforms.by_name["partner"]
         await platform.submit(lease(), KEY)
-        assert (await service.wanted_of_site("partner", {"token": token})).startswith(KEY.encode())
-        other = (await service.invite("other")).token
+        assert (await service.annexes.invitations.wanted_of_site("partner", {"token": token})).startswith(KEY.encode())
+        other = (await service.annexes.invitations.invite("other")).token
         for name, wrong in (("partner", other), ("partner", ""), ("here", token), ("nobody", token)):
             with pytest.raises(PilotRefused, match="No such site"):
-                await service.wanted_of_site(name, {"token": wrong})
-        assert await service.wanted_of_site("other", {"token": other}) == b""
+                await service.annexes.invitations.wanted_of_site(name, {"token": wrong})
+        assert await service.annexes.invitations.wanted_of_site("other", {"token": other}) == b""
         told = {"token": token, "request": KEY}
-        assert await service.take_for_site("partner", told | {"nonce": FIRST})
+        assert await service.annexes.invitations.take_for_site("partner", told | {"nonce": FIRST})
         with pytest.raises(PlatformRefused):
-            await service.take_for_site("partner", told | {"nonce": SECOND})
-        anew = (await service.invite("partner", anew=True)).token
+            await service.annexes.invitations.take_for_site("partner", told | {"nonce": SECOND})
+        anew = (await service.annexes.invitations.invite("partner", anew=True)).token
         with pytest.raises(PilotRefused):
-            await service.ended_at_site("partner", told | {"code": "0"})
-        await service.ended_at_site("partner", told | {"token": anew, "code": "0"})
+            await service.annexes.invitations.ended_at_site("partner", told | {"code": "0"})
+        await service.annexes.invitations.ended_at_site("partner", told | {"token": anew, "code": "0"})
         assert (await platform.ask([KEY]))[KEY].state is State.ENDED
-        await service.withdraw("partner")
-        assert "partner" not in service.platforms_by_name
+        await service.annexes.invitations.withdraw("partner")
+        assert "partner" not in service.platforms.by_name
 
 
 async def test_a_site_may_not_have_the_name_of_another_platform(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         with pytest.raises(PlatformRefused, match="cluster"):
-            await service.invite("cluster")
+            await service.annexes.invitations.invite("cluster")
 
 
 def test_amounts_are_put_into_a_sites_own_command() -> None:

@@ -48,12 +48,12 @@ def test_a_damaged_record_stops_nothing(tmp_path: Path, text: str) -> None:
 async def beside(home: Path, cluster: Cluster) -> AsyncIterator[PlayedService]:
     """A service that knows this system too."""
     async with leasing(home) as service:
-        before = service.platforms_by_name
-        service.platforms_by_name = {**before, cluster.name: cast(Platform, cluster)}
+        before = service.platforms.by_name
+        service.platforms.by_name = {**before, cluster.name: cast(Platform, cluster)}
         try:
             yield service
         finally:
-            service.platforms_by_name = before
+            service.platforms.by_name = before
 
 
 @dataclass
@@ -79,14 +79,14 @@ class Cluster:
 async def test_inputs_of_a_lease_that_ended_while_the_power_was_off_are_removed(tmp_path: Path) -> None:
     cluster = Cluster(is_needed=True, signed_in=False)
     async with beside(tmp_path, cluster) as service:
-        service._inputs.load(tmp_path / "pilots")
-        service._inputs.find("elsewhere", BIG).former.add("a lease of before")
+        service.annexes.inputs._inputs.load(tmp_path / "pilots")
+        service.annexes.inputs._inputs.find("elsewhere", BIG).former.add("a lease of before")
         for change in ({}, {"signed_in": True}, {"is_needed": False}):
             for name, value in change.items():
                 setattr(cluster, name, value)
             assert cluster.has == {BIG}, change
-            await service._let_go([])
-        assert (cluster.has, service._inputs.brought) == (set(), {})
+            await service.annexes.inputs._let_go([])
+        assert (cluster.has, service.annexes.inputs._inputs.brought) == (set(), {})
     again = KeptInputs()
     again.load(tmp_path / "pilots")
     assert not again.brought
@@ -95,6 +95,6 @@ async def test_inputs_of_a_lease_that_ended_while_the_power_was_off_are_removed(
 async def test_what_could_not_be_brought_is_not_looked_for_forever(tmp_path: Path) -> None:
     async with beside(tmp_path, Cluster(has=set())) as service:
         for system in ("elsewhere", "a system that was removed"):
-            service._inputs.find(system, BIG).former.add("a lease of before")
-        await service._let_go([])
-        assert not service._inputs.brought
+            service.annexes.inputs._inputs.find(system, BIG).former.add("a lease of before")
+        await service.annexes.inputs._let_go([])
+        assert not service.annexes.inputs._inputs.brought

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sublet.app import open_service
 from sublet.core.access import Amounts
 from sublet.core.offer import Reason
 from sublet.core.people import Group
@@ -26,7 +27,7 @@ from sublet.errors import (
     TooMany,
 )
 from sublet.service.audit import Sought
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from sublet.settings_operation import ThrottleSettings
@@ -57,7 +58,7 @@ async def test_a_person_outside_the_pattern_gets_nowhere_and_learns_how_to_ask(t
         assert [reason.kind for reason in outside.reasons] == ["urn:not-allowed"], "nothing is looked up for strangers"
         offer = (await wish(service, ANNA)).offers[0]
         with pytest.raises(Exception, match="belongs to someone else"):
-            await service.accept(offer.id, EVE)
+            await service.sessions.accept(offer.id, EVE)
 
 
 async def test_limits_are_held_when_offers_are_made(tmp_path: Path) -> None:
@@ -74,11 +75,14 @@ async def test_limits_are_held_when_offers_are_made(tmp_path: Path) -> None:
         assert "6 core-hours a month" in reason.message
         nodes = await wish(service, nodes=2, cores=4, time="30m")
         assert nodes.result == "NO", "cores are counted over all nodes"
-        assert len(await service.audit(OPERATOR, Sought(action="ask.refused"))) == 4
+        assert len(await service.access.audit.audit(OPERATOR, Sought(action="ask.refused"))) == 4
         assert (await wish(service, data=["no address"])).result == "NO"
-        assert len(await service.audit(OPERATOR, Sought(action="ask."))) == 4, "a mistake is no decision"
-        assert await service.refused(ANNA, "system", "trial", Amounts(cores=4, time=timedelta(hours=1))) is None
-        assert await service.refused(ANNA, "system", "trial", Amounts(cores=5, time=timedelta(hours=1)))
+        assert len(await service.access.audit.audit(OPERATOR, Sought(action="ask."))) == 4, "a mistake is no decision"
+        assert (
+            await service.access.quotas.refused(ANNA, "system", "trial", Amounts(cores=4, time=timedelta(hours=1)))
+            is None
+        )
+        assert await service.access.quotas.refused(ANNA, "system", "trial", Amounts(cores=5, time=timedelta(hours=1)))
 
 
 async def test_access_that_is_withdrawn_counts_at_once_and_in_all_processes(tmp_path: Path) -> None:
@@ -87,18 +91,18 @@ async def test_access_that_is_withdrawn_counts_at_once_and_in_all_processes(tmp_
         serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as other,
     ):
         rule = (await allow(one)).rule
-        running = await one.accept((await wish(one)).offers[0].id, ANNA)
+        running = await one.sessions.accept((await wish(one)).offers[0].id, ANNA)
         await reach(one, running.id, in_phase(Phase.RUNNING, Phase.AVAILABLE), ANNA)
         offer = (await wish(one)).offers[0]
-        told = await other.remove_rule(rule.id[:8], OPERATOR)
+        told = await other.access.rules.remove_rule(rule.id[:8], OPERATOR)
         assert [session.id for session in told.running] == [running.id]
         with pytest.raises(NotAllowed, match="no rule allows it"):
-            await one.accept(offer.id, ANNA)
+            await one.sessions.accept(offer.id, ANNA)
         assert (await wish(one)).result == "NO"
         with pytest.raises(NotAllowed):
-            await one.extend(running.id, ANNA, by="10m")
-        assert (await one.session(running.id, ANNA)).phase in (Phase.RUNNING, Phase.AVAILABLE)
-        entries = await one.audit(OPERATOR, Sought())
+            await one.sessions.extend(running.id, ANNA, by="10m")
+        assert (await one.sessions.get(running.id, ANNA)).phase in (Phase.RUNNING, Phase.AVAILABLE)
+        entries = await one.access.audit.audit(OPERATOR, Sought())
         kinds = ["rule.add", "accept", "rule.remove", "accept.refused", "ask.refused", "extend.refused"]
         assert [entry.action for entry in entries] == kinds
         assert entries[1].detail == {"session": running.id, "rules": [rule.id]}
@@ -107,7 +111,7 @@ async def test_access_that_is_withdrawn_counts_at_once_and_in_all_processes(tmp_
         most = ThrottleSettings().refusals_per_person.most
         for _ in range(2 * most):
             await wish(one)
-        refused = len(await one.audit(OPERATOR, Sought(action="ask.")))
+        refused = len(await one.access.audit.audit(OPERATOR, Sought(action="ask.")))
         assert most <= refused < 2 * most, "nobody fills the log"
         denied = await allow(one)
         deny = await allow(one, "anna@illinois.edu", effect="deny", note="left in May")
@@ -120,23 +124,23 @@ async def test_access_that_is_withdrawn_counts_at_once_and_in_all_processes(tmp_
 async def test_jobs_at_once_and_hours_of_the_month_count_what_runs_and_what_ended(tmp_path: Path) -> None:
     async with serving(tmp_path, mode="gateway", platforms=TRIAL) as service:
         await allow(service, jobs=2, hours_month=4.0)
-        first = await service.accept((await wish(service, cores=1, time="1h")).offers[0].id, ANNA)
+        first = await service.sessions.accept((await wish(service, cores=1, time="1h")).offers[0].id, ANNA)
         spare = (await wish(service, cores=1, time="1h")).offers[0]
-        await service.accept((await wish(service, cores=1, time="1h")).offers[0].id, ANNA)
+        await service.sessions.accept((await wish(service, cores=1, time="1h")).offers[0].id, ANNA)
         with pytest.raises(NotAllowed, match="2 sessions under way"):
-            await service.accept(spare.id, ANNA)
+            await service.sessions.accept(spare.id, ANNA)
         assert (await wish(service, cores=1, time="1h")).result == "NO"
         assert (await wish(service, ME, cores=1, time="1h")).result == "YES", "each person has their own"
-        await service.cancel(first.id, ANNA)
-        await service.delete(first.id, ANNA)
-        [standing] = await service.standing(ANNA)
+        await service.sessions.cancel(first.id, ANNA)
+        await service.sessions.delete(first.id, ANNA)
+        [standing] = await service.access.rules.standing(ANNA)
         assert standing.use.jobs == 1
         assert 1.0 <= standing.use.hours < 1.1, "an hour is reserved; what was cancelled counts for what it used"
         with pytest.raises(NotAllowed, match="4 core-hours a month"):
-            await service.extend((await service.sessions(ANNA, active=True)).items[0].id, ANNA, by="4h")
-        assert (await service.standing(OPERATOR, ANNA.name))[0].use == standing.use
+            await service.sessions.extend((await service.sessions.page(ANNA, active=True)).items[0].id, ANNA, by="4h")
+        assert (await service.access.rules.standing(OPERATOR, ANNA.name))[0].use == standing.use
         with pytest.raises(OperatorsOnly):
-            await service.standing(ANNA, EVE.name)
+            await service.access.rules.standing(ANNA, EVE.name)
 
 
 @pytest.mark.parametrize(
@@ -151,22 +155,22 @@ async def test_accepts_at_the_same_time_never_exceed_a_limit(
         Settings.load(tmp_path / name, mode="gateway", platforms=platforms, database=store_url)
         for name in ("one", "two")
     ]
-    async with Service.open(settings[0], loop=False) as one, Service.open(settings[1], loop=False) as two:
+    async with open_service(settings[0], loop=False) as one, open_service(settings[1], loop=False) as two:
         await allow(one, noun=noun, **limits)
         offers = [(await wish(one, cores=1, time="1h")).offers[0] for _ in range(12)]
 
         async def take(number: int) -> bool:
             try:
-                await (one, two)[number % 2].accept(offers[number].id, ANNA)
+                await (one, two)[number % 2].sessions.accept(offers[number].id, ANNA)
             except NotAllowed:
                 return False
             return True
 
         took = await asyncio.gather(*map(take, range(len(offers))))
         assert sum(took) == most
-        [standing] = [one for one in await two.standing(ANNA) if one.decision.noun == noun]
+        [standing] = [one for one in await two.access.rules.standing(ANNA) if one.decision.noun == noun]
         assert (standing.use.jobs, standing.use.hours) == (most, float(most))
-        refused = await two.audit(OPERATOR, Sought(action="accept."))
+        refused = await two.access.audit.audit(OPERATOR, Sought(action="accept."))
         assert len(refused) == len(offers) - most
 
 
@@ -177,59 +181,59 @@ async def test_nobody_keeps_others_out_by_offers_that_they_never_take(tmp_path: 
         with pytest.raises(TooMany, match="held for 3 of your requests"):
             await wish(service, precedence=KEEP, cores=1)
         assert (await ask(service, Person("other@illinois.edu"), **IMAGE)).offers
-        await service.accept(held[0].offers[0].id, ANNA)
+        await service.sessions.accept(held[0].offers[0].id, ANNA)
         await wish(service, cores=1)
         with pytest.raises(TooMany):
             await wish(service, precedence=KEEP, cores=1)
         await wish(service, cores=1)
-        assert {one.id for one in await service.open_offers(ANNA)}.isdisjoint({held[0].id, held[1].id})
-        assert len(await service.open_offers(ANNA)) == 3, "the oldest gave way"
+        assert {one.id for one in await service.offers.open_offers(ANNA)}.isdisjoint({held[0].id, held[1].id})
+        assert len(await service.offers.open_offers(ANNA)) == 3, "the oldest gave way"
 
 
 async def test_someone_asks_to_be_let_in_and_an_operator_decides(tmp_path: Path) -> None:
     async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
-        asked = await service.ask_access(ANNA, "", "trial", "for the flood model")
+        asked = await service.access.requests.ask_access(ANNA, "", "trial", "for the flood model")
         assert asked.notes, "there is no mail server"
-        again = await service.ask_access(ANNA, "system", "trial", "please")
+        again = await service.access.requests.ask_access(ANNA, "system", "trial", "please")
         assert again.request.id == asked.request.id
         with pytest.raises(NotFound):
-            await service.ask_access(ANNA, "", "nothing", "why not")
+            await service.access.requests.ask_access(ANNA, "", "nothing", "why not")
         with pytest.raises(BadRequest):
-            await service.ask_access(ANNA, "", "trial", " ")
+            await service.access.requests.ask_access(ANNA, "", "trial", " ")
         with pytest.raises(OperatorsOnly):
-            await service.grant_access(asked.request.id, ANNA)
+            await service.access.requests.grant_access(asked.request.id, ANNA)
         with pytest.raises(NotFound):
-            await service.access_request(asked.request.id, EVE)
-        assert not await service.access_requests(EVE)
-        [one] = await service.access_requests(OPERATOR, "open")
+            await service.access.requests.access_request(asked.request.id, EVE)
+        assert not await service.access.requests.access_requests(EVE)
+        [one] = await service.access.requests.access_requests(OPERATOR, "open")
         until = datetime.now(UTC) + timedelta(days=30)
-        granted = await service.grant_access(one.id[:8], OPERATOR, expires=until, answer="welcome")
+        granted = await service.access.requests.grant_access(one.id[:8], OPERATOR, expires=until, answer="welcome")
         assert (granted.request.state, granted.request.by) == ("granted", OPERATOR.name)
         assert (await wish(service)).result == "YES"
         assert (await wish(service, EVE)).result == "NO"
         with pytest.raises(AlreadyDecided):
-            await service.refuse_access(one.id, OPERATOR)
+            await service.access.requests.refuse_access(one.id, OPERATOR)
         with pytest.raises(AlreadyAllowed):
-            await service.ask_access(ANNA, "", "trial", "more")
-        [rule] = await service.rules(OPERATOR)
+            await service.access.requests.ask_access(ANNA, "", "trial", "more")
+        [rule] = await service.access.rules.rules(OPERATOR)
         assert (rule.who, rule.name, rule.expires) == (ANNA.name, "trial", until)
-        theirs = await service.ask_access(EVE, "", "trial", "curious")
-        await service.refuse_access(theirs.request.id, OPERATOR, "sorry")
-        assert [entry.action for entry in await service.audit(OPERATOR, Sought(action="access."))] == [
+        theirs = await service.access.requests.ask_access(EVE, "", "trial", "curious")
+        await service.access.requests.refuse_access(theirs.request.id, OPERATOR, "sorry")
+        assert [entry.action for entry in await service.access.audit.audit(OPERATOR, Sought(action="access."))] == [
             "access.ask",
             "access.grant",
             "access.ask",
             "access.refuse",
         ]
-        assert {entry.person for entry in await service.audit(ANNA, Sought())} == {ANNA.name}
+        assert {entry.person for entry in await service.access.audit.audit(ANNA, Sought())} == {ANNA.name}
         with pytest.raises(OperatorsOnly):
-            await service.audit(ANNA, Sought(person=EVE.name))
+            await service.access.audit.audit(ANNA, Sought(person=EVE.name))
 
 
 async def test_rules_are_an_operators_and_say_what_was_overlooked(tmp_path: Path) -> None:
     async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
         with pytest.raises(OperatorsOnly):
-            await service.rules(ANNA)
+            await service.access.rules.rules(ANNA)
         assert (await allow(service, noun="pledge", name="night")).notes == ("No pledge is called night at present.",)
         assert (await allow(service, "group:lab")).notes == ("There is no group lab yet.",)
         assert (await allow(service, noun="account", name="keeling")).notes == (
@@ -238,10 +242,10 @@ async def test_rules_are_an_operators_and_say_what_was_overlooked(tmp_path: Path
         with pytest.raises(BadRequest):
             await allow(service, expires=datetime.now(UTC) - timedelta(days=1))
         with pytest.raises(NotFound):
-            await service.remove_rule("ffff", OPERATOR)
+            await service.access.rules.remove_rule("ffff", OPERATOR)
     async with serving(tmp_path / "own") as service:
-        assert await service.refused(EVE, "system", "trial") is None
-        assert all(standing.decision.allowed for standing in await service.standing(ME))
+        assert await service.access.quotas.refused(EVE, "system", "trial") is None
+        assert all(standing.decision.allowed for standing in await service.access.rules.standing(ME))
         with pytest.raises(NotAGateway):
             await allow(service)
 
@@ -256,7 +260,7 @@ async def test_who_joins_or_leaves_a_group_gains_or_loses_its_access_at_once(tmp
         offer = (await wish(service)).offers[0]
         await service.store.write(lambda tx: tx.groups.leave("lab", ANNA.name))
         with pytest.raises(NotAllowed):
-            await service.accept(offer.id, ANNA)
+            await service.sessions.accept(offer.id, ANNA)
 
 
 async def test_rules_know_a_person_by_each_address_that_was_confirmed(tmp_path: Path) -> None:
@@ -265,43 +269,45 @@ async def test_rules_know_a_person_by_each_address_that_was_confirmed(tmp_path: 
     }
     async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False, **settings) as service:
         home = Person("anna@home.org")
-        await service.add_person(OPERATOR, home.name)
-        await service.add_identity(OPERATOR, home.name, "system:keeling", "eve@illinois.edu")
+        await service.people.directory.add_person(OPERATOR, home.name)
+        await service.people.directory.add_identity(OPERATOR, home.name, "system:keeling", "eve@illinois.edu")
         await allow(service, "*@illinois.edu")
         assert (await wish(service, home)).result == "NO", "a name on a system is no address"
-        await service.add_group(OPERATOR, "lab")
-        await service.join_group(OPERATOR, "lab", ANNA.name)
-        await service.add_identity(OPERATOR, home.name, "email", ANNA.name)
+        await service.people.groups.add_group(OPERATOR, "lab")
+        await service.people.groups.join_group(OPERATOR, "lab", ANNA.name)
+        await service.people.directory.add_identity(OPERATOR, home.name, "email", ANNA.name)
         offer = (await wish(service, home)).offers[0]
-        assert (await service.group(OPERATOR, "lab")).members == (home.name,), "a membership is whose address it was"
-        [standing] = await service.standing(OPERATOR, ANNA.name)
+        assert (await service.people.groups.group(OPERATOR, "lab")).members == (home.name,), (
+            "a membership is whose address it was"
+        )
+        [standing] = await service.access.rules.standing(OPERATOR, ANNA.name)
         assert (standing.decision.allowed, standing.decision.rules[0].who) == (True, "*@illinois.edu")
         deny = await allow(service, "anna@home.org", effect="deny")
         assert (await wish(service, home)).result == "NO"
-        await service.remove_rule(deny.rule.id, OPERATOR)
+        await service.access.rules.remove_rule(deny.rule.id, OPERATOR)
         await allow(service, ANNA.name, effect="deny", cores=4)
         assert {one.offer.shape.cores for one in (await wish(service, home, cores="1-8")).offers} <= {1, 2, 3, 4}
-        await service.add_identity(OPERATOR, home.name, "email", "anna@students.illinois.edu")
+        await service.people.directory.add_identity(OPERATOR, home.name, "email", "anna@students.illinois.edu")
         assert max(one.offer.shape.cores for one in (await wish(service, home, cores="1-8")).offers) == 2
-        await service.remove_identity(OPERATOR, home.name, "email", ANNA.name)
+        await service.people.directory.remove_identity(OPERATOR, home.name, "email", ANNA.name)
         with pytest.raises(NotAllowed):
-            await service.accept(offer.id, home)
+            await service.sessions.accept(offer.id, home)
 
 
 async def test_an_app_has_rules_of_its_own_beside_those_of_where_it_runs(tmp_path: Path) -> None:
     async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
         await allow(service)
-        assert await service.refused(ANNA, "system", "trial") is None
-        refused = await service.refused(ANNA, "app", "summa")
+        assert await service.access.quotas.refused(ANNA, "system", "trial") is None
+        refused = await service.access.quotas.refused(ANNA, "app", "summa")
         assert refused
         assert refused.nearest == "sublet access ask --app summa --reason TEXT"
         await allow(service, noun="app", name="summa", cores=2)
-        assert await service.refused(ANNA, "app", "summa") is None
+        assert await service.access.quotas.refused(ANNA, "app", "summa") is None
         request = Request(Executable("app", fields={"app": "summa"}), Compute(cores=Range(4, 4)))
-        reason = await service.bounds(ANNA, "trial", request)
+        reason = await service.access.quotas.bounds(ANNA, "trial", request)
         assert isinstance(reason, Reason)
         assert reason.limit == "2 cores"
         offered = (await wish(service)).offers[0]
         app = replace(offered, app="a version that nobody knows")
         with pytest.raises(NotAllowed, match="the app a version that nobody knows"):
-            await service.store.write(lambda tx: service.admit(tx, app, service.now()))
+            await service.store.write(lambda tx: service.access.quotas.admit(tx, app, service.now()))

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from sublet.app import open_service
 from sublet.core.account import Account, host_key
 from sublet.core.estimate import Sample
 from sublet.core.hooks import Hook
 from sublet.core.session import OVER, Phase
 from sublet.errors import AccountInUse, BadAccount, BadKey, NoMasterKey, NotFound, OperatorsOnly, UnknownHostKey
 from sublet.master_key import make
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.contract.services import ask, reach
@@ -50,12 +51,12 @@ def keeling(key: Pair, **more: Any) -> Account:
 
 
 @contextlib.asynccontextmanager
-async def gateway(tmp_path: Path, cls: type[Service] = Service, **values: Any) -> AsyncIterator[Service]:
+async def gateway(tmp_path: Path, **values: Any) -> AsyncIterator[Service]:
     """A gateway with a master key."""
     if not (tmp_path / "master").exists():
         make(str(tmp_path / "master"))
     settings = {"mode": "gateway", "master_key": str(tmp_path / "master"), "platforms": {"trial": {"kind": "memory"}}}
-    async with cls.open(Settings.load(tmp_path / "home", **{**settings, **values})) as service:
+    async with open_service(Settings.load(tmp_path / "home", **{**settings, **values})) as service:
         yield service
 
 
@@ -63,15 +64,15 @@ async def test_an_account_is_a_platform_at_once_in_every_process_and_its_key_is_
     tmp_path: Path, key: Pair
 ) -> None:
     async with gateway(tmp_path) as service, gateway(tmp_path) as other:
-        await service.add_account(OPERATOR, keeling(key, description="for all"), key.private, "sesame")
-        assert "keeling" in service.platforms_by_name
-        assert service.noun_of("keeling") == "account"
-        await other.refresh()
-        if "keeling" not in other.platforms_by_name:  # it was looked at just now
-            other._accounts_seen = None
-            await other.refresh()
-        assert "keeling" in other.platforms_by_name
-        assert "keeling" in {one.account.name for one in await service.accounts(OPERATOR)}
+        await service.access.accounts.add_account(OPERATOR, keeling(key, description="for all"), key.private, "sesame")
+        assert "keeling" in service.platforms.by_name
+        assert service.platforms.noun_of("keeling") == "account"
+        await other.changes.refresh()
+        if "keeling" not in other.platforms.by_name:  # it was looked at just now
+            other.access.account_platforms.look_again()
+            await other.changes.refresh()
+        assert "keeling" in other.platforms.by_name
+        assert "keeling" in {one.account.name for one in await service.access.accounts.accounts(OPERATOR)}
         stored = await service.store.read(lambda tx: tx.accounts.key("keeling"))
         opened = service.vault.open("account:keeling", stored)
         body = opened.splitlines()[1:-1]
@@ -80,27 +81,27 @@ async def test_an_account_is_a_platform_at_once_in_every_process_and_its_key_is_
         assert (tmp_path / "home" / "accounts" / "keeling" / "key.pub").read_text().strip() in key.public
 
         with pytest.raises(BadAccount, match="another platform is called so"):
-            await service.add_account(OPERATOR, keeling(key), key.private, "sesame")
-        changed = await service.change_account(OPERATOR, "keeling", {"capacity": 3, "name": "other"})
+            await service.access.accounts.add_account(OPERATOR, keeling(key), key.private, "sesame")
+        changed = await service.access.accounts.change_account(OPERATOR, "keeling", {"capacity": 3, "name": "other"})
         assert (changed.capacity, changed.name) == (3, "keeling")
-        state = await service.check_account(OPERATOR, "keeling")
+        state = await service.access.accounts.check_account(OPERATOR, "keeling")
         assert "can't be reached" in state.trouble
 
         sealed = service.vault.seal("hook:h1", "signed")
         hook = Hook("h1", ANN.name, "", "https://example.org", sealed, (), service.now(), service.now())
         await service.store.write(lambda tx: tx.hooks.add(hook))
         make(str(tmp_path / "master"), more=True)
-        done = await service.rekey(OPERATOR)
+        done = await service.access.rekeying.rekey(OPERATOR)
         assert (done["account"], done["hook"]) == (1, 1)
         again = (await service.store.read(lambda tx: tx.hooks.secrets()))["h1"]
         assert again != sealed
         assert service.vault.open("hook:h1", again) == "signed"
         assert await service.store.read(lambda tx: tx.accounts.key("keeling")) != stored
 
-        await service.remove_account(OPERATOR, "keeling")
-        assert "keeling" not in service.platforms_by_name
+        await service.access.accounts.remove_account(OPERATOR, "keeling")
+        assert "keeling" not in service.platforms.by_name
         with pytest.raises(NotFound):
-            await service.account("keeling", OPERATOR)
+            await service.access.accounts.account("keeling", OPERATOR)
         log = await service.store.read(lambda tx: tx.audit.list())
         acts = ["account.add", "account.change", "vault.rekey", "account.remove"]
         assert [entry.action for entry in log if entry.action in acts] == acts
@@ -111,43 +112,45 @@ async def test_an_account_that_is_added_again_at_another_host_has_no_record_of_t
     tmp_path: Path, key: Pair
 ) -> None:
     async with gateway(tmp_path) as service:
-        await service.add_account(OPERATOR, keeling(key), key.private, "sesame")
+        await service.access.accounts.add_account(OPERATOR, keeling(key), key.private, "sesame")
         at = service.now() - timedelta(days=1)
         sample = Sample("long", 1, 1, at, at + timedelta(hours=9), at)
-        site = service.there("keeling").site
+        site = service.platforms.get("keeling").site
         await service.store.write(lambda tx: tx.starts.add("0" * 36, "keeling", sample, site))
-        assert [track.samples for track in await service.record("keeling", OPERATOR)] == [1]
+        assert [track.samples for track in await service.probing.record("keeling", OPERATOR)] == [1]
 
-        await service.change_account(OPERATOR, "keeling", {"host": "localhost"})
-        assert not await service.record("keeling", OPERATOR)
-        await service.remove_account(OPERATOR, "keeling")
-        await service.add_account(OPERATOR, keeling(key, host="localhost"), key.private, "sesame")
-        assert not await service.record("keeling", OPERATOR)
+        await service.access.accounts.change_account(OPERATOR, "keeling", {"host": "localhost"})
+        assert not await service.probing.record("keeling", OPERATOR)
+        await service.access.accounts.remove_account(OPERATOR, "keeling")
+        await service.access.accounts.add_account(OPERATOR, keeling(key, host="localhost"), key.private, "sesame")
+        assert not await service.probing.record("keeling", OPERATOR)
 
-        await service.change_account(OPERATOR, "keeling", {"host": "127.0.0.1"})
-        assert [track.samples for track in await service.record("keeling", OPERATOR)] == [1], "it is there again"
+        await service.access.accounts.change_account(OPERATOR, "keeling", {"host": "127.0.0.1"})
+        assert [track.samples for track in await service.probing.record("keeling", OPERATOR)] == [1], (
+            "it is there again"
+        )
 
 
 async def test_what_can_be_no_account_is_refused_before_anything_is_stored(tmp_path: Path, key: Pair) -> None:
     async with gateway(tmp_path) as service:
         text = key.private
         with pytest.raises(OperatorsOnly):
-            await service.add_account(ANN, keeling(key), text, "sesame")
+            await service.access.accounts.add_account(ANN, keeling(key), text, "sesame")
         with pytest.raises(UnknownHostKey):
-            await service.add_account(OPERATOR, keeling(key, host_keys=()), text, "sesame")
+            await service.access.accounts.add_account(OPERATOR, keeling(key, host_keys=()), text, "sesame")
         with pytest.raises(BadKey, match="passphrase"):
-            await service.add_account(OPERATOR, keeling(key), text)
+            await service.access.accounts.add_account(OPERATOR, keeling(key), text)
         with pytest.raises(BadAccount, match="--wrap can't be added here"):
-            await service.add_account(OPERATOR, keeling(key, options=("--wrap=rm",)), text, "sesame")
+            await service.access.accounts.add_account(OPERATOR, keeling(key, options=("--wrap=rm",)), text, "sesame")
         with pytest.raises(BadAccount, match="another platform"):
-            await service.add_account(OPERATOR, keeling(key, name="trial"), text, "sesame")
+            await service.access.accounts.add_account(OPERATOR, keeling(key, name="trial"), text, "sesame")
         bad = {"effect": "deny", "who": "*", "limits": {"wheels": 4}}
         with pytest.raises(BadAccount, match="a limit that is none"):
-            await service.add_account(OPERATOR, keeling(key), text, "sesame", rules=[bad])
-        assert await service.accounts(OPERATOR) == []
+            await service.access.accounts.add_account(OPERATOR, keeling(key), text, "sesame", rules=[bad])
+        assert await service.access.accounts.accounts(OPERATOR) == []
     async with gateway(tmp_path, master_key="") as service:
         with pytest.raises(NoMasterKey):
-            await service.add_account(OPERATOR, keeling(key), key.private, "sesame")
+            await service.access.accounts.add_account(OPERATOR, keeling(key), key.private, "sesame")
 
 
 async def test_the_rules_that_come_with_an_account_count_at_once(tmp_path: Path, key: Pair) -> None:
@@ -157,10 +160,10 @@ async def test_the_rules_that_come_with_an_account_count_at_once(tmp_path: Path,
         {"effect": "deny", "who": "*", "limits": {"nodes": 4, "time": "10h", "memory": "50GiB"}},
     ]
     async with gateway(tmp_path) as service:
-        await service.add_account(OPERATOR, keeling(key), key.private, "sesame", rules=rules)
-        assert await service.refused(ANN, "account", "keeling") is None
-        assert await service.refused(BOB, "account", "keeling") is not None
-        assert await service.refused(Person("eve@elsewhere.org"), "account", "keeling") is not None
+        await service.access.accounts.add_account(OPERATOR, keeling(key), key.private, "sesame", rules=rules)
+        assert await service.access.quotas.refused(ANN, "account", "keeling") is None
+        assert await service.access.quotas.refused(BOB, "account", "keeling") is not None
+        assert await service.access.quotas.refused(Person("eve@elsewhere.org"), "account", "keeling") is not None
 
 
 async def test_an_account_that_can_no_longer_be_used_is_shown_with_the_reason_and_holds_up_no_other(
@@ -169,30 +172,23 @@ async def test_an_account_that_can_no_longer_be_used_is_shown_with_the_reason_an
     async with gateway(tmp_path) as service:
         old = keeling(key, name="old", options=("--wrap=rm",))  # as another release may have taken it
         await service.store.write(lambda tx: tx.accounts.add(old, "", service.now()))
-        await service.add_account(OPERATOR, keeling(key), key.private, "sesame")
-        assert {"keeling", "trial"} == set(service.platforms_by_name)
-        assert "--wrap can't be added here" in (await service.account("old", OPERATOR)).trouble
-        seen = await service.account("old", Person("stranger@example.org"))
+        await service.access.accounts.add_account(OPERATOR, keeling(key), key.private, "sesame")
+        assert {"keeling", "trial"} == set(service.platforms.by_name)
+        assert "--wrap can't be added here" in (await service.access.accounts.account("old", OPERATOR)).trouble
+        seen = await service.access.accounts.account("old", Person("stranger@example.org"))
         assert (seen.usable, seen.trouble, seen.turns) == (False, "", ())
-
-
-class Gated(Service):
-    """A gateway whose trial platform stands for an account's."""
-
-    def noun_of(self, platform: str) -> str:
-        """All are accounts."""
-        return "account"
 
 
 async def test_one_persons_sessions_wait_for_their_turns_and_let_anothers_first_go_before(tmp_path: Path) -> None:
     long = {"trial": {"kind": "memory", "nodes": 20, "takes": "1h"}}
-    async with gateway(tmp_path, Gated, mode="personal", platforms=long) as service:
+    async with gateway(tmp_path, mode="personal", platforms=long) as service:
+        service.platforms.noun_of = lambda name: "account"  # the trial platform stands for an account's
         trial = Account("trial", "h.example.org", "u", capacity=2)
         await service.store.write(lambda tx: tx.accounts.add(trial, "", service.now()))
 
         async def start(person: Person) -> str:
             offers = await ask(service, person, time="1h", start="now")
-            return (await service.accept(offers.offers[0].id, person)).id
+            return (await service.sessions.accept(offers.offers[0].id, person)).id
 
         anns = [await start(ANN) for _ in range(2)]
         for id in anns:
@@ -204,14 +200,14 @@ async def test_one_persons_sessions_wait_for_their_turns_and_let_anothers_first_
         bobs = await start(BOB)
         await reach(service, bobs, lambda s: s.condition.startswith("waits for a turn"), BOB)
         with pytest.raises(AccountInUse):
-            await service.remove_account(OPERATOR, "trial")
-        await service.cancel(anns[0], ANN)
+            await service.access.accounts.remove_account(OPERATOR, "trial")
+        await service.sessions.cancel(anns[0], ANN)
         await reach(service, bobs, lambda s: s.phase is Phase.RUNNING, BOB)
-        assert (await service.session(third, ANN)).condition.startswith("waits for a turn")
-        await service.cancel(third, ANN)  # what waits can be cancelled, and takes no place
+        assert (await service.sessions.get(third, ANN)).condition.startswith("waits for a turn")
+        await service.sessions.cancel(third, ANN)  # what waits can be cancelled, and takes no place
         turns = await service.store.read(lambda tx: tx.turns.of("trial"))
         while third in {turn.session for turn in turns}:
-            await service.wait_for_news(0.05)
+            await service.signals.wait(0.05)
             turns = await service.store.read(lambda tx: tx.turns.of("trial"))
         assert {turn.session for turn in turns} == {anns[1], bobs}
 
@@ -221,14 +217,14 @@ async def test_a_person_sees_what_they_used_and_an_operator_all_of_it(tmp_path: 
     async with gateway(tmp_path, mode="personal", platforms=short) as service:
         for person in (ANN, ANN, BOB):
             offers = await ask(service, person, cores=2, time="1h", start="now")
-            id = (await service.accept(offers.offers[0].id, person)).id
-            while (session := await service.session(id, person)).phase not in OVER:
-                await service.wait_for_news(0.05)
+            id = (await service.sessions.accept(offers.offers[0].id, person)).id
+            while (session := await service.sessions.get(id, person)).phase not in OVER:
+                await service.signals.wait(0.05)
             assert session.phase is Phase.COMPLETED
-        mine = await service.usage(ANN)
+        mine = await service.access.usage.usage(ANN)
         assert [(row.person, row.sessions) for row in mine.rows] == [(ANN.name, 2)]
         assert mine.rows[0].core_hours > 0
-        assert {row.person for row in (await service.usage(OPERATOR)).rows} == {ANN.name, BOB.name}
-        assert (await service.usage(OPERATOR, platform="elsewhere")).rows == []
+        assert {row.person for row in (await service.access.usage.usage(OPERATOR)).rows} == {ANN.name, BOB.name}
+        assert (await service.access.usage.usage(OPERATOR, platform="elsewhere")).rows == []
         later = service.now() + timedelta(days=1)
-        assert (await service.usage(OPERATOR, since=later, until=later + timedelta(days=1))).rows == []
+        assert (await service.access.usage.usage(OPERATOR, since=later, until=later + timedelta(days=1))).rows == []

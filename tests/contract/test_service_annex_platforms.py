@@ -21,10 +21,10 @@ NAME = "annex-example"
 
 async def look(service: Service, point: Any = KnownPoint) -> set[str]:
     """The platforms that are annexes, looked at anew."""
-    service.point = point
-    service._annexes_seen = None
-    await service.refresh()
-    return {name for name in service.platforms_by_name if name.startswith("annex-")}
+    service.annexes.access_points.point = point
+    service.annexes.platforms._annexes_seen = None
+    await service.changes.refresh()
+    return {name for name in service.platforms.by_name if name.startswith("annex-")}
 
 
 async def test_an_annex_is_a_platform_as_long_as_it_has_leases(tmp_path: Path) -> None:
@@ -32,11 +32,11 @@ async def test_an_annex_is_a_platform_as_long_as_it_has_leases(tmp_path: Path) -
         assert await look(service) == set()
         lease = await made(service)
         assert await look(service) == {NAME}
-        platform: Any = service.platforms_by_name[NAME]
+        platform: Any = service.platforms.by_name[NAME]
         assert (platform.annex, platform.title, platform.supplier) == (lease.annex, "example", "me@ap")
         await look(service)
-        assert service.platforms_by_name[NAME] is platform, "what is as before is left alone"
-        await service.end_lease(lease, "it was enough")
+        assert service.platforms.by_name[NAME] is platform, "what is as before is left alone"
+        await service.annexes.leases.end_lease(lease, "it was enough")
         assert await look(service) == set()
 
 
@@ -45,7 +45,7 @@ async def test_what_is_still_to_come_is_told(tmp_path: Path) -> None:
     async with leasing(tmp_path, platforms=slow) as service:
         await made(service)
         await look(service)
-        platform: Any = service.platforms_by_name[NAME]
+        platform: Any = service.platforms.by_name[NAME]
         assert platform.coming.startswith("example#1 is in the queue of cluster")
 
 
@@ -63,13 +63,13 @@ async def test_without_leases_it_keeps_what_sessions_left_and_is_asked_only_by_n
     async with leasing(tmp_path) as service:
         lease = await made(service)
         await look(service)
-        await service.platforms_by_name[NAME].place("key")
-        await service.end_lease(lease, "it was enough")
+        await service.platforms.by_name[NAME].place("key")
+        await service.annexes.leases.end_lease(lease, "it was enough")
         assert await look(service) == {NAME}
-        assert service.platforms_by_name[NAME].asleep
+        assert service.platforms.by_name[NAME].asleep
         assert NAME not in {reason.platform for reason in (await ask(service)).reasons}
         assert {reason.platform for reason in (await ask(service, platform=NAME)).reasons} == {NAME}
-        await service.platforms_by_name[NAME].clean("key")
+        await service.platforms.by_name[NAME].clean("key")
         assert await look(service) == set()
 
 
@@ -85,16 +85,16 @@ async def test_a_service_that_starts_again_knows_it_before_the_access_point_answ
 async def test_a_platform_that_has_the_name_already_keeps_it(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         await made(service)
-        service.platforms_by_name[NAME] = service.platforms_by_name["cluster"]
+        service.platforms.by_name[NAME] = service.platforms.by_name["cluster"]
         await look(service)
-        assert service.platforms_by_name[NAME] is service.platforms_by_name["cluster"]
-        assert service.broken[f"annex {NAME}"] == f"Another platform is called {NAME}."
-        del service.platforms_by_name[NAME]
+        assert service.platforms.by_name[NAME] is service.platforms.by_name["cluster"]
+        assert service.platforms.broken[f"annex {NAME}"] == f"Another platform is called {NAME}."
+        del service.platforms.by_name[NAME]
 
 
 async def test_who_has_a_system_and_no_annex_is_told_when_one_would_start(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
-        (note,) = service.could_lease(await ask(service, time="2h"))
+        (note,) = service.annexes.platforms.could_lease(await ask(service, time="2h"))
         assert note.startswith("An annex of 1 node on cluster would start about ")
         assert note.endswith(
             " (no track record yet): sublet annex create NAME --system cluster --queue played --lifetime 2h"

@@ -18,66 +18,66 @@ async def test_an_annex_is_renamed_and_keeps_its_leases(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         lease = await made(service)
         await made(service, "other")
-        renamed = await service.rename("example", "better", ME)
+        renamed = await service.annexes.registry.rename("example", "better", ME)
         assert (renamed.id, renamed.name) == (lease.annex, "better")
-        assert [one.id for one in (await service.leases("better", ME))[1]] == [lease.id]
+        assert [one.id for one in (await service.annexes.registry.leases("better", ME))[1]] == [lease.id]
         with pytest.raises(NotFound):
-            await service.annex("example", ME)
+            await service.annexes.registry.annex("example", ME)
         with pytest.raises(NameTaken):
-            await service.rename("better", "other", ME)
+            await service.annexes.registry.rename("better", "other", ME)
         with pytest.raises(BadName):
-            await service.rename("better", "a b", ME)
+            await service.annexes.registry.rename("better", "a b", ME)
         with pytest.raises(BadRequest):
-            await service.rename("better#1", "best", ME)
+            await service.annexes.registry.rename("better#1", "best", ME)
 
 
 async def test_an_annex_is_opened_and_closed(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         await made(service)
-        assert not (await service.annex("example", ME)).open
-        assert (await service.open_annex("example", ME, wide=True)).open
-        assert not (await service.open_annex("example", ME, wide=False)).open
+        assert not (await service.annexes.registry.annex("example", ME)).open
+        assert (await service.annexes.sharing.open_annex("example", ME, wide=True)).open
+        assert not (await service.annexes.sharing.open_annex("example", ME, wide=False)).open
 
 
 async def test_an_annex_is_shared_by_its_owner_alone(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         await made(service)
-        assert (await service.share("example", "bob", ME)).guests == ("bob",)
-        assert (await service.share("example", "ann", ME)).guests == ("ann", "bob")
-        assert (await service.share("example", "ann", ME)).guests == ("ann", "bob")
-        assert (await service.unshare("example", "bob", ME)).guests == ("ann",)
+        assert (await service.annexes.registry.share("example", "bob", ME)).guests == ("bob",)
+        assert (await service.annexes.registry.share("example", "ann", ME)).guests == ("ann", "bob")
+        assert (await service.annexes.registry.share("example", "ann", ME)).guests == ("ann", "bob")
+        assert (await service.annexes.sharing.unshare("example", "bob", ME)).guests == ("ann",)
         with pytest.raises(NotFound, match="guest bob"):
-            await service.unshare("example", "bob", ME)
+            await service.annexes.sharing.unshare("example", "bob", ME)
         for nobody in ("", " ", "a\nb", "me"):
             with pytest.raises(BadRequest):
-                await service.share("example", nobody, ME)
+                await service.annexes.registry.share("example", nobody, ME)
         with pytest.raises(NotFound):
-            await service.share("example", "ann", OTHER)
+            await service.annexes.registry.share("example", "ann", OTHER)
 
 
 async def test_a_lease_is_named_by_its_number_or_its_day(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         first = await made(service)
-        await service.shutdown("example", ME)
+        await service.annexes.leases.shutdown("example", ME)
         second = await made(service)
-        assert (await service.last_lease("example#1", ME))[1].id == first.id
-        assert (await service.last_lease("example", ME))[1].id == second.id
+        assert (await service.annexes.registry.last_lease("example#1", ME))[1].id == first.id
+        assert (await service.annexes.registry.last_lease("example", ME))[1].id == second.id
         day = f"example@{first.created:%Y-%m-%d}"
-        assert first.id in [lease.id for lease in (await service.leases(day, ME))[1]]
+        assert first.id in [lease.id for lease in (await service.annexes.registry.leases(day, ME))[1]]
         for name in ("example#9", "example@1999-01-01"):
             with pytest.raises(NotFound, match=name):
-                await service.leases(name, ME)
+                await service.annexes.registry.leases(name, ME)
 
 
 async def test_templates_are_ones_own(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
-        await service.save_template("big", TWO, ME)
-        await service.save_template("big", Details(nodes=9), ME)
-        assert (await service.template("big", ME)).details == Details(nodes=9)
-        assert [one.name for one in await service.templates(ME)] == ["big"]
-        assert await service.templates(OTHER) == []
+        await service.annexes.templates.save_template("big", TWO, ME)
+        await service.annexes.templates.save_template("big", Details(nodes=9), ME)
+        assert (await service.annexes.templates.template("big", ME)).details == Details(nodes=9)
+        assert [one.name for one in await service.annexes.templates.templates(ME)] == ["big"]
+        assert await service.annexes.templates.templates(OTHER) == []
         with pytest.raises(BadName):
-            await service.save_template("a/b", TWO, ME)
-        await service.remove_template("big", ME)
+            await service.annexes.templates.save_template("a/b", TWO, ME)
+        await service.annexes.templates.remove_template("big", ME)
         with pytest.raises(NotFound):
-            await service.remove_template("big", ME)
+            await service.annexes.templates.remove_template("big", ME)

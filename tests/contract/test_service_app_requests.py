@@ -23,7 +23,7 @@ from sublet.errors import (
     SubletError,
 )
 from sublet.service.audit import Sought
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.wire.app_runs import AppWish
 from tests.contract.proposals import ANN, BOB, MANIFEST, REVIEWER, approved, begun, trusting
@@ -48,8 +48,8 @@ async def service(git: GitServer, tmp_path: Path) -> AsyncIterator[Service]:
 
 async def ask(service: Service, person: Person = BOB, **short: object) -> OfferSet:
     """Ask for an app."""
-    asked = await service.read(json.dumps(short).encode(), "application/json", person)
-    return await service.ask(person, asked)
+    asked = await service.asking.read(json.dumps(short).encode(), "application/json", person)
+    return await service.asking.ask(person, asked)
 
 
 async def may_run(service: Service) -> None:
@@ -62,14 +62,14 @@ async def test_a_request_is_pinned_to_the_approved_version(service: Service, rep
     tree = await approved(service, repository)
     refused = await ask(service, app="hello")
     assert (refused.result, refused.reasons[0].kind) == ("NO", "urn:not-allowed")
-    [entry] = await service.audit(OPERATOR, Sought(action="ask."))
+    [entry] = await service.access.audit.audit(OPERATOR, Sought(action="ask."))
     assert (entry.person, entry.action, entry.noun, entry.name) == (BOB.name, "ask.refused", "app", "hello")
     await may_run(service)
     found = await ask(service, app="hello")
     assert found.result == "YES", found.reasons
     assert found.request.executable is not None
     pinned = found.request.executable.fields["pinned"]
-    version = await service.version_of("hello@1", REVIEWER)
+    version = await service.apps.catalogue.version_of("hello@1", REVIEWER)
     assert (pinned, pinned["tree"]) == (version.pinned, tree)
     assert {one.app for one in found.offers} == {version.id}
     assert found.offers[0].offer.shape.cores == 2  # the manifest's own
@@ -88,7 +88,7 @@ async def test_a_request_is_pinned_to_the_approved_version(service: Service, rep
 async def test_nobody_brings_what_is_pinned_from_outside(service: Service, repository: Repository) -> None:
     await approved(service, repository)
     await may_run(service)
-    version = await service.version_of("hello@1", REVIEWER)
+    version = await service.apps.catalogue.version_of("hello@1", REVIEWER)
     document = {"executable": {"kind": "urn:sublet:kind:executable:app", "app": "hello", "pinned": version.pinned}}
     no = await ask(service, **document)
     assert (no.result, no.reasons[0].field) == ("NO", "executable.pinned")
@@ -130,7 +130,7 @@ async def test_an_app_gets_no_more_than_its_rules_whatever_its_manifest_says(ser
     raw = git.repository("ann/raw")
     raw.commit({"manifest.json": json.dumps({"name": "raw", "execution_stage_in_raw_sbatch": ["touch /tmp/x"]})})
     with pytest.raises(BadManifest, match="outside the container"):
-        await service.propose(ANN, raw.url, name="raw")
+        await service.apps.proposing.propose(ANN, raw.url, name="raw")
 
 
 async def test_an_offer_of_a_revoked_version_is_not_accepted(service: Service, repository: Repository) -> None:
@@ -138,47 +138,49 @@ async def test_an_offer_of_a_revoked_version_is_not_accepted(service: Service, r
     await may_run(service)
     found = await ask(service, app="hello")
     with pytest.raises(ReviewersOnly):
-        await service.revoke("hello", ANN, "no")
-    done = await service.revoke("hello", REVIEWER, "It reads too much.")
+        await service.apps.reviewing.revoke("hello", ANN, "no")
+    done = await service.apps.reviewing.revoke("hello", REVIEWER, "It reads too much.")
     assert (done.version.state, done.sessions) == (VersionState.REVOKED, ())
     with pytest.raises(AppRefused, match="It reads too much"):
-        await service.accept(found.offers[0].id, BOB)
-    [entry] = await service.audit(OPERATOR, Sought(action="accept."))
+        await service.sessions.accept(found.offers[0].id, BOB)
+    [entry] = await service.access.audit.audit(OPERATOR, Sought(action="accept."))
     assert (entry.person, entry.action, entry.name) == (BOB.name, "accept.refused", "hello@1")
-    assert (await service.apps(BOB)) == []
+    assert (await service.apps.catalogue.apps(BOB)) == []
     told = f"hello@1 was revoked on {done.version.when}, so that nobody can run it any more: It reads too much."
     assert [reason.message for reason in (await ask(service, app="hello")).reasons] == [told]
     for wish in (AppWish(app="hello"), AppWish(app="hello", version="1"), AppWish(repository=repository.url)):
         for person in (BOB, ANN):
             with pytest.raises(AppRevoked) as known:
-                await service.runnable(person, wish)
+                await service.apps.runs.runnable(person, wish)
             assert str(known.value) == told
         with pytest.raises((NotFound, NotReviewed)) as unknown:
-            await service.runnable(Person("eve@example.net"), wish)
+            await service.apps.runs.runnable(Person("eve@example.net"), wish)
         assert not isinstance(unknown.value, AppRevoked)
     await approved(service, repository)
     assert (await ask(service, app="hello@1")).reasons[0].message == f"{told} These can be run: hello@2."
     with pytest.raises(AppRevoked):
-        await service.runnable(BOB, AppWish(app="hello", version="1"))
+        await service.apps.runs.runnable(BOB, AppWish(app="hello", version="1"))
 
 
 async def test_running_sessions_are_told_and_waiting_ones_end(service: Service, repository: Repository) -> None:
     await approved(service, repository)
     await may_run(service)
-    running = await service.accept((await ask(service, app="hello", time="10m")).offers[0].id, BOB)
+    running = await service.sessions.accept((await ask(service, app="hello", time="10m")).offers[0].id, BOB)
     await reach(service, running.id, in_phase(Phase.RUNNING), BOB)
     later = (service.now() + timedelta(hours=3)).strftime("%Y-%m-%dT%H:%M:%SZ/P1D")
-    waiting = await service.accept((await ask(service, app="hello", time="10m", start=later)).offers[0].id, BOB)
-    done = await service.revoke("hello@1", REVIEWER, "It leaks.")
+    waiting = await service.sessions.accept(
+        (await ask(service, app="hello", time="10m", start=later)).offers[0].id, BOB
+    )
+    done = await service.apps.reviewing.revoke("hello@1", REVIEWER, "It leaks.")
     assert set(done.sessions) == {running.id, waiting.id}
-    told = await service.session(running.id, BOB)
+    told = await service.sessions.get(running.id, BOB)
     assert told.condition == "its app hello@1 was revoked: It leaks."
     assert told.phase is Phase.RUNNING
     events = await service.store.read(lambda tx: tx.events.after(0, session=running.id))
     [event] = [event for event in events if event.kind == "session.app-revoked"]
     assert event.kind in Hook("", "", "", "", "", (), event.time, event.time).kinds, "hooks hear of it"
-    stored = await service.offerset_of(waiting)
-    assert "revoked: It leaks." in await service.unapproved(waiting, stored.request)
+    stored = await service.sessions.offerset_of(waiting)
+    assert "revoked: It leaks." in await service.apps.approved.find_objection(waiting, stored.request)
     ended = await over(service, waiting.id, BOB)
     assert ended.end is not None
     assert (ended.phase, ended.end.kind, ended.end.detail) == (Phase.FAILED, EndKind.NOT_APPROVED, told.condition)
@@ -193,9 +195,9 @@ async def test_what_is_in_a_sites_queue_when_its_app_is_revoked_never_starts(
     async with trusting(git, tmp_path / "queue", platforms={"trial": queue}) as service:
         await approved(service, repository)
         await may_run(service)
-        queued = await service.accept((await ask(service, app="hello")).offers[0].id, BOB)
+        queued = await service.sessions.accept((await ask(service, app="hello")).offers[0].id, BOB)
         await reach(service, queued.id, lambda one: "queue" in one.condition, BOB)
-        assert (await service.revoke("hello@1", REVIEWER, "It leaks.")).sessions == (queued.id,)
+        assert (await service.apps.reviewing.revoke("hello@1", REVIEWER, "It leaks.")).sessions == (queued.id,)
         ended = await over(service, queued.id, BOB)
         assert (ended.phase, ended.end and ended.end.by) == (Phase.CANCELLED, REVIEWER.name)
         events = await service.store.read(lambda tx: tx.events.after(0, session=queued.id))
@@ -206,9 +208,9 @@ async def test_what_is_in_a_sites_queue_when_its_app_is_revoked_never_starts(
 async def test_a_revocation_can_end_what_runs(service: Service, repository: Repository) -> None:
     await approved(service, repository)
     await may_run(service)
-    running = await service.accept((await ask(service, app="hello", time="10m")).offers[0].id, BOB)
+    running = await service.sessions.accept((await ask(service, app="hello", time="10m")).offers[0].id, BOB)
     await reach(service, running.id, in_phase(Phase.RUNNING), BOB)
-    await service.revoke("hello@1", REVIEWER, "It leaks.", cancel=True)
+    await service.apps.reviewing.revoke("hello@1", REVIEWER, "It leaks.", cancel=True)
     ended = await over(service, running.id, BOB)
     assert (ended.phase, ended.end and ended.end.by) == (Phase.CANCELLED, REVIEWER.name)
 
@@ -219,11 +221,11 @@ async def test_code_that_was_changed_between_accept_and_start_is_not_started(
     tree = await approved(service, repository)
     await may_run(service)
     found = await ask(service, app="hello")
-    archive = service.archives / f"{tree}.tar"
+    archive = service.apps.catalogue.archives / f"{tree}.tar"
     code = archive.read_bytes()
 
     async def refused(found: OfferSet) -> str:
-        session = await service.accept(found.offers[0].id, BOB)
+        session = await service.sessions.accept(found.offers[0].id, BOB)
         ended = await over(service, session.id, BOB)
         assert ended.end is not None
         assert (ended.phase, ended.end.kind) == (Phase.FAILED, EndKind.NOT_APPROVED)
@@ -239,7 +241,7 @@ async def test_code_that_was_changed_between_accept_and_start_is_not_started(
 
 async def test_under_an_account_only_apps_run(service: Service, repository: Repository) -> None:
     """The account is played: what counts is that the service takes the platform for one."""
-    service._own["account"] = {"trial"}
+    service.platforms.accounts.add("trial")
     await allow(service, BOB.name, noun="account", name="*")
     await allow(service, BOB.name, noun="app", name="*")
     await approved(service, repository)
@@ -247,4 +249,4 @@ async def test_under_an_account_only_apps_run(service: Service, repository: Repo
     assert (no.result, no.reasons[0].field) == ("NO", "executable.kind")
     assert "only apps that were reviewed" in no.reasons[0].message
     assert (await ask(service, app="hello")).result == "YES"
-    service._own["account"] = set()
+    service.platforms.accounts.clear()

@@ -24,8 +24,8 @@ from sublet.errors import (
     SubletError,
     TooManyDrafts,
 )
-from sublet.service.desk import Person
 from sublet.service.drafts import MOST_OPEN
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.wire.app_runs import AppWish, read_seed
 from sublet.wire.cybergis import job_of
@@ -68,8 +68,8 @@ async def service(git: GitServer, repository: Repository, tmp_path: Path) -> Asy
     apps = {"private": [f"{git.url}/*"]}
     platforms = {"trial": {"kind": "memory", "takes": "0.1s", "cores": 32, "memory": "64GiB"}}
     async with serving(tmp_path / "home", mode="gateway", apps=apps, platforms=platforms) as running:
-        version = await running.propose(ANN, repository.url, name="hello")
-        await running.approve("hello@1", REVIEWER, version.tree)
+        version = await running.apps.proposing.propose(ANN, repository.url, name="hello")
+        await running.apps.reviewing.approve("hello@1", REVIEWER, version.tree)
         await allow(running, "*@example.org")
         await allow(running, "*@example.org", noun="app")
         yield running
@@ -85,12 +85,12 @@ async def test_words_are_typed_by_the_schema_and_resources_go_by_the_manifest(se
         words={"years": "0", "label": "007", "fast": "false"},
         resources={"tasks": 2, "memory_per_core": "2GiB", "time": "20m"},
     )
-    found = await service.ask_app(BOB, wish)
+    found = await service.apps.runs.ask_app(BOB, wish)
     assert found.offers, found.reasons
     assert executable(found)["parameters"] == {"years": 0, "label": "007", "fast": False}
     offer = found.offers[0].offer
     assert (offer.shape.cores, offer.shape.memory, offer.duration.total_seconds()) == (4, 8 * 1024**3, 1200)
-    again, said = await service.again(found.offers[0].id, BOB, {"time": "40m", "cores": 1}, {"years": 5})
+    again, said = await service.rerun.again(found.offers[0].id, BOB, {"time": "40m", "cores": 1}, {"years": 5})
     assert said == ("cores: (not said) → 1", "time: 20m → 40m", "years: 0 → 5")
     assert executable(again)["parameters"] == {"years": 5, "label": "007", "fast": False}
     changed = again.offers[0].offer
@@ -104,37 +104,37 @@ async def test_words_are_typed_by_the_schema_and_resources_go_by_the_manifest(se
         "nowhere": AppWish(app="hello", hpc="nowhere"),
     }
     for word, wrong in refusals.items():
-        no = await service.ask_app(BOB, wrong)
+        no = await service.apps.runs.ask_app(BOB, wrong)
         assert not no.offers
         assert word in " ".join(f"{reason.field} {reason.message}" for reason in no.reasons)
     with pytest.raises(NotFound):
-        await service.ask_app(EVE, AppWish(app="hello"))
+        await service.apps.runs.ask_app(EVE, AppWish(app="hello"))
     for version in ("7", "newest", "1; true"):
         with pytest.raises(NotFound):
-            await service.ask_app(BOB, AppWish(app="hello", version=version))
+            await service.apps.runs.ask_app(BOB, AppWish(app="hello", version=version))
 
 
 async def test_the_roadmaps_form_runs_an_approved_repository_and_nothing_else(
     service: Service, repository: Repository, git: GitServer
 ) -> None:
     seed = {"maintainer": "python", "hpc": "trial", "file": f"{repository.url}/", "app": {"years": 0}}
-    session, token = await service.start_app(BOB, read_seed(seed), key="once")
-    again, other_token = await service.start_app(BOB, read_seed(seed), key="once")
+    session, token = await service.apps.runs.start_app(BOB, read_seed(seed), key="once")
+    again, other_token = await service.apps.runs.start_app(BOB, read_seed(seed), key="once")
     assert (again.id, other_token != token) == (session.id, True)
     with pytest.raises(KeyReused):
-        await service.start_app(BOB, read_seed({**seed, "app": {"years": 1}}), key="once")
+        await service.apps.runs.start_app(BOB, read_seed({**seed, "app": {"years": 1}}), key="once")
     assert (session.person, session.kind, session.app != "") == (BOB.name, "app", True)
-    holder = await service.bearer(token)
+    holder = await service.people.tokens.bearer(token)
     assert holder is not None
     assert (holder.name, holder.session) == (BOB.name, session.id)
     await reach(service, session.id, in_phase(Phase.COMPLETED), BOB)
     with pytest.raises(NotReviewed):
-        await service.start_app(BOB, read_seed({**seed, "file": "github://zimo-xiao/project-a"}))
+        await service.apps.runs.start_app(BOB, read_seed({**seed, "file": "github://zimo-xiao/project-a"}))
     with pytest.raises(NotReviewed):
-        await service.start_app(EVE, read_seed(seed))
+        await service.apps.runs.start_app(EVE, read_seed(seed))
     for place in ("globus://endpoint/path", "sftp://example.org/x"):
         with pytest.raises(NoOffers, match=place.partition(":")[0]):
-            await service.start_app(BOB, read_seed({**seed, "data_file": {"": place}}))
+            await service.apps.runs.start_app(BOB, read_seed({**seed, "data_file": {"": place}}))
     for more in ({"user": "me"}, {"password": "secret"}):
         with pytest.raises(NoOwnLogins):
             read_seed({**seed, **more})
@@ -144,86 +144,90 @@ async def test_the_roadmaps_form_runs_an_approved_repository_and_nothing_else(
 
 
 async def test_a_job_of_an_old_client_is_set_submitted_once_and_seen_by_its_owner(service: Service) -> None:
-    draft = await service.new_draft(BOB, {"maintainer": "community_contribution", "hpc": "trial"})
+    draft = await service.drafts.new_draft(BOB, {"maintainer": "community_contribution", "hpc": "trial"})
     with pytest.raises(BadRequest, match="localExecutableFolder"):
-        await service.submit_draft(BOB, draft.id)
+        await service.drafts.submit_draft(BOB, draft.id)
     folder = {"type": "git", "gitId": "hello"}
-    await service.set_draft(BOB, draft.id, {"localExecutableFolder": folder, "param": {"years": 3}, "nonsense": 1})
-    await service.set_draft(BOB, draft.id, {"slurm": {"num_of_task": 2, "time": "20:00", "memory_per_cpu": "2GB"}})
-    for act in (service.draft, service.submit_draft):
+    await service.drafts.set_draft(
+        BOB, draft.id, {"localExecutableFolder": folder, "param": {"years": 3}, "nonsense": 1}
+    )
+    await service.drafts.set_draft(
+        BOB, draft.id, {"slurm": {"num_of_task": 2, "time": "20:00", "memory_per_cpu": "2GB"}}
+    )
+    for act in (service.drafts.draft, service.drafts.submit_draft):
         with pytest.raises(NotYours):
             await act(ANN, draft.id)
     with pytest.raises(NotYours):
-        await service.set_draft(ANN, draft.id, {"param": {"years": 1}})
-    kept, session = await service.submit_draft(BOB, draft.id)
+        await service.drafts.set_draft(ANN, draft.id, {"param": {"years": 1}})
+    kept, session = await service.drafts.submit_draft(BOB, draft.id)
     assert (session.offer.shape.cores, session.offer.duration.total_seconds()) == (4, 1200)
     with pytest.raises(AlreadySubmitted):
-        await service.submit_draft(BOB, draft.id)
+        await service.drafts.submit_draft(BOB, draft.id)
     with pytest.raises(AlreadySubmitted):
-        await service.set_draft(BOB, draft.id, {"param": {}, "name": "x"})
+        await service.drafts.set_draft(BOB, draft.id, {"param": {}, "name": "x"})
     await reach(service, session.id, in_phase(Phase.COMPLETED), BOB)
-    seen = await service.draft_session(BOB, kept)
-    job = job_of(await service.draft(BOB, draft.id), seen, await service.draft_events(kept))
+    seen = await service.drafts.draft_session(BOB, kept)
+    job = job_of(await service.drafts.draft(BOB, draft.id), seen, await service.drafts.draft_events(kept))
     types = [event["type"] for event in job["events"]]
     assert types[0] == "JOB_QUEUED"
     assert types[-1] == "JOB_ENDED"
     assert {"JOB_REGISTERED", "JOB_INIT"} < set(types)
     assert (job["param"], job["isFailed"], job["userId"]) == ({"years": 3}, False, BOB.name)
-    assert [one.id for one, _ in await service.drafts(BOB)] == [draft.id]
-    assert await service.drafts(ANN) == []
+    assert [one.id for one, _ in await service.drafts.drafts(BOB)] == [draft.id]
+    assert await service.drafts.drafts(ANN) == []
 
 
 async def test_drafts_are_bounded_take_no_environment_and_no_password(service: Service) -> None:
     with pytest.raises(NoOwnLogins):
-        await service.new_draft(BOB, {"user": "me", "password": "secret"})
-    draft = await service.new_draft(BOB, {})
+        await service.drafts.new_draft(BOB, {"user": "me", "password": "secret"})
+    draft = await service.drafts.new_draft(BOB, {})
     fields = {"localExecutableFolder": {"type": "git", "gitId": "hello"}, "env": {"LD_PRELOAD": "x"}}
-    await service.set_draft(BOB, draft.id, fields)
+    await service.drafts.set_draft(BOB, draft.id, fields)
     with pytest.raises(BadRequest, match="env"):
-        await service.submit_draft(BOB, draft.id)
+        await service.drafts.submit_draft(BOB, draft.id)
     with pytest.raises(BadRequest, match="more than"):
-        await service.set_draft(BOB, draft.id, {"param": {"label": "x" * 200_000}})
+        await service.drafts.set_draft(BOB, draft.id, {"param": {"label": "x" * 200_000}})
     for _ in range(MOST_OPEN - 1):
-        await service.new_draft(BOB, {})
+        await service.drafts.new_draft(BOB, {})
     with pytest.raises(TooManyDrafts):
-        await service.new_draft(BOB, {})
-    await service.delete_draft(BOB, draft.id)
-    await service.new_draft(BOB, {})
+        await service.drafts.new_draft(BOB, {})
+    await service.drafts.delete_draft(BOB, draft.id)
+    await service.drafts.new_draft(BOB, {})
 
 
 async def test_a_draft_is_deleted_by_its_owner_and_not_while_its_session_runs(service: Service) -> None:
-    draft = await service.new_draft(BOB, {})
-    await service.set_draft(BOB, draft.id, {"localExecutableFolder": {"type": "git", "gitId": "hello"}})
+    draft = await service.drafts.new_draft(BOB, {})
+    await service.drafts.set_draft(BOB, draft.id, {"localExecutableFolder": {"type": "git", "gitId": "hello"}})
     with pytest.raises(NotYours):
-        await service.delete_draft(ANN, draft.id)
-    _, session = await service.submit_draft(BOB, draft.id)
+        await service.drafts.delete_draft(ANN, draft.id)
+    _, session = await service.drafts.submit_draft(BOB, draft.id)
     with pytest.raises(NotAllowedNow):
-        await service.delete_draft(BOB, draft.id)
+        await service.drafts.delete_draft(BOB, draft.id)
     await over(service, session.id, BOB)
-    await service.delete_draft(BOB, draft.id)
+    await service.drafts.delete_draft(BOB, draft.id)
     with pytest.raises(NotFound):
-        await service.draft(BOB, draft.id)
-    assert (await service.session(session.id, BOB)).phase is Phase.COMPLETED, "only the record of the job is gone"
+        await service.drafts.draft(BOB, draft.id)
+    assert (await service.sessions.get(session.id, BOB)).phase is Phase.COMPLETED, "only the record of the job is gone"
 
 
 async def test_of_two_who_submit_at_once_one_does_and_what_is_refused_at_the_end_can_be_tried_again(
     service: Service,
 ) -> None:
     fields = {"localExecutableFolder": {"type": "git", "gitId": "hello"}}
-    draft = await service.new_draft(BOB, {})
-    await service.set_draft(BOB, draft.id, fields)
-    both = await asyncio.gather(*(service.submit_draft(BOB, draft.id) for _ in range(2)), return_exceptions=True)
+    draft = await service.drafts.new_draft(BOB, {})
+    await service.drafts.set_draft(BOB, draft.id, fields)
+    both = await asyncio.gather(*(service.drafts.submit_draft(BOB, draft.id) for _ in range(2)), return_exceptions=True)
     assert sorted(type(one).__name__ for one in both) == ["AlreadySubmitted", "tuple"]
-    later = await service.new_draft(BOB, {})
-    await service.set_draft(BOB, later.id, fields)
-    asked = service.ask_app
+    later = await service.drafts.new_draft(BOB, {})
+    await service.drafts.set_draft(BOB, later.id, fields)
+    asked = service.apps.runs.ask_app
 
     async def revoked_meanwhile(person: Person, wish: AppWish, precedence: Precedence) -> OfferSet:
         found = await asked(person, wish, precedence)
-        await service.revoke("hello@1", REVIEWER, "It is wrong.")
+        await service.apps.reviewing.revoke("hello@1", REVIEWER, "It is wrong.")
         return found
 
-    service.ask_app = revoked_meanwhile  # type: ignore[method-assign]
+    service.apps.runs.ask_app = revoked_meanwhile  # type: ignore[method-assign]
     with pytest.raises(SubletError):
-        await service.submit_draft(BOB, later.id)
-    assert not (await service.draft(BOB, later.id)).session
+        await service.drafts.submit_draft(BOB, later.id)
+    assert not (await service.drafts.draft(BOB, later.id)).session

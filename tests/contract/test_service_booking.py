@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sublet.app import build_context
 from sublet.core.session import OfferSet, Phase
 from sublet.errors import NoRoom, NotAllowedNow, NotYours, OfferExpired, OverCostLimit
 from sublet.service.moving_up import move_up
@@ -38,10 +39,10 @@ async def test_what_is_offered_to_one_is_offered_to_nobody_else(tmp_path: Path) 
         mine = await ask(service, cores=16, time="1h", start="within 5m")
         theirs = await ask(service, OTHER, cores=16, time="1h", start="within 5m")
         assert (mine.result, theirs.result) == ("YES", "NO")
-        await service.reject(mine.offers[0].id, ME)
-        for offer in (await service.offerset(mine.id, ME)).offers:
+        await service.sessions.reject(mine.offers[0].id, ME)
+        for offer in (await service.asking.offerset(mine.id, ME)).offers:
             if offer.phase is Phase.OFFERED:
-                await service.reject(offer.id, ME)
+                await service.sessions.reject(offer.id, ME)
         assert (await ask(service, OTHER, cores=16, time="1h", start="within 5m")).result == "YES"
 
 
@@ -53,8 +54,10 @@ async def test_one_free_node_is_offered_at_nine_ten_and_eleven_to_one_asker(tmp_
         starts = [session.offer.start.hour for session in mine.offers]
         assert starts[:3] == [9, 10, 11]
         assert (await ask(service, OTHER, cores=16, time="4h", start=window)).result == "NO"
-        await service.accept(mine.offers[1].id, ME)
-        phases = {session.offer.start.hour: session.phase for session in (await service.offerset(mine.id, ME)).offers}
+        await service.sessions.accept(mine.offers[1].id, ME)
+        phases = {
+            session.offer.start.hour: session.phase for session in (await service.asking.offerset(mine.id, ME)).offers
+        }
         assert phases[9] == phases[11] == Phase.REJECTED
         early = f"{day}T05:30:00Z/{day}T06:00:01Z"
         assert (await ask(service, OTHER, cores=16, time="4h", start=early)).result == "YES"
@@ -63,7 +66,7 @@ async def test_one_free_node_is_offered_at_nine_ten_and_eleven_to_one_asker(tmp_
 async def test_a_busy_machine_says_no_and_names_the_next_free_time(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms=LONG) as service:
         held = await ask(service, cores=16, time="10m")
-        accepted = await service.accept(held.offers[0].id, ME)
+        accepted = await service.sessions.accept(held.offers[0].id, ME)
         refused = await ask(service, OTHER, cores=1, time="1h", start="within 5m")
         assert refused.result == "NO"
         [reason] = refused.reasons
@@ -82,15 +85,15 @@ async def test_an_offer_that_has_expired_cannot_be_accepted_and_holds_nothing(tm
         expired = await over(service, id)
         assert expired.phase is Phase.EXPIRED
         with pytest.raises(OfferExpired):
-            await service.accept(id, ME)
+            await service.sessions.accept(id, ME)
         assert await free_cores(service) == 16
 
 
 async def test_accepting_twice_is_accepting_once(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms=LONG) as service:
         mine = await ask(service, cores=4)
-        first = await service.accept(mine.offers[0].id, ME)
-        second = await service.accept(mine.offers[0].id, ME)
+        first = await service.sessions.accept(mine.offers[0].id, ME)
+        second = await service.sessions.accept(mine.offers[0].id, ME)
         assert (first.id, first.start) == (second.id, second.start)
         assert await free_cores(service) == 12
 
@@ -98,7 +101,7 @@ async def test_accepting_twice_is_accepting_once(tmp_path: Path) -> None:
 async def test_only_the_asker_sees_and_changes_a_session(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         mine = await ask(service)
-        for act in (service.session, service.accept, service.reject, service.cancel):
+        for act in (service.sessions.get, service.sessions.accept, service.sessions.reject, service.sessions.cancel):
             with pytest.raises(NotYours):
                 await act(mine.offers[0].id, OTHER)
 
@@ -106,7 +109,7 @@ async def test_only_the_asker_sees_and_changes_a_session(tmp_path: Path) -> None
 async def test_an_end_gives_back_what_was_booked(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms={"trial": {"kind": "memory", "takes": "1s"}}) as service:
         mine = await ask(service, cores=16, time="1h")
-        await service.accept(mine.offers[0].id, ME)
+        await service.sessions.accept(mine.offers[0].id, ME)
         ended = await over(service, mine.offers[0].id)
         assert ended.phase is Phase.COMPLETED
         assert await free_cores(service) == 16
@@ -115,36 +118,36 @@ async def test_an_end_gives_back_what_was_booked(tmp_path: Path) -> None:
 async def test_a_session_is_extended_while_there_is_room(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms=LONG) as service:
         mine = await ask(service, cores=16, time="1h")
-        session = await service.accept(mine.offers[0].id, ME)
+        session = await service.sessions.accept(mine.offers[0].id, ME)
         await reach(service, session.id, in_phase(Phase.RUNNING))
-        longer = await service.extend(session.id, ME, by="1h")
+        longer = await service.sessions.extend(session.id, ME, by="1h")
         assert longer.until is not None
         assert session.until is not None
         assert longer.until - session.until == timedelta(hours=1)
         later = f"{longer.until:%Y-%m-%dT%H:%M:%SZ}/PT0S"
         theirs = await ask(service, OTHER, cores=16, time="1h", start=later)
-        await service.accept(theirs.offers[0].id, OTHER)
+        await service.sessions.accept(theirs.offers[0].id, OTHER)
         with pytest.raises(NoRoom):
-            await service.extend(session.id, ME, by="1h")
-        assert (await service.session(session.id, ME)).until == longer.until
-        await service.cancel(session.id, ME)
+            await service.sessions.extend(session.id, ME, by="1h")
+        assert (await service.sessions.get(session.id, ME)).until == longer.until
+        await service.sessions.cancel(session.id, ME)
         with pytest.raises(NotAllowedNow):
-            await service.extend(session.id, ME, by="1h")
+            await service.sessions.extend(session.id, ME, by="1h")
 
 
 async def test_a_longer_session_costs_more_and_keeps_to_the_limit_of_its_request(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms=LONG, prices={"core_hour": 0.01}) as service:
         mine = await ask(service, time="1h", max_cost=0.02)
-        session = await service.accept(mine.offers[0].id, ME)
+        session = await service.sessions.accept(mine.offers[0].id, ME)
         assert session.offer.costs[0].max == 0.01
         with pytest.raises(OverCostLimit, match=r"asks at least 0\.11 for this \(in EUR\); the limit is 0\.02"):
-            await service.extend(session.id, ME, by="10h")
-        same = await service.session(session.id, ME)
+            await service.sessions.extend(session.id, ME, by="10h")
+        same = await service.sessions.get(session.id, ME)
         assert (same.until, same.offer.costs[0].max) == (session.until, 0.01)
-        longer = await service.extend(session.id, ME, by="1h")
+        longer = await service.sessions.extend(session.id, ME, by="1h")
         assert (longer.offer.costs[0].max, longer.offer.compute_costs[0].max) == (0.02, 0.02)
         with pytest.raises(OverCostLimit):
-            await service.extend(session.id, ME, by="1h")
+            await service.sessions.extend(session.id, ME, by="1h")
 
 
 async def test_offers_of_a_set_expire_each_at_its_own_time(tmp_path: Path) -> None:
@@ -161,15 +164,15 @@ async def test_offers_of_a_set_expire_each_at_its_own_time(tmp_path: Path) -> No
         assert (
             await ask(service, OTHER, cores=16, time="1h", start=windows[1])
         ).result == "NO"  # the other is held still
-        assert (await service.accept(tomorrow.id, ME)).phase is Phase.ACCEPTED
+        assert (await service.sessions.accept(tomorrow.id, ME)).phase is Phase.ACCEPTED
 
 
 async def test_a_look_at_a_session_does_not_undo_that_it_is_extended_meanwhile(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms=LONG) as service:
         mine = await ask(service, time="1h")
-        session = await service.accept(mine.offers[0].id, ME)
+        session = await service.sessions.accept(mine.offers[0].id, ME)
         before = await reach(service, session.id, in_phase(Phase.RUNNING))
-        looked = await running(service, before)
+        looked = await running(build_context(service), before)
         assert "until" not in looked.changes
 
 
@@ -185,10 +188,10 @@ async def test_storage_is_booked(tmp_path: Path) -> None:
 
 async def test_the_same_key_is_the_same_offer_set(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
-        asked = await service.read(b'{"run": ["true"]}', "application/json", ME)
-        first = await service.ask(ME, asked, key="again")
-        second = await service.ask(ME, asked, key="again")
-        other = await service.ask(OTHER, asked, key="again")
+        asked = await service.asking.read(b'{"run": ["true"]}', "application/json", ME)
+        first = await service.asking.ask(ME, asked, key="again")
+        second = await service.asking.ask(ME, asked, key="again")
+        other = await service.asking.ask(OTHER, asked, key="again")
         assert first.id == second.id
         assert [offer.id for offer in first.offers] == [offer.id for offer in second.offers]
         assert other.id != first.id
@@ -200,18 +203,18 @@ async def test_what_waits_moves_up_when_room_comes_free_unless_it_named_its_time
         later = f"{service.now() + timedelta(hours=5):%Y-%m-%dT%H:%M:%SZ}/PT0S"
         named = await ask(service, cores=16, time="1h", start=later)
         for one in (first, soon, named):
-            await service.accept(one.offers[0].id, ME)
+            await service.sessions.accept(one.offers[0].id, ME)
         await reach(service, first.offers[0].id, in_phase(Phase.RUNNING))
         waits = await reach(service, soon.offers[0].id, in_phase(Phase.WAITING))
         assert waits.start
         assert waits.start - service.now() > timedelta(hours=1)
-        await service.cancel(first.offers[0].id, ME)
+        await service.sessions.cancel(first.offers[0].id, ME)
         runs = await reach(service, soon.offers[0].id, in_phase(Phase.RUNNING))
         assert runs.start
         assert runs.until == runs.start + timedelta(hours=2)
         assert runs.start < waits.start
-        assert "session.moved-up" in {event.kind for event in await service.events(ME, session=runs.id)}
-        stays = await service.session(named.offers[0].id, ME)
+        assert "session.moved-up" in {event.kind for event in await service.events.events(ME, session=runs.id)}
+        stays = await service.sessions.get(named.offers[0].id, ME)
         assert (stays.phase, stays.start) == (Phase.WAITING, named.offers[0].offer.start)
         assert await free_cores(service) == 0
 
@@ -224,7 +227,7 @@ async def test_what_waits_for_the_time_that_it_named_is_not_looked_at_again_and_
         named = await ask(service, cores=1, time="1h", start=later)
         soon = [await ask(service, precedence=KEEP, cores=16, time="2h") for _ in range(2)]
         for one in (named, *soon):
-            await service.accept(one.offers[0].id, ME)
+            await service.sessions.accept(one.offers[0].id, ME)
         await reach(service, named.offers[0].id, in_phase(Phase.WAITING))
         await reach(service, soon[0].offers[0].id, in_phase(Phase.RUNNING))
         await reach(service, soon[1].offers[0].id, in_phase(Phase.WAITING))
@@ -243,7 +246,7 @@ async def test_what_waits_for_the_time_that_it_named_is_not_looked_at_again_and_
 
         assert [await service.store.write(look) for _ in range(3)] == [(0, 2), (0, 1), (0, 1)]
         assert known == {named.offers[0].id}
-        await service.cancel(named.offers[0].id, ME)
+        await service.sessions.cancel(named.offers[0].id, ME)
         assert await service.store.write(look) == (0, 1)
         assert known == set()
 
@@ -255,7 +258,7 @@ async def test_to_look_for_an_earlier_start_in_vain_writes_nothing(tmp_path: Pat
     async with serving(tmp_path, platforms=LONG) as service:
         both = [await ask(service, precedence=KEEP, cores=16, time="2h") for _ in range(2)]
         for one in both:
-            await service.accept(one.offers[0].id, ME)
+            await service.sessions.accept(one.offers[0].id, ME)
         await reach(service, both[0].offers[0].id, in_phase(Phase.RUNNING))
         await reach(service, both[1].offers[0].id, in_phase(Phase.WAITING))
         before = await service.store.write(version)
@@ -267,5 +270,5 @@ async def test_what_waits_behind_offers_that_nobody_took_moves_up_when_they_expi
     async with serving(tmp_path, platforms=LONG, hold="2s") as service:
         await ask(service, OTHER, cores=16, time="2h")
         mine = await ask(service, cores=16, time="1h")
-        await service.accept(mine.offers[0].id, ME)
+        await service.sessions.accept(mine.offers[0].id, ME)
         await reach(service, mine.offers[0].id, in_phase(Phase.RUNNING))

@@ -23,7 +23,7 @@ HERE = {"here": {"kind": "local", "cores": 1}}
 
 async def begin(service: Service, **short: object) -> Session:
     offers = (await ask(service, **{"run": ["sleep", "300"], "cores": 1, **short})).offers
-    return await service.accept(offers[0].id, ME)
+    return await service.sessions.accept(offers[0].id, ME)
 
 
 async def read(service: Service, session: Session) -> Session:
@@ -52,7 +52,7 @@ async def test_times_follow_the_clock_unless_they_were_asked_for(tmp_path: Path,
         for one in (runs, waits):
             old, new = before[one.id], moved[one.id]
             assert abs(new.until - old.until - step) < timedelta(seconds=1)
-            events = await service.events(ME, session=one.id)
+            events = await service.events.events(ME, session=one.id)
             [told] = [event.detail for event in events if event.kind == "session.clock-stepped"]
             assert describe_step(step) in told
         assert moved[named.id].start == before[named.id].start
@@ -62,7 +62,7 @@ async def test_times_follow_the_clock_unless_they_were_asked_for(tmp_path: Path,
         set_clock()
         again = await service.store.read(lambda tx: tx.sessions.get(runs.id))
         assert again.until == moved[runs.id].until  # a step is followed once, whoever notices it
-        await service.cancel(runs.id, ME)
+        await service.sessions.cancel(runs.id, ME)
 
 
 class SlowToPlace(Local):
@@ -86,7 +86,7 @@ async def test_a_session_that_is_being_prepared_when_the_clock_is_set_starts_all
     async with serving(tmp_path, platforms=HERE) as service:
         slow = SlowToPlace(name="here", cores=1)
         await slow.open(tmp_path / "platforms" / "here")
-        service.platforms_by_name["here"] = slow
+        service.platforms.by_name["here"] = slow
         session = await begin(service, run=["true"], time="1m")
         async with asyncio.timeout(30):
             await slow._begun.wait()

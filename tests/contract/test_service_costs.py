@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy.sql.elements import ClauseElement
 
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.store.sql import Params, Sql
 from sublet.store.store import Store
 from tests.contract.services import allow, ask, serving
@@ -81,11 +81,11 @@ async def test_accepting_on_a_gateway_is_one_write_with_its_token(tmp_path: Path
         await allow(service)
         found = await ask(service, ANNA, run=None, image="docker://busybox", cores="1-2", time="1h")
         with counted() as counts:
-            accepted, secret = await service.accept_with_token(found.offers[0].id, ANNA)
+            accepted, secret = await service.people.tokens.accept_with_token(found.offers[0].id, ANNA)
         assert (counts["writes"], counts["reads"]) == (1, 1)
         assert counts["identities"] == counts["members"] == counts["rules"] == 1
         assert counts["statements"] <= 21, counts
-        holder = await service.bearer(secret)
+        holder = await service.people.tokens.bearer(secret)
         assert holder is not None
         assert (holder.name, holder.session) == (ANNA.name, accepted.id)
 
@@ -95,5 +95,5 @@ async def test_looking_at_a_session_is_one_read_of_one_statement(tmp_path: Path,
         me = Person("me")
         found = await ask(service, me)
         with counted() as counts:
-            await service.session(found.offers[0].id, me)
+            await service.sessions.get(found.offers[0].id, me)
         assert (counts["writes"], counts["reads"], counts["statements"]) == (0, 1, 1)

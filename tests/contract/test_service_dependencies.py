@@ -11,6 +11,7 @@ import pytest
 from sublet.core.session import EndKind, Phase, Session
 from sublet.errors import NotYours
 from sublet.service.service import Service
+from tests.clocks import set_clock
 from tests.contract.services import ME, OTHER, ask, in_phase, over, reach, serving
 from tests.contract.test_service_life import memory
 
@@ -22,7 +23,7 @@ async def begin(service: Service, **short: Any) -> Session:
     """Ask, and take the first offer."""
     made = await ask(service, **short)
     assert made.result == "YES", made.reasons
-    return await service.accept(made.offers[0].id, ME)
+    return await service.sessions.accept(made.offers[0].id, ME)
 
 
 def waits(session: Session) -> bool:
@@ -66,7 +67,7 @@ async def test_what_waits_for_one_that_is_cancelled_gives_back_what_was_booked_f
         first = await begin(service, cores=16, time="1h")
         second = await begin(service, cores=16, time="1h", after=[first.id])
         await reach(service, second.id, waits)
-        await service.cancel(first.id, ME)
+        await service.sessions.cancel(first.id, ME)
         ended = await over(service, second.id)
         assert ended.end
         assert ended.end.kind is EndKind.DEPENDENCY_FAILED
@@ -83,9 +84,9 @@ async def test_a_booked_start_is_after_the_planned_end_and_moves_up_when_that_co
         assert second.start >= first.until
         ended = await over(service, second.id)
         assert ended.phase is Phase.COMPLETED
-        kinds = [event.kind for event in await service.events(ME, session=second.id)]
+        kinds = [event.kind for event in await service.events.events(ME, session=second.id)]
         assert "session.moved-up" in kinds
-        before = await service.session(first.id, ME)
+        before = await service.sessions.get(first.id, ME)
         assert before.ended
         assert ended.started
         assert ended.started >= before.ended
@@ -96,10 +97,10 @@ async def test_a_booked_start_that_the_others_miss_is_missed(tmp_path: Path) -> 
         first = await begin(service, time="1h")
         second = await begin(service, time="1h", after=[first.id])
         await reach(service, second.id, waits)
-        await service.extend(first.id, ME, by="2h")
+        await service.sessions.extend(first.id, ME, by="2h")
         assert second.start
         much_later = second.start + timedelta(minutes=1)
-        service.now = lambda: much_later
+        set_clock(service, lambda: much_later)
         await service.store.write(lambda tx: tx.sessions.change(second.id, now=much_later, due=much_later))
         ended = await over(service, second.id)
         assert ended.end
@@ -128,7 +129,7 @@ async def test_only_sessions_of_ones_own_that_can_complete_are_waited_for(tmp_pa
             await ask(service, OTHER, after=[mine.id])
         offered = (await ask(service)).offers[0]
         assert "nobody has accepted" in (await ask(service, after=[offered.id])).reasons[0].message
-        await service.cancel(mine.id, ME)
+        await service.sessions.cancel(mine.id, ME)
         assert "would never start" in (await ask(service, after=[mine.id])).reasons[0].message
 
 
@@ -140,9 +141,9 @@ async def test_what_has_completed_is_not_waited_for_even_when_it_was_deleted_sin
         open_ = await begin(service, platform="queue", time="1h")
         second = await begin(service, platform="own", after=[first.id, open_.id])
         await reach(service, second.id, waits)
-        await service.delete(first.id, ME)
-        assert (await service.session(second.id, ME)).condition == f"waits for {open_.id[:8]} to complete"
-        await service.cancel(open_.id, ME)
+        await service.sessions.delete(first.id, ME)
+        assert (await service.sessions.get(second.id, ME)).condition == f"waits for {open_.id[:8]} to complete"
+        await service.sessions.cancel(open_.id, ME)
         ended = await over(service, second.id)
         assert ended.end
         assert open_.id[:8] in ended.end.detail
@@ -154,5 +155,5 @@ async def test_a_session_that_waits_can_be_cancelled(tmp_path: Path) -> None:
         first = await begin(service, platform="own", time="1h")
         second = await begin(service, platform="queue", after=[first.id])
         await reach(service, second.id, waits)
-        assert (await service.cancel(second.id, ME)).phase is Phase.CANCELLED
+        assert (await service.sessions.cancel(second.id, ME)).phase is Phase.CANCELLED
         await reach(service, first.id, in_phase(Phase.RUNNING))

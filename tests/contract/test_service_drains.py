@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from sublet.app import open_service
 from sublet.core.session import EndKind, Phase, Session
 from sublet.errors import NotFound, OperatorsOnly, PlatformDraining
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.clocks import LateClock
@@ -32,7 +33,7 @@ async def accept(service: Service, after: timedelta | None = None) -> Session:
     start = service.now().replace(microsecond=0) + (after or timedelta())
     window = {"start": f"{start.isoformat()}/{(start + timedelta(days=1)).isoformat()}"} if after else {}
     mine = await ask(service, time="1h", cores=1, **window)
-    return await service.accept(mine.offers[0].id, ME)
+    return await service.sessions.accept(mine.offers[0].id, ME)
 
 
 def says(words: str) -> Callable[[Session], bool]:
@@ -40,18 +41,18 @@ def says(words: str) -> Callable[[Session], bool]:
 
 
 async def events_of(service: Service, id: str) -> list[tuple[str, str]]:
-    return [(one.kind, one.detail) for one in await service.events(ME, session=id)]
+    return [(one.kind, one.detail) for one in await service.events.events(ME, session=id)]
 
 
 async def test_only_an_operator_drains_and_only_what_there_is(tmp_path: Path) -> None:
     async with serving(tmp_path, loop=False) as service:
         for person in (ME, Person("guest", guest=True)):
             with pytest.raises(OperatorsOnly):
-                await service.drain(person, "trial")
+                await service.drains.drain(person, "trial")
             with pytest.raises(OperatorsOnly):
-                await service.undrain(person, "trial")
+                await service.drains.undrain(person, "trial")
         with pytest.raises(NotFound):
-            await service.drain(OWNER, "elsewhere")
+            await service.drains.drain(OWNER, "elsewhere")
 
 
 async def test_what_runs_finishes_and_what_was_offered_is_not_taken(tmp_path: Path) -> None:
@@ -59,9 +60,9 @@ async def test_what_runs_finishes_and_what_was_offered_is_not_taken(tmp_path: Pa
         offered = (await ask(service, cores=1)).offers[0]
         running = await accept(service)
         await reach(service, running.id, in_phase(Phase.RUNNING))
-        await service.drain(OWNER, "trial", reason="cooling.")
+        await service.drains.drain(OWNER, "trial", reason="cooling.")
         with pytest.raises(PlatformDraining, match=r"trial is being drained by its operator: cooling\."):
-            await service.accept(offered.id, ME)
+            await service.sessions.accept(offered.id, ME)
         said = await ask(service, OTHER)
         assert (said.result, said.reasons[0].message) == ("NO", "trial is being drained by its operator: cooling.")
         assert (await reach(service, running.id, in_phase(Phase.COMPLETED))).end is not None
@@ -73,19 +74,19 @@ async def test_what_waits_is_told_stays_over_a_restart_and_gets_its_whole_time_a
     settings = Settings.load(tmp_path, platforms=trial())
 
     def opened() -> AbstractAsyncContextManager[Service]:
-        return Service.open(settings, now=clock)
+        return open_service(settings, now=clock)
 
     async with opened() as service:
         waiting = await accept(service, timedelta(minutes=10))
         assert waiting.start is not None
-        await service.drain(OWNER, "trial", reason="moving racks")
+        await service.drains.drain(OWNER, "trial", reason="moving racks")
     async with opened() as service:
         clock.later = timedelta(hours=3)
-        await service.tell()
+        await service.signals.announce()
         held = await reach(service, waiting.id, says("moving racks"))
         assert held.phase is Phase.WAITING, "though the time that was booked for it is over"
         assert [kind for kind, _ in await events_of(service, waiting.id)].count("session.draining") == 1
-        await service.undrain(OWNER, "trial")
+        await service.drains.undrain(OWNER, "trial")
         started = await reach(service, waiting.id, in_phase(Phase.RUNNING))
         assert started.start is not None
         assert started.until is not None
@@ -97,18 +98,18 @@ async def test_what_waits_is_told_stays_over_a_restart_and_gets_its_whole_time_a
 async def test_a_drain_ends_by_itself(tmp_path: Path) -> None:
     clock = LateClock()
     put_database(tmp_path / "sublet.db")
-    async with Service.open(Settings.load(tmp_path, platforms=trial()), now=clock) as service:
+    async with open_service(Settings.load(tmp_path, platforms=trial()), now=clock) as service:
         waiting = await accept(service, timedelta(minutes=10))
         later = await accept(service, timedelta(hours=5))
-        await service.drain(OWNER, "trial", until=clock() + timedelta(hours=1))
+        await service.drains.drain(OWNER, "trial", until=clock() + timedelta(hours=1))
         assert "session.draining" not in dict(await events_of(service, later.id)), "it begins after that"
         clock.later = timedelta(minutes=30)
-        await service.tell()
+        await service.signals.announce()
         await reach(service, waiting.id, says("being drained by its operator until"))
         clock.later = timedelta(minutes=61)
-        await service.tell()
+        await service.signals.announce()
         await reach(service, waiting.id, in_phase(Phase.RUNNING))
-        assert await service.drains() == {}
+        assert await service.drains.drains() == {}
         entries = await service.store.read(lambda tx: tx.audit.list(action="platform."))
         assert [(one.action, one.person) for one in entries] == [("platform.drain", "owner"), ("platform.undrain", "")]
 
@@ -116,34 +117,34 @@ async def test_a_drain_ends_by_itself(tmp_path: Path) -> None:
 async def test_now_ends_what_runs_after_the_grace_and_says_why(tmp_path: Path) -> None:
     clock = LateClock()
     put_database(tmp_path / "sublet.db")
-    async with Service.open(Settings.load(tmp_path, platforms=trial()), now=clock) as service:
+    async with open_service(Settings.load(tmp_path, platforms=trial()), now=clock) as service:
         running, waiting = await accept(service), await accept(service, timedelta(hours=5))
         await reach(service, running.id, in_phase(Phase.RUNNING))
-        await service.drain(OWNER, "trial", reason="a fire", grace=timedelta(minutes=5))
+        await service.drains.drain(OWNER, "trial", reason="a fire", grace=timedelta(minutes=5))
         assert "it is cancelled at" in dict(await events_of(service, running.id))["session.draining"]
-        assert (await service.session(running.id, ME)).phase is Phase.RUNNING
+        assert (await service.sessions.get(running.id, ME)).phase is Phase.RUNNING
         clock.later = timedelta(minutes=6)
-        await service.tell()
+        await service.signals.announce()
         ended = await reach(service, running.id, in_phase(Phase.CANCELLED))
         assert ended.end is not None
         assert (ended.end.kind, ended.end.by) == (EndKind.CANCELLED, "owner")
         assert "a fire" in ended.end.detail
-        assert (await service.session(waiting.id, ME)).phase is Phase.WAITING
-        assert (await service.drains())["trial"].ends is None
+        assert (await service.sessions.get(waiting.id, ME)).phase is Phase.WAITING
+        assert (await service.drains.drains())["trial"].ends is None
 
 
 async def test_a_queue_that_others_share_is_drained_too_and_a_window_that_passes_says_why(tmp_path: Path) -> None:
     clock = LateClock()
     put_database(tmp_path / "sublet.db")
     queue = trial(terms="predicted", waits=["0s", "0s", "0s"])
-    async with Service.open(Settings.load(tmp_path, platforms=queue), now=clock, loop=False) as service:
+    async with open_service(Settings.load(tmp_path, platforms=queue), now=clock, loop=False) as service:
         mine = await ask(service, time="10m", start="within 1h")
-        accepted = await service.accept(mine.offers[0].id, ME)
-        await service.drain(OWNER, "trial", reason="moving")
-    async with Service.open(Settings.load(tmp_path, platforms=queue), now=clock) as service:
+        accepted = await service.sessions.accept(mine.offers[0].id, ME)
+        await service.drains.drain(OWNER, "trial", reason="moving")
+    async with open_service(Settings.load(tmp_path, platforms=queue), now=clock) as service:
         await reach(service, accepted.id, says("moving"))
         clock.later = timedelta(hours=2)
-        await service.tell()
+        await service.signals.announce()
         failed = await reach(service, accepted.id, in_phase(Phase.FAILED))
         assert failed.end is not None
         assert (failed.end.kind, "moving" in failed.end.detail) == (EndKind.WINDOW_PASSED, True)

@@ -12,13 +12,15 @@ import pyotp
 import pytest
 
 from sublet import master_key
+from sublet.app import open_service
 from sublet.errors import AlreadyThere, FactorNeeded, NotFound, OperatorsOnly, SubletError, TooMany, WrongCode
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.service.tokens import Token
 from sublet.settings import Settings
 from sublet.settings_tables import SigningSettings
 from tests.clocks import StillClock
+from tests.contract.services import change_settings
 from tests.contract.stored import rows
 
 pytestmark = pytest.mark.anyio
@@ -40,17 +42,19 @@ class Gateway:
         return pyotp.TOTP(self.secret).at(self.clock.time + later)
 
     async def enrols(self, person: Person = ANN) -> tuple[str, ...]:
-        begun = await self.service.begin_factor(person)
+        begun = await self.service.people.factors.begin_factor(person)
         self.secret = begun.secret
         assert begun.uri.startswith("otpauth://totp/")
-        codes = await self.service.confirm_factor(person, self.code())
+        codes = await self.service.people.factors.confirm_factor(person, self.code())
         self.clock.time += STEP
         return codes
 
     async def comes(self, use: str = "api", name: str = ANN.name) -> tuple[Token, str]:
         """Someone whose first factor was right."""
         service, now = self.service, self.clock()
-        return await service.store.write(lambda tx: service.let_in(tx, name, now, "192.0.2.1", "laptop", use, "code"))
+        return await service.store.write(
+            lambda tx: service.people.signing_in.sign_in_tokens.issue(tx, name, now, "192.0.2.1", "laptop", use, "code")
+        )
 
 
 @pytest.fixture
@@ -59,9 +63,9 @@ async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
     key.parent.mkdir(mode=0o700)
     master_key.make(str(key))
     values = {"mode": "gateway", "master_key": str(key), "platforms": {"trial": {"kind": "memory"}}}
-    async with Service.open(Settings.load(tmp_path / "home", **values), now=clock, loop=False) as service:
+    async with open_service(Settings.load(tmp_path / "home", **values), now=clock, loop=False) as service:
         for person in (ANN, BOB):
-            await service.add_person(ROOT, person.name)
+            await service.people.directory.add_person(ROOT, person.name)
         yield Gateway(service, clock)
 
 
@@ -70,20 +74,20 @@ async def test_half_a_token_is_nobodys_until_a_code_makes_it_whole(gateway: Gate
     whole, secret = await gateway.comes()
     assert whole.use == "api"
     await gateway.enrols()
-    assert await service.bearer(secret)  # what was there before stays
+    assert await service.people.tokens.bearer(secret)  # what was there before stays
     half, half_secret = await gateway.comes()
     assert half.use == "half-api"
-    assert await service.bearer(half_secret) is None
-    assert await service.visit(half.id) is None
+    assert await service.people.tokens.bearer(half_secret) is None
+    assert await service.people.signing_in.visit(half.id) is None
     with pytest.raises(WrongCode):
-        await service.second(half_secret, "000000")
-    made, new = await service.second(half_secret, gateway.code())
+        await service.people.factors.second(half_secret, "000000")
+    made, new = await service.people.factors.second(half_secret, gateway.code())
     assert (made.person, made.use, made.name) == (ANN.name, "api", "laptop")
-    assert await service.bearer(new)
+    assert await service.people.tokens.bearer(new)
     with pytest.raises(WrongCode):  # half of it is used up
-        await service.second(half_secret, gateway.code(STEP))
+        await service.people.factors.second(half_secret, gateway.code(STEP))
     with pytest.raises(WrongCode):  # a whole one is no half
-        await service.second(new, gateway.code(STEP))
+        await service.people.factors.second(new, gateway.code(STEP))
     assert (await gateway.comes(name=BOB.name))[0].use == "api"
 
 
@@ -91,15 +95,15 @@ async def test_each_code_counts_once_even_if_it_is_shown_twice_at_the_same_time(
     await gateway.enrols()
     halves = [await gateway.comes("browser") for _ in range(2)]
     tried = await asyncio.gather(
-        *(gateway.service.second(secret, gateway.code()) for _, secret in halves), return_exceptions=True
+        *(gateway.service.people.factors.second(secret, gateway.code()) for _, secret in halves), return_exceptions=True
     )
     assert sorted(type(one).__name__ for one in tried) == ["WrongCode", "tuple"]
     _, later = await gateway.comes()
     with pytest.raises(WrongCode):  # replayed, in its own half minute
-        await gateway.service.second(later, gateway.code())
+        await gateway.service.people.factors.second(later, gateway.code())
     with pytest.raises(WrongCode):  # one before it, which was not used
-        await gateway.service.second(later, gateway.code(-STEP))
-    assert (await gateway.service.second(later, gateway.code(STEP)))[0].use == "api"
+        await gateway.service.people.factors.second(later, gateway.code(-STEP))
+    assert (await gateway.service.people.factors.second(later, gateway.code(STEP)))[0].use == "api"
 
 
 async def test_half_a_token_and_the_tries_run_out(gateway: Gateway) -> None:
@@ -107,15 +111,15 @@ async def test_half_a_token_and_the_tries_run_out(gateway: Gateway) -> None:
     _, secret = await gateway.comes()
     for _ in range(gateway.service.settings.throttle.second_factors_per_person.most):
         with pytest.raises(WrongCode):
-            await gateway.service.second(secret, "not it")
+            await gateway.service.people.factors.second(secret, "not it")
     _, another = await gateway.comes()
     with pytest.raises(TooMany):  # in whatever process, and with whatever half
-        await gateway.service.second(another, gateway.code())
+        await gateway.service.people.factors.second(another, gateway.code())
     gateway.clock.time += timedelta(minutes=11)
     with pytest.raises(WrongCode):  # both are too old
-        await gateway.service.second(another, gateway.code())
+        await gateway.service.people.factors.second(another, gateway.code())
     _, fresh = await gateway.comes()
-    assert await gateway.service.second(fresh, gateway.code())
+    assert await gateway.service.people.factors.second(fresh, gateway.code())
 
 
 async def test_recovery_codes_count_once_each_and_are_stored_as_hashes(gateway: Gateway, tmp_path: Path) -> None:
@@ -125,58 +129,58 @@ async def test_recovery_codes_count_once_each_and_are_stored_as_hashes(gateway: 
     assert gateway.secret not in stored
     assert not any(code in stored for code in codes)
     _, half = await gateway.comes()
-    assert await gateway.service.second(half, f"{codes[0][:5]}-{codes[0][5:].upper()}")
+    assert await gateway.service.people.factors.second(half, f"{codes[0][:5]}-{codes[0][5:].upper()}")
     _, half = await gateway.comes()
     with pytest.raises(WrongCode):
-        await gateway.service.second(half, codes[0])
-    assert await gateway.service.second(half, codes[1])
+        await gateway.service.people.factors.second(half, codes[0])
+    assert await gateway.service.people.factors.second(half, codes[1])
 
 
 async def test_it_counts_once_confirmed_and_goes_with_a_code_or_by_an_operator(gateway: Gateway) -> None:
     service = gateway.service
-    await service.begin_factor(ANN)
+    await service.people.factors.begin_factor(ANN)
     assert (await gateway.comes())[0].use == "api"
     with pytest.raises(WrongCode):
-        await service.confirm_factor(ANN, "123456")
+        await service.people.factors.confirm_factor(ANN, "123456")
     await gateway.enrols()
     with pytest.raises(AlreadyThere):
-        await service.begin_factor(ANN)
+        await service.people.factors.begin_factor(ANN)
     with pytest.raises(FactorNeeded):
-        await service.remove_factor(ANN, "")
+        await service.people.factors.remove_factor(ANN, "")
     with pytest.raises(WrongCode):
-        await service.remove_factor(ANN, "000000")
+        await service.people.factors.remove_factor(ANN, "000000")
     with pytest.raises(OperatorsOnly):
-        await service.reset_factor(BOB, ANN.name)
+        await service.people.factors.reset_factor(BOB, ANN.name)
     with pytest.raises(FactorNeeded):
-        await service.reset_factor(Person(ANN.name, operator=True), ANN.name)
-    await service.remove_factor(ANN, gateway.code())
-    assert await service.factor(ANN) is None
+        await service.people.factors.reset_factor(Person(ANN.name, operator=True), ANN.name)
+    await service.people.factors.remove_factor(ANN, gateway.code())
+    assert await service.people.factors.factor(ANN) is None
     await gateway.enrols()
-    await service.reset_factor(ROOT, ANN.name)
+    await service.people.factors.reset_factor(ROOT, ANN.name)
     assert (await gateway.comes())[0].use == "api"
     with pytest.raises(NotFound):
-        await service.reset_factor(ROOT, ANN.name)
+        await service.people.factors.reset_factor(ROOT, ANN.name)
     acts = [entry.action for entry in await service.store.read(lambda tx: tx.audit.list(action="factor."))]
     assert acts == ["factor.on", "factor.off", "factor.on", "factor.off"]
     await gateway.enrols()
-    await service.remove_person(ROOT, ANN.name)
+    await service.people.directory.remove_person(ROOT, ANN.name)
 
 
 async def test_a_part_that_needs_a_second_factor_counts_only_with_one(gateway: Gateway) -> None:
     service = gateway.service
     signing = SigningSettings(second_factor=("operator",))
-    service.settings = service.settings.model_copy(update={"signing": signing})
-    await service.set_role(ROOT, ANN.name, "operator")
-    await service.set_role(ROOT, BOB.name, "reviewer")
+    change_settings(service, signing=signing)
+    await service.people.directory.set_role(ROOT, ANN.name, "operator")
+    await service.people.directory.set_role(ROOT, BOB.name, "reviewer")
     _, secret = await gateway.comes()
     _, bobs = await gateway.comes(name=BOB.name)
-    person, bob = await service.bearer(secret), await service.bearer(bobs)
+    person, bob = await service.people.tokens.bearer(secret), await service.people.tokens.bearer(bobs)
     assert person is not None
     assert not person.operator
     assert bob is not None
     assert bob.reviewer
     await gateway.enrols()
-    person = await service.bearer(secret)
+    person = await service.people.tokens.bearer(secret)
     assert person is not None
     assert person.operator
 
@@ -185,13 +189,13 @@ async def test_secrets_are_sealed_anew_with_a_new_master_key(gateway: Gateway) -
     await gateway.enrols()
     before = rows(gateway.service.settings.database_url, "SELECT secret FROM factors")
     master_key.make(gateway.service.settings.master_key, more=True)
-    assert (await gateway.service.reseal())["second factor"] == 1
+    assert (await gateway.service.access.rekeying.rekey(ROOT))["second factor"] == 1
     assert rows(gateway.service.settings.database_url, "SELECT secret FROM factors") != before
     _, half = await gateway.comes()
-    assert await gateway.service.second(half, gateway.code())
+    assert await gateway.service.people.factors.second(half, gateway.code())
 
 
 async def test_a_personal_service_has_none(tmp_path: Path) -> None:
-    async with Service.open(Settings.load(tmp_path / "home"), loop=False) as service:
+    async with open_service(Settings.load(tmp_path / "home"), loop=False) as service:
         with pytest.raises(SubletError):
-            await service.begin_factor(ANN)
+            await service.people.factors.begin_factor(ANN)

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 
+from sublet.app import build_context, open_service
 from sublet.core.draft import Draft
 from sublet.core.session import Phase
 from sublet.service.forgetting import KEPT, Forgetting
@@ -32,7 +33,7 @@ DAY = timedelta(days=1)
 async def service(store_url: str, tmp_path: Path) -> AsyncIterator[Service]:
     """A service whose loop stands still, on each database."""
     settings = Settings.load(tmp_path, database=store_url, platforms={"trial": {"kind": "memory"}}, keep_drafts="2d")
-    async with Service.open(settings, loop=False) as service:
+    async with open_service(settings, loop=False) as service:
         yield service
 
 
@@ -60,7 +61,7 @@ async def count_sets(service: Service) -> set[str]:
 async def test_a_backlog_is_removed_within_a_few_turns_and_what_was_accepted_stays(service: Service) -> None:
     recent = await ask(service)
     accepted = await pile_up(service, 650)
-    forgetting = Forgetting(service)
+    forgetting = Forgetting(build_context(service))
     turns = 1
     while await forgetting.forget(service.now()):
         turns += 1
@@ -69,7 +70,7 @@ async def test_a_backlog_is_removed_within_a_few_turns_and_what_was_accepted_sta
     more = await pile_up(service, 10)
     await forgetting.forget(service.now() + timedelta(seconds=1))
     assert len(await count_sets(service)) > len(accepted) + 1 + len(more), "it is looked once a minute"
-    await service.reject_all(ME)
+    await service.offers.reject_all(ME)
     await forgetting.forget(service.now() + 2 * timedelta(minutes=1))
     assert await count_sets(service) == {*accepted, *more, recent.id}
     await forgetting.forget(service.now() + 2 * DAY)
@@ -82,15 +83,15 @@ async def test_drafts_that_nobody_submits_are_forgotten_before_those_that_ran(se
     for id, (days, session) in ages.items():
         draft = Draft(id, ME.name, now - days * DAY, now - days * DAY, {}, session)
         await service.store.write(lambda tx, one=draft: tx.drafts.add(one))
-    await Forgetting(service).forget(service.now())
-    assert {draft.id for draft, _ in await service.drafts(ME)} == {"fresh", "ran"}
+    await Forgetting(build_context(service)).forget(service.now())
+    assert {draft.id for draft, _ in await service.drafts.drafts(ME)} == {"fresh", "ran"}
 
 
 async def test_the_file_shrinks_after_much_was_forgotten(service: Service, store_url: str) -> None:
     found, old = await ask(service), service.now() - 3 * KEPT
     large = [replace(found, id=str(uuid4()), created=old, document="x" * 200_000, offers=()) for _ in range(80)]
     await service.store.write(lambda tx: [tx.offersets.add(one) for one in large])
-    forgetting = Forgetting(service)
+    forgetting = Forgetting(build_context(service))
     turns = 0
     while await forgetting.forget(service.now()):
         turns += 1

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from sublet.app import open_service
 from sublet.core.calendar import Calendar
 from sublet.core.giving_way import Precedence
 from sublet.core.offer import Take
@@ -29,13 +30,13 @@ HELD = "urn:held"
 async def service(store_url: str, tmp_path: Path) -> AsyncIterator[Service]:
     """A service with 16 cores, on each database; nothing expires while nobody looks."""
     settings = Settings.load(tmp_path, database=store_url, platforms={"trial": {"kind": "memory", "takes": "10h"}})
-    async with Service.open(settings, loop=False) as service:
+    async with open_service(settings, loop=False) as service:
         yield service
 
 
 async def phases(service: Service, found: OfferSet) -> set[Phase]:
     """The phases of a set's offers, now."""
-    return {offer.phase for offer in (await service.offerset(found.id, ME)).offers}
+    return {offer.phase for offer in (await service.asking.offerset(found.id, ME)).offers}
 
 
 def starts_now(service: Service, found: OfferSet) -> bool:
@@ -55,7 +56,7 @@ async def test_asking_again_and_again_starts_now_each_time(service: Service) -> 
     assert all(starts_now(service, one) for one in sets)
     assert [await phases(service, one) for one in sets] == [{Phase.REJECTED}] * 3 + [{Phase.OFFERED}]
     assert await taken_cores(service) == 16
-    session = await service.accept(sets[-1].offers[0].id, ME)
+    session = await service.sessions.accept(sets[-1].offers[0].id, ME)
     assert session.phase is Phase.ACCEPTED
 
 
@@ -63,7 +64,7 @@ async def test_what_fits_beside_earlier_offers_leaves_them_alone(service: Servic
     first, second = await ask(service, cores=8), await ask(service, cores=8)
     assert await phases(service, first) == await phases(service, second) == {Phase.OFFERED}
     for found in (first, second):
-        assert (await service.accept(found.offers[0].id, ME)).phase is Phase.ACCEPTED
+        assert (await service.sessions.accept(found.offers[0].id, ME)).phase is Phase.ACCEPTED
 
 
 async def test_only_as_many_offers_give_way_as_are_needed(service: Service) -> None:
@@ -81,33 +82,33 @@ async def test_of_a_set_only_the_offers_without_room_give_way(service: Service) 
     first = spread.offers[0].offer
     narrow = await ask(service, cores=16, time="30m", start=f"{first.start:%Y-%m-%dT%H:%M:%SZ}/PT1M")
     assert narrow.offers[0].offer.start == first.start
-    now = {one.offer.start: one.phase for one in (await service.offerset(spread.id, ME)).offers}
+    now = {one.offer.start: one.phase for one in (await service.asking.offerset(spread.id, ME)).offers}
     assert now[first.start] is Phase.REJECTED
     assert {phase for start, phase in now.items() if start >= narrow.offers[0].offer.end} == {Phase.OFFERED}
-    last = (await service.offerset(spread.id, ME)).offers[-1]
-    assert (await service.accept(last.id, ME)).phase is Phase.ACCEPTED
+    last = (await service.asking.offerset(spread.id, ME)).offers[-1]
+    assert (await service.sessions.accept(last.id, ME)).phase is Phase.ACCEPTED
 
 
 async def test_accepting_an_offer_that_gave_way_says_so(service: Service) -> None:
     first, second = await ask(service, cores=16), await ask(service, cores=16)
     with pytest.raises(OfferGaveWay) as refused:
-        await service.accept(first.offers[0].id, ME)
+        await service.sessions.accept(first.offers[0].id, ME)
     assert second.id[:8] in refused.value.message
     assert "Ask again" in refused.value.advice
-    gone = await service.session(first.offers[0].id, ME)
+    gone = await service.sessions.get(first.offers[0].id, ME)
     assert gone.end is not None
     assert (gone.end.kind, gone.end.detail) == (EndKind.GAVE_WAY, second.id)
-    _, sentences = await service.explain(gone.id, ME)
+    _, sentences = await service.explanations.explain(gone.id, ME)
     assert any("gave way to a later request" in sentence for sentence in sentences)
 
 
 async def test_nobody_takes_what_is_held_for_another_or_what_is_accepted(service: Service) -> None:
     theirs = await ask(service, OTHER, cores=8)
     mine = await ask(service, cores=8, time="2h")
-    await service.accept(mine.offers[0].id, ME)
+    await service.sessions.accept(mine.offers[0].id, ME)
     later = await ask(service, cores=16, time="1h")
     assert not starts_now(service, later)
-    assert (await service.accept(theirs.offers[0].id, OTHER)).phase is Phase.ACCEPTED
+    assert (await service.sessions.accept(theirs.offers[0].id, OTHER)).phase is Phase.ACCEPTED
     assert await taken_cores(service) == 16
 
 
@@ -129,7 +130,7 @@ async def test_offers_that_are_about_to_be_accepted_do_not_give_way(service: Ser
     later = await ask(service, cores=16, time="1h")
     assert await phases(service, firm) == {Phase.OFFERED}
     assert "Your own" in next(reason.message for reason in later.reasons if reason.kind == HELD)
-    await service.accept(firm.offers[0].id, ME)
+    await service.sessions.accept(firm.offers[0].id, ME)
 
 
 async def test_offers_to_others_are_named_without_their_names(service: Service) -> None:
@@ -152,20 +153,20 @@ async def test_a_set_that_is_replaced_is_given_back_only_for_offers(service: Ser
     assert await taken_cores(service) == 4
     theirs = await ask(service, OTHER, cores=2)
     await ask(service, cores=1, precedence=Precedence(instead_of=theirs.id))
-    assert (await service.accept(theirs.offers[0].id, OTHER)).phase is Phase.ACCEPTED
+    assert (await service.sessions.accept(theirs.offers[0].id, OTHER)).phase is Phase.ACCEPTED
 
 
 async def test_all_open_offers_are_listed_and_given_back_at_once(service: Service) -> None:
     sets = [await ask(service, cores=2) for _ in range(3)]
     theirs = await ask(service, OTHER, cores=2)
-    accepted = await service.accept(sets[0].offers[0].id, ME)
-    assert [one.id for one in await service.open_offers(ME)] == [sets[2].id, sets[1].id]
-    assert await service.reject_set(sets[1].id, ME) == len(sets[1].offers)
-    assert await service.reject_all(ME) == len(sets[2].offers)
-    assert await service.reject_all(ME) == 0
-    assert await service.open_offers(ME) == []
-    assert (await service.session(accepted.id, ME)).phase is Phase.ACCEPTED
-    assert [one.id for one in await service.open_offers(OTHER)] == [theirs.id]
+    accepted = await service.sessions.accept(sets[0].offers[0].id, ME)
+    assert [one.id for one in await service.offers.open_offers(ME)] == [sets[2].id, sets[1].id]
+    assert await service.offers.reject_set(sets[1].id, ME) == len(sets[1].offers)
+    assert await service.offers.reject_all(ME) == len(sets[2].offers)
+    assert await service.offers.reject_all(ME) == 0
+    assert await service.offers.open_offers(ME) == []
+    assert (await service.sessions.get(accepted.id, ME)).phase is Phase.ACCEPTED
+    assert [one.id for one in await service.offers.open_offers(OTHER)] == [theirs.id]
     assert await taken_cores(service) == 4
 
 
@@ -173,22 +174,22 @@ async def test_accepting_old_offers_while_new_ones_are_asked_for_never_oversells
     for _ in range(12):
         old = await ask(service, cores=16, time="1h")
         taken, new = await asyncio.gather(
-            service.accept(old.offers[0].id, ME), ask(service, cores=16, time="1h"), return_exceptions=True
+            service.sessions.accept(old.offers[0].id, ME), ask(service, cores=16, time="1h"), return_exceptions=True
         )
         assert isinstance(new, OfferSet)
         assert isinstance(taken, OfferGaveWay) or not isinstance(taken, BaseException)
         assert await taken_cores(service) <= 16
         assert await is_consistent(service)
-        await service.reject_all(ME)
+        await service.offers.reject_all(ME)
 
 
 async def test_two_processes_decide_together_what_gives_way(store_url: str, tmp_path: Path, service: Service) -> None:
     settings = Settings.load(tmp_path / "two", database=store_url, platforms={"trial": {"kind": "memory"}})
-    async with Service.open(settings, loop=False) as other:
+    async with open_service(settings, loop=False) as other:
         for _ in range(8):
             old = await ask(service, cores=16, time="30m")
             results = await asyncio.gather(
-                service.accept(old.offers[0].id, ME),
+                service.sessions.accept(old.offers[0].id, ME),
                 *(ask(other if turn % 2 else service, cores=16, time="30m") for turn in range(4)),
                 return_exceptions=True,
             )
@@ -197,7 +198,7 @@ async def test_two_processes_decide_together_what_gives_way(store_url: str, tmp_
             for one in (service, other):
                 assert await taken_cores(one) == 16
                 assert await is_consistent(one)
-            await other.reject_all(ME)
+            await other.offers.reject_all(ME)
 
 
 def add(calendar: Calendar, key: str, takes: tuple[Take, ...]) -> bool:
@@ -210,7 +211,7 @@ def add(calendar: Calendar, key: str, takes: tuple[Take, ...]) -> bool:
 
 async def is_consistent(service: Service) -> bool:
     """Whether every open offer is held, every accepted one booked, and nothing is booked twice."""
-    page = await service.sessions(ME, limit=500)
+    page = await service.sessions.page(ME, limit=500)
     live = [one for one in page.items if one.phase in (Phase.OFFERED, Phase.ACCEPTED)]
     keys = {one.offerset if one.phase is Phase.OFFERED else one.id for one in live}
 
@@ -228,9 +229,9 @@ async def is_consistent(service: Service) -> bool:
 
 async def test_runs_that_are_started_together_leave_each_other_their_offers(service: Service) -> None:
     document = json.dumps({"run": ["true"], "cores": 16, "time": "1h"}).encode()
-    asked = await service.read(document, "application/json", ME)
+    asked = await service.asking.read(document, "application/json", ME)
     earlier = await ask(service, cores=16, time="1h")
-    sessions = await asyncio.gather(*(service.direct(ME, asked) for _ in range(4)))
+    sessions = await asyncio.gather(*(service.direct.run(ME, asked) for _ in range(4)))
     starts = sorted(session.start for session in sessions if session.start)
     assert len(starts) == 4
     assert all(later - sooner >= timedelta(hours=1) for sooner, later in pairwise(starts))
@@ -241,9 +242,9 @@ async def test_runs_that_are_started_together_leave_each_other_their_offers(serv
 
 async def test_an_offer_that_was_declined_is_not_one_that_gave_way(service: Service) -> None:
     found = await ask(service)
-    await service.reject(found.offers[0].id, ME)
+    await service.sessions.reject(found.offers[0].id, ME)
     with pytest.raises(NotAllowedNow):
-        await service.accept(found.offers[0].id, ME)
+        await service.sessions.accept(found.offers[0].id, ME)
 
 
 async def test_a_gateway_limits_how_often_someone_asks(tmp_path: Path) -> None:

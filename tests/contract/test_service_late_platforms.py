@@ -103,7 +103,7 @@ async def beside(home: Path, *others: MemoryPlatform, **settings: Any) -> AsyncI
             directory = home / "platforms" / other.name
             directory.mkdir(parents=True)
             await other.open(directory)
-            service.platforms_by_name[other.name] = other
+            service.platforms.by_name[other.name] = other
         try:
             yield service
         finally:
@@ -167,8 +167,8 @@ async def test_while_a_survey_is_late_the_last_one_does(tmp_path: Path) -> None:
     late = predicted(Slow)
     async with beside(tmp_path, late) as service:
         late._gate.set()
-        seen = await service.survey("late")
-        service.surveys["late"] = replace(seen, as_of=seen.as_of - timedelta(hours=3))
+        seen = await service.platforms.survey("late")
+        service.platforms.surveys["late"] = replace(seen, as_of=seen.as_of - timedelta(hours=3))
         late._gate.clear()
         assert {one.offer.platform for one in (await ask(service)).offers} == {"trial", "late"}
 
@@ -183,7 +183,7 @@ async def test_a_question_that_is_late_is_stopped_and_nothing_is_held_by_its_ans
             one._gate.set()
         for _ in range(5):
             await asyncio.sleep(0)
-        again = await service.offerset(answer.id, ME)
+        again = await service.asking.offerset(answer.id, ME)
         assert {one.offer.platform for one in again.offers} == {"trial"}
         assert {task.get_name() for task in asyncio.all_tasks()} & {"late", "stubborn"} == set()
 
@@ -193,9 +193,9 @@ async def test_a_late_booked_platform_holds_nothing_when_it_comes_after_all(tmp_
     async with beside(tmp_path, late) as service:
         await ask(service)
         late._gate.set()
-        await service.survey("late")
+        await service.platforms.survey("late")
         now = datetime.now(UTC)
-        busy = await service.busy("late", ME, now, now + timedelta(days=1))
+        busy = await service.usable_platforms.busy("late", ME, now, now + timedelta(days=1))
         assert not any(busy.takes.values())
 
 
@@ -229,27 +229,27 @@ async def test_who_fails_costs_its_own_answer_only(tmp_path: Path, kind: type[Me
 async def test_who_is_waited_for_can_be_seen_meanwhile_by_the_asker_alone(tmp_path: Path) -> None:
     async with beside(tmp_path, predicted(Slow)) as service:
         asking = asyncio.create_task(ask(service))
-        while not any(request.waiting == {"late"} for request in service.pending.of("me")):
+        while not any(request.waiting == {"late"} for request in service.candidates.pending.of("me")):
             await asyncio.sleep(0.01)
             assert not asking.done()
-        assert not service.pending.of("other")
+        assert not service.candidates.pending.of("other")
         await asking
-        assert not service.pending.of("me")
+        assert not service.candidates.pending.of("me")
 
 
 async def test_a_look_at_all_platforms_waits_for_none_longer_than_that(tmp_path: Path) -> None:
     async with beside(tmp_path, predicted(Slow), predicted(Slow, "late2")) as service:
-        states = {state.name: state.trouble for state in await service.platforms(ME)}
+        states = {state.name: state.trouble for state in await service.usable_platforms.states(ME)}
         assert states["trial"] == ""
         assert states["late"].startswith("late did not answer within 0.3s.")
         with pytest.raises(PlatformTimedOut):
-            await service.survey_soon("late2")
+            await service.platforms.survey_soon("late2")
 
 
 async def seen_again(service: Service, name: str, old: datetime) -> None:
     """Wait until a platform was looked at anew, without asking it."""
     for _ in range(2000):
-        if (found := service.surveys.get(name)) and found.as_of > old:
+        if (found := service.platforms.surveys.get(name)) and found.as_of > old:
             return
         await asyncio.sleep(0.01)
     raise AssertionError("it was not looked at anew")
@@ -258,9 +258,9 @@ async def seen_again(service: Service, name: str, old: datetime) -> None:
 async def test_a_no_says_how_old_what_it_knows_is_and_the_next_knows_better(tmp_path: Path) -> None:
     grown = predicted(MemoryPlatform, "grown")
     async with beside(tmp_path, grown) as service:
-        seen = await service.survey("grown")
+        seen = await service.platforms.survey("grown")
         old = seen.as_of - timedelta(hours=3)
-        service.surveys["grown"] = replace(seen, as_of=old, tools={}, good_for=timedelta(days=1))
+        service.platforms.surveys["grown"] = replace(seen, as_of=old, tools={}, good_for=timedelta(days=1))
         wish = {"run": None, "image": "docker://busybox", "platform": "grown"}
         [reason] = (await ask(service, **wish)).reasons
         assert (reason.platform, reason.as_of) == ("grown", old)
@@ -301,11 +301,11 @@ async def test_a_survey_is_renewed_by(what: str, tmp_path: Path) -> None:
     grown = predicted(Grown, "grown")
     grown._login = Door()
     async with beside(tmp_path, grown) as service:
-        seen = await service.survey("grown")
+        seen = await service.platforms.survey("grown")
         old = seen.as_of - timedelta(hours=3)
-        service.surveys["grown"] = replace(seen, as_of=old, good_for=timedelta(days=1))
-        assert (await service.survey("grown")).as_of == old, "it is still good"
-        await (service.probe("grown") if what == "probe" else service.sign_in("grown", OPERATOR))
+        service.platforms.surveys["grown"] = replace(seen, as_of=old, good_for=timedelta(days=1))
+        assert (await service.platforms.survey("grown")).as_of == old, "it is still good"
+        await (service.probing.probe("grown") if what == "probe" else service.logins.sign_in("grown", OPERATOR))
         await seen_again(service, "grown", old)
 
 
@@ -322,11 +322,11 @@ async def test_a_survey_is_renewed_by_an_edit_of_the_systems_file(
     monkeypatch.setattr("sublet.service.platform_changes.systems_of", systems_of)
     file.write_text('{"nodes": 1}')
     async with beside(tmp_path) as service:
-        before = service.surveys["grown"]
-        service.surveys["grown"] = replace(before, good_for=timedelta(days=1))
+        before = service.platforms.surveys["grown"]
+        service.platforms.surveys["grown"] = replace(before, good_for=timedelta(days=1))
         file.write_text('{"nodes": 12}')
-        await service.refresh()
-        assert (len(before.nodes), len(service.surveys["grown"].nodes)) == (1, 12)
+        await service.changes.refresh()
+        assert (len(before.nodes), len(service.platforms.surveys["grown"].nodes)) == (1, 12)
 
 
 def _first(offers: Sequence[Offer]) -> str:

@@ -30,17 +30,17 @@ def killed(home: Path, point: str) -> None:
 async def test_a_service_that_dies_there_leaves_no_orphan(tmp_path: Path, point: str) -> None:
     killed(tmp_path, point)
     async with leasing(tmp_path) as service:
-        [lease] = (await service.leases("example", ME))[1]
+        [lease] = (await service.annexes.registry.leases("example", ME))[1]
         if point in GOES_ON:
             await reach(service, lease.session, in_phase(Phase.RUNNING))
-            await service.shutdown("example", ME)
+            await service.annexes.leases.shutdown("example", ME)
             over = await ended(service, lease.id)
             assert over.why == "me shut it down"
         else:
             over = await ended(service, lease.id)
             assert over.why == NOTHING_SENT
             with pytest.raises(NoLease):
-                await service.shutdown("example", ME)
-        active = [one for one in (await service.sessions(ME)).items if one.phase in ACTIVE]
+                await service.annexes.leases.shutdown("example", ME)
+        active = [one for one in (await service.sessions.page(ME)).items if one.phase in ACTIVE]
         assert active == []
         assert (await made(service)).number == 2

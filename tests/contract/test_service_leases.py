@@ -17,7 +17,7 @@ from sublet.core.session import Phase, Session
 from sublet.errors import AnnexInUse, BadRequest, KeyReused, LeaseRefused, NoLease, NotFound, NotPending, PersonalOnly
 from sublet.service.annex_status import Heard, timed
 from sublet.service.lease_plans import Wanted
-from sublet.service.lease_watch import LeaseWatch, all_gone
+from sublet.service.lease_watch import all_gone
 from sublet.service.leases import NOTHING_SENT
 from sublet.service.shrinking import GIVEN_BACK
 from tests.contract.leases import CLUSTER, TWO, ended, later, leasing, made, running
@@ -30,7 +30,9 @@ WAITING = {"cluster": NOW_AND_THEN}  # a queue in which everything waits for an 
 
 async def test_a_lease_is_a_session_of_kind_pilot(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
-        annex, lease, session = await service.lease("example", Wanted(replace(TWO, queue="short")), ME, more=False)
+        annex, lease, session = await service.annexes.leases.lease(
+            "example", Wanted(replace(TWO, queue="short")), ME, more=False
+        )
         assert (session.kind, session.name, session.offer.queue) == ("pilot", "example#1", "short")
         assert (session.offer.count, session.offer.shape.cores, session.offer.duration) == (2, 4, timedelta(hours=2))
         running = await reach(service, session.id, in_phase(Phase.RUNNING))
@@ -41,41 +43,41 @@ async def test_a_lease_is_a_session_of_kind_pilot(tmp_path: Path) -> None:
 
 async def test_a_lease_under_a_key_is_made_once(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
-        asked = [service.lease("example", Wanted(TWO), ME, more=True, key="k") for _ in range(2)]
+        asked = [service.annexes.leases.lease("example", Wanted(TWO), ME, more=True, key="k") for _ in range(2)]
         with pytest.raises(NotFound):  # there is no annex to add to, and nothing was sent
             await asked[0]
         asked[1].close()
-        made = [service.lease("example", Wanted(TWO), ME, more=False, key="one") for _ in range(3)]
+        made = [service.annexes.leases.lease("example", Wanted(TWO), ME, more=False, key="one") for _ in range(3)]
         [(number, session)] = {(lease.number, session.id) for _, lease, session in await asyncio.gather(*made)}
-        more = [await service.lease("example", Wanted(TWO), ME, more=True, key="k") for _ in range(2)]
+        more = [await service.annexes.leases.lease("example", Wanted(TWO), ME, more=True, key="k") for _ in range(2)]
         assert [lease.number for _, lease, _ in more] == [number + 1] * 2
         with pytest.raises(KeyReused):
-            await service.lease("other", Wanted(TWO), ME, more=False, key="one")
-        await service.cancel(session, ME)
-        _, same, _ = await service.lease("example", Wanted(TWO), ME, more=False, key="one")
+            await service.annexes.leases.lease("other", Wanted(TWO), ME, more=False, key="one")
+        await service.sessions.cancel(session, ME)
+        _, same, _ = await service.annexes.leases.lease("example", Wanted(TWO), ME, more=False, key="one")
         assert (same.number, same.session) == (number, session)
 
 
 async def test_what_is_not_said_comes_from_the_template_else_from_the_last_time(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
-        await service.save_template("long", Details(lifetime=timedelta(hours=9)), ME)
+        await service.annexes.templates.save_template("long", Details(lifetime=timedelta(hours=9)), ME)
         await made(service)
-        plan, number = await service.plan_lease("example", Wanted(Details(nodes=3), template="long"), ME)
+        plan, number = await service.annexes.plans.plan_lease("example", Wanted(Details(nodes=3), template="long"), ME)
         sources = {row.field: (row.value, row.source) for row in plan.rows}
         assert number == 2
         assert sources["nodes"] == ("3", "you")
         assert sources["lifetime"] == ("9h", "template long")
         assert sources["cores"] == ("4", "last time: example#1")
         assert sources["idle"] == ("5m", "last time: example#1")
-        other, number = await service.plan_lease("fresh", Wanted(Details()), ME)
+        other, number = await service.annexes.plans.plan_lease("fresh", Wanted(Details()), ME)
         assert (number, other.details.cores) == (1, 4)
 
 
 async def test_how_jobs_get_to_one_annex_says_nothing_of_another(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         await made(service, "example", Details(nodes=1, cores=1, carry="direct"))
-        again, _ = await service.plan_lease("example", Wanted(Details()), ME)
-        other, _ = await service.plan_lease("other", Wanted(Details()), ME)
+        again, _ = await service.annexes.plans.plan_lease("example", Wanted(Details()), ME)
+        other, _ = await service.annexes.plans.plan_lease("other", Wanted(Details()), ME)
         assert (again.details.carry, other.details.carry) == ("direct", "")
 
 
@@ -83,7 +85,7 @@ async def test_the_same_details_make_another_annex(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         await made(service)
         await made(service, "other", Details(nodes=1, cores=1))
-        plan, _ = await service.plan_lease("clone", Wanted(Details(), like="example"), ME)
+        plan, _ = await service.annexes.plans.plan_lease("clone", Wanted(Details(), like="example"), ME)
         assert (plan.details.nodes, plan.details.cores) == (2, 4)
         assert {row.source for row in plan.rows if row.field == "nodes"} == {"example#1"}
 
@@ -93,9 +95,9 @@ async def test_a_name_that_has_a_lease_is_added_to_and_not_made_again(tmp_path: 
         first = await made(service)
         with pytest.raises(AnnexInUse, match="example#1"):
             await made(service)
-        annex, second, _ = await service.lease("example", Wanted(Details()), ME, more=True)
+        annex, second, _ = await service.annexes.leases.lease("example", Wanted(Details()), ME, more=True)
         assert (second.number, second.annex, second.details.nodes) == (2, first.annex, 2)
-        await service.shutdown("example", ME)
+        await service.annexes.leases.shutdown("example", ME)
         third = await made(service)
         assert (third.number, third.annex) == (3, annex.id)
 
@@ -111,16 +113,16 @@ async def test_of_two_who_make_one_name_at_once_one_gets_it(tmp_path: Path) -> N
 async def test_adding_to_a_name_that_there_is_not_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         with pytest.raises(NotFound, match="annex example"):
-            await service.lease("example", Wanted(TWO), ME, more=True)
-        assert await service.annexes(ME) == []
+            await service.annexes.leases.lease("example", Wanted(TWO), ME, more=True)
+        assert await service.annexes.registry.annexes(ME) == []
 
 
 async def test_an_annex_is_its_owners_alone(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         await made(service)
         with pytest.raises(NotFound):
-            await service.shutdown("example", OTHER)
-        assert await service.annexes(OTHER) == []
+            await service.annexes.leases.shutdown("example", OTHER)
+        assert await service.annexes.registry.annexes(OTHER) == []
 
 
 async def test_a_gateway_makes_none(tmp_path: Path) -> None:
@@ -133,7 +135,7 @@ async def test_what_a_system_refuses_is_recorded_as_never_sent(tmp_path: Path) -
     async with leasing(tmp_path) as service:
         with pytest.raises(LeaseRefused, match="has 8 nodes"):
             await made(service, details=replace(TWO, nodes=99))
-        _, [lease] = await service.leases("example", ME)
+        _, [lease] = await service.annexes.registry.leases("example", ME)
         assert lease.ended
         assert lease.why.startswith("it was not sent")
         assert (await made(service)).number == 2
@@ -144,7 +146,7 @@ async def test_what_makes_no_sense_is_refused_before_it_is_recorded(tmp_path: Pa
         with pytest.raises(LeaseRefused) as refused:
             await made(service, details=Details(nodes=2))
         assert refused.value.advice == "Possible: --cores N."
-        assert await service.annexes(ME) == []
+        assert await service.annexes.registry.annexes(ME) == []
 
 
 async def test_the_only_system_need_not_be_named_and_of_several_one_must_be(tmp_path: Path) -> None:
@@ -160,29 +162,31 @@ async def test_the_only_system_need_not_be_named_and_of_several_one_must_be(tmp_
 async def test_a_system_of_the_catalogue_is_planned_for_but_must_be_made_ones_own(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         wanted = Wanted(Details("expanse", "compute", "abc", nodes=2))
-        plan, _ = await service.plan_lease("example", wanted, ME)
+        plan, _ = await service.annexes.plans.plan_lease("example", wanted, ME)
         rows = {row.field: row for row in plan.rows}
         assert (rows["system"].state, rows["system"].nearest) == ("error", "sublet system add expanse --user NAME")
         assert (rows["nodes"].state, plan.details.cores, plan.cost.coin) == ("ok", 128, "SU")
         with pytest.raises(LeaseRefused, match="not yet yours"):
-            await service.lease("example", wanted, ME, more=False)
+            await service.annexes.leases.lease("example", wanted, ME, more=False)
 
 
 async def test_what_waits_can_be_taken_back_and_what_runs_only_ended(tmp_path: Path) -> None:
     async with leasing(tmp_path, platforms={"run": CLUSTER["cluster"], **WAITING}) as service:
         waits = await made(service, details=replace(TWO, system="cluster"))
-        _, [cancelled] = await service.cancel_lease("example#1", ME)
+        _, [cancelled] = await service.annexes.leases.cancel_lease("example#1", ME)
         assert (cancelled.id, cancelled.why) == (waits.id, "It was cancelled by me.")
         with pytest.raises(NoLease):
-            await service.cancel_lease("example", ME)
-        _, _, session = await service.lease("example", Wanted(replace(TWO, system="run")), ME, more=False)
+            await service.annexes.leases.cancel_lease("example", ME)
+        _, _, session = await service.annexes.leases.lease(
+            "example", Wanted(replace(TWO, system="run")), ME, more=False
+        )
         await reach(service, session.id, in_phase(Phase.RUNNING))
         with pytest.raises(NotPending, match="example#2"):
-            await service.cancel_lease("example", ME)
-        _, [over] = await service.shutdown("example#2", ME)
+            await service.annexes.leases.cancel_lease("example", ME)
+        _, [over] = await service.annexes.leases.shutdown("example#2", ME)
         assert over.ended
         with pytest.raises(NoLease):
-            await service.shutdown("example", ME)
+            await service.annexes.leases.shutdown("example", ME)
 
 
 async def test_a_lease_ends_with_its_session(tmp_path: Path) -> None:
@@ -192,7 +196,7 @@ async def test_a_lease_ends_with_its_session(tmp_path: Path) -> None:
         pilot = Pilot(lease.id, 0, service.now(), "c1")
         await service.store.write(lambda tx: tx.pilots.claim(pilot))
         over = await ended(service, lease.id)
-        assert over.ended == (await service.session(over.session, ME)).ended
+        assert over.ended == (await service.sessions.get(over.session, ME)).ended
         assert over.why == "It exited with code 0."
         [gone] = await service.store.read(lambda tx: tx.pilots.list(lease.id))
         assert gone.why == "its lease ended"
@@ -216,7 +220,7 @@ async def test_nodes_whose_pilots_are_all_gone_are_given_back(tmp_path: Path) ->
         await service.store.write(lambda tx: tx.pilots.end(lease.id, 0, now, "its lifetime was over"))
         later(service, timedelta(minutes=30))
         await asyncio.sleep(0)
-        assert (await service.session(session, ME)).phase is Phase.RUNNING
+        assert (await service.sessions.get(session, ME)).phase is Phase.RUNNING
         await service.store.write(lambda tx: tx.pilots.end(lease.id, 1, now, "its lifetime was over"))
         over = await ended(service, lease.id)
         assert over.why == "its lifetime was over", "nobody shut it down"
@@ -237,9 +241,9 @@ async def test_nodes_of_which_nothing_is_heard_any_more_are_given_back(tmp_path:
         still = Slots(lease.id, 0, "c0", 4, 0, 0, 0, 0, now + timedelta(minutes=9), timedelta(seconds=5))
         service.silent = Heard([still], {})
         later(service, timedelta(minutes=9))
-        eager = LeaseWatch._listen
-        await eager(service, lease, await service.session(session, ME), [Pilot(lease.id, 0, now, "c0")])
-        assert not (await service.session(session, ME)).cancel_by  # it does not ask, but its slots are heard
+        eager = service.annexes.watch._listen
+        await eager(lease, await service.sessions.get(session, ME), [Pilot(lease.id, 0, now, "c0")])
+        assert not (await service.sessions.get(session, ME)).cancel_by  # it does not ask, but its slots are heard
         service.silent = Heard([], {})
         over = await ended(service, lease.id)
         assert over.why == "nothing was heard of its nodes any more"
@@ -251,12 +255,12 @@ async def test_without_htcondor_nothing_is_recorded_and_the_remedy_is_told(tmp_p
         with pytest.raises(LeaseRefused) as refused:
             await made(service)
         assert refused.value.advice == "Possible: sublet annex setup --fetch."
-        assert await service.annexes(ME) == []
+        assert await service.annexes.registry.annexes(ME) == []
 
 
 async def test_how_long_jobs_stay_with_a_lost_node_is_shown(tmp_path: Path) -> None:
     async with leasing(tmp_path, annex={"job_lease": "7m"}) as service:
-        plan, _ = await service.plan_lease("example", Wanted(TWO), ME)
+        plan, _ = await service.annexes.plans.plan_lease("example", Wanted(TWO), ME)
         assert [(row.field, row.value, row.source) for row in plan.rows[-2:]] == [
             ("access point", "your own", "what is here"),
             ("job lease", "7m", "settings"),
@@ -267,20 +271,20 @@ async def test_a_lease_shrinks_by_the_nodes_that_are_given_back(tmp_path: Path) 
     async with leasing(tmp_path) as service:
         lease, _ = await running(service, nodes=2)
         now = service.now()
-        _, shrunk = await service.give_back("example", [1], ME)
+        _, shrunk = await service.annexes.shrinking.give_back("example", [1], ME)
         assert (shrunk.id, shrunk.ended) == (lease.id, None)
-        states = await service.annex_state("example", ME)
+        states = await service.annexes.status.annex_state("example", ME)
         assert [(node.state, node.why) for node in states.leases[0].nodes] == [("up", ""), ("ended", GIVEN_BACK)]
         with pytest.raises(NotFound, match="node 1"):
-            await service.give_back("example#1", [1], ME)
+            await service.annexes.shrinking.give_back("example#1", [1], ME)
         with pytest.raises(BadRequest, match="all nodes"):
-            await service.give_back("example#1", [0], ME)
+            await service.annexes.shrinking.give_back("example#1", [0], ME)
         await service.store.write(lambda tx: tx.pilots.claim(Pilot(lease.id, 2, now, "c2")))
         with pytest.raises(BadRequest, match="carries the others"):
-            await service.give_back("example#1", [0], ME)
-        await service.lease("example", Wanted(Details()), ME, more=True)
+            await service.annexes.shrinking.give_back("example#1", [0], ME)
+        await service.annexes.leases.lease("example", Wanted(Details()), ME, more=True)
         with pytest.raises(BadRequest, match="several leases"):
-            await service.give_back("example", [0], ME)
+            await service.annexes.shrinking.give_back("example", [0], ME)
 
 
 def test_a_lease_is_over_when_all_its_pilots_said_so_also_where_its_system_can_not_be_asked() -> None:
@@ -309,8 +313,8 @@ def test_what_was_given_back_is_charged_until_then_only() -> None:
 async def test_a_forgotten_session_leaves_what_is_known_of_its_lease(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         lease = await made(service)
-        await service.shutdown("example", ME)
+        await service.annexes.leases.shutdown("example", ME)
         over = await ended(service, lease.id)
-        await service.delete(over.session, ME)
-        assert await service.session_of(over) is None
+        await service.sessions.delete(over.session, ME)
+        assert await service.annexes.leases.session_of(over) is None
         assert over.why in ("me shut it down", "It was cancelled by me.")  # its pilot's word, or its session's

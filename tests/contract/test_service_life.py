@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 from pydantic import PrivateAttr
 
+from sublet.app import build_context
 from sublet.core.job import Job, JobState
 from sublet.core.session import EndKind, Phase
 from sublet.platforms.local import Local
@@ -22,6 +23,7 @@ from sublet.platforms.sessiondir import SessionDir
 from sublet.service.reconcile import asked_meanwhile
 from sublet.service.step import Step
 from sublet.service.steps import STEPS
+from tests.clocks import set_clock
 from tests.contract.services import ME, allow, ask, in_phase, over, reach, serving
 
 pytestmark = pytest.mark.anyio
@@ -34,9 +36,9 @@ def memory(**settings: object) -> dict[str, dict[str, object]]:
 async def test_a_session_goes_through_its_phases_in_order(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms=memory(takes="1s")) as service:
         mine = await ask(service)
-        await service.accept(mine.offers[0].id, ME)
+        await service.sessions.accept(mine.offers[0].id, ME)
         await over(service, mine.offers[0].id)
-        phases = [event.phase for event in await service.events(ME, session=mine.offers[0].id)]
+        phases = [event.phase for event in await service.events.events(ME, session=mine.offers[0].id)]
         assert list(dict.fromkeys(phases)) == [
             "ACCEPTED",
             "WAITING",
@@ -49,18 +51,18 @@ async def test_a_session_goes_through_its_phases_in_order(tmp_path: Path) -> Non
 
 async def test_an_interactive_session_is_available_with_a_connector(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms=memory()) as service:
-        service.base_url = "http://127.0.0.1:1"
+        service.presenter.base_url = "http://127.0.0.1:1"
         mine = await ask(service, run=None, interactive="lab", time="1h")
-        await service.accept(mine.offers[0].id, ME)
+        await service.sessions.accept(mine.offers[0].id, ME)
         session = await reach(service, mine.offers[0].id, in_phase(Phase.AVAILABLE))
         [connector] = session.connectors
         assert connector.location.startswith(f"http://127.0.0.1:1/connect/{session.id}/?token=")
-        service.base_url = "https://127.0.0.1:2"  # as after a restart on another port
-        [again] = (await service.session(session.id, ME)).connectors
+        service.presenter.base_url = "https://127.0.0.1:2"  # as after a restart on another port
+        [again] = (await service.sessions.get(session.id, ME)).connectors
         assert (again.protocol, again.location.partition("/connect")[0]) == ("HTTPS", "https://127.0.0.1:2")
         [stored] = (await service.store.read(lambda tx: tx.sessions.get(session.id))).connectors
         assert stored.location == f"/connect/{session.id}/"  # without its secret
-        ended = await service.cancel(session.id, ME)
+        ended = await service.sessions.cancel(session.id, ME)
         assert ended.connectors[0].status == "FINISHED"
         assert "token" not in ended.connectors[0].location
 
@@ -68,10 +70,10 @@ async def test_an_interactive_session_is_available_with_a_connector(tmp_path: Pa
 async def test_what_the_platform_lost_can_be_cancelled(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms={"here": {"kind": "local"}}) as service:
         mine = await ask(service, run=["sleep", "300"], time="1h")
-        id = (await service.accept(mine.offers[0].id, ME)).id
+        id = (await service.sessions.accept(mine.offers[0].id, ME)).id
         await reach(service, id, in_phase(Phase.RUNNING))
         (tmp_path / "platforms" / "here" / "sessions" / id).rename(tmp_path / "gone")
-        ended = await service.cancel(id, ME)
+        ended = await service.sessions.cancel(id, ME)
         assert ended.phase is Phase.CANCELLED
         assert ended.end
         assert "no record" in ended.end.detail
@@ -93,14 +95,14 @@ async def test_what_is_cancelled_while_it_is_being_started_does_not_run_on(tmp_p
     async with serving(tmp_path, platforms={"here": {"kind": "local"}}) as service:
         slow = SlowToStart(name="here")
         await slow.open(tmp_path / "platforms" / "here")
-        service.platforms_by_name["here"] = slow
+        service.platforms.by_name["here"] = slow
         mine = await ask(service, run=["sh", "-c", "sleep 300"], time="1h")
-        id = (await service.accept(mine.offers[0].id, ME)).id
+        id = (await service.sessions.accept(mine.offers[0].id, ME)).id
         assert await asyncio.to_thread(slow._begun.wait, 30)
-        cancelling = asyncio.create_task(service.cancel(id, ME))
+        cancelling = asyncio.create_task(service.sessions.cancel(id, ME))
         await reach(service, id, lambda session: bool(session.cancel_by))
         await asyncio.sleep(0)
-        service.nudged.set()
+        service.signals.nudged.set()
         done, _ = await asyncio.wait([cancelling], timeout=1)
         assert not done, "nobody knows yet whether it runs"
         slow._go.set()
@@ -114,20 +116,22 @@ async def test_what_is_cancelled_while_it_is_being_started_does_not_run_on(tmp_p
 async def test_what_was_submitted_before_a_crash_is_found_before_it_is_told_as_cancelled(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms={"here": {"kind": "local"}}) as service:
         mine = await ask(service, run=["sleep", "300"], time="1h")
-        id = (await service.accept(mine.offers[0].id, ME)).id
+        id = (await service.sessions.accept(mine.offers[0].id, ME)).id
         running = await reach(service, id, in_phase(Phase.RUNNING))
         forgotten = replace(running, phase=Phase.PREPARING, job="", cancel_by="me")  # as a crash after submit leaves it
-        step = await STEPS[Phase.PREPARING](service, forgotten)
+        step = await STEPS[Phase.PREPARING](build_context(service), forgotten)
         assert (step.to, step.changes) == (None, {"job": id})
-        await service.cancel(id, ME)
+        await service.sessions.cancel(id, ME)
 
 
 async def test_what_another_process_is_about_to_start_is_kept_from_it_by_a_cancel(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms={"here": {"kind": "local"}}, loop=False) as service:
         mine = await ask(service, run=["true"], time="1h")
-        accepted = await service.accept(mine.offers[0].id, ME)
-        place = await service.platforms_by_name["here"].place(accepted.id)
-        step = await STEPS[Phase.PREPARING](service, replace(accepted, phase=Phase.PREPARING, cancel_by="me"))
+        accepted = await service.sessions.accept(mine.offers[0].id, ME)
+        place = await service.platforms.by_name["here"].place(accepted.id)
+        step = await STEPS[Phase.PREPARING](
+            build_context(service), replace(accepted, phase=Phase.PREPARING, cancel_by="me")
+        )
         assert step.to is Phase.CANCELLED
         assert place
         assert (place / "ran").is_dir(), "no shim can begin any more"
@@ -140,9 +144,9 @@ async def test_a_session_can_be_cancelled_in_any_phase_and_says_by_whom(tmp_path
         mine = await ask(service, cores=16, start=start)
         id = mine.offers[0].id
         if phase is not Phase.OFFERED:
-            await service.accept(id, ME)
+            await service.sessions.accept(id, ME)
             await reach(service, id, in_phase(phase))
-        ended = await service.cancel(id, ME)
+        ended = await service.sessions.cancel(id, ME)
         assert ended.phase is Phase.CANCELLED
         if phase is not Phase.OFFERED:
             assert ended.end is not None
@@ -153,7 +157,7 @@ async def test_a_session_can_be_cancelled_in_any_phase_and_says_by_whom(tmp_path
 async def test_a_platform_that_refuses_fails_the_session_in_its_own_words(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms=memory(fault="refuses")) as service:
         mine = await ask(service)
-        await service.accept(mine.offers[0].id, ME)
+        await service.sessions.accept(mine.offers[0].id, ME)
         ended = await over(service, mine.offers[0].id)
         assert ended.phase is Phase.FAILED
         assert ended.end is not None
@@ -164,11 +168,11 @@ async def test_a_platform_that_refuses_fails_the_session_in_its_own_words(tmp_pa
 async def test_a_submission_whose_answer_is_lost_is_found_again_and_not_made_twice(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms=memory(fault="loses-answer", takes="1s")) as service:
         mine = await ask(service)
-        await service.accept(mine.offers[0].id, ME)
+        await service.sessions.accept(mine.offers[0].id, ME)
         session = await reach(service, mine.offers[0].id, lambda s: bool(s.condition) or s.phase is Phase.COMPLETED)
         await service.store.write(lambda tx: tx.sessions.change(session.id, now=service.now(), due=service.now()))
         ended = await over(service, session.id)
-        kinds = [event.kind for event in await service.events(ME, session=session.id)]
+        kinds = [event.kind for event in await service.events.events(ME, session=session.id)]
         assert ended.phase is Phase.COMPLETED
         assert kinds.count("session.submitted") == 1
 
@@ -178,7 +182,7 @@ async def test_a_predicted_offer_holds_nothing_and_runs_when_the_queue_lets_it(t
         mine = await ask(service)
         offer = mine.offers[0].offer
         assert offer.terms.kind == "predicted"
-        await service.accept(mine.offers[0].id, ME)
+        await service.sessions.accept(mine.offers[0].id, ME)
         ended = await over(service, mine.offers[0].id)
         assert ended.phase is Phase.COMPLETED
 
@@ -189,7 +193,7 @@ async def test_a_remote_offer_carries_its_address(tmp_path: Path) -> None:
         terms = mine.offers[0].offer.terms
         assert terms.kind == "remote"
         assert terms.url
-        await service.accept(mine.offers[0].id, ME)
+        await service.sessions.accept(mine.offers[0].id, ME)
         assert (await over(service, mine.offers[0].id)).phase is Phase.COMPLETED
 
 
@@ -199,8 +203,8 @@ async def test_one_ask_goes_to_every_platform_and_marks_the_terms(tmp_path: Path
         mine = await ask(service)
         assert {s.offer.terms.kind for s in mine.offers} == {"booked", "predicted"}
         booked = next(s for s in mine.offers if s.offer.platform == "own")
-        await service.accept(booked.id, ME)
-        others = [s.phase for s in (await service.offerset(mine.id, ME)).offers if s.id != booked.id]
+        await service.sessions.accept(booked.id, ME)
+        others = [s.phase for s in (await service.asking.offerset(mine.id, ME)).offers if s.id != booked.id]
         assert set(others) == {Phase.REJECTED}
 
 
@@ -224,7 +228,7 @@ async def test_a_gateway_runs_nothing_uncontained(tmp_path: Path) -> None:
 async def test_an_unknown_kind_is_a_no(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         document = b'{"executable": {"kind": "https://example.org/x/thing-0.1.yaml"}}'
-        refused = await service.ask(ME, await service.read(document, "application/json", ME))
+        refused = await service.asking.ask(ME, await service.asking.read(document, "application/json", ME))
         assert refused.result == "NO"
         assert refused.reasons[0].field == "executable.kind"
 
@@ -234,7 +238,7 @@ async def test_data_of_other_kinds_gets_a_no_that_says_so(tmp_path: Path) -> Non
         cube = {"kind": "https://x/kinds/data/rucio-data-resource.yaml", "meta": {"name": "cube"}}
         command = {"kind": "urn:sublet:kind:executable:command", "argv": ["true"]}
         document = json.dumps({"executable": command, "data": [cube | {"rucio": {"scope": "x", "object": "y"}}]})
-        refused = await service.ask(ME, await service.read(document.encode(), "application/json", ME))
+        refused = await service.asking.ask(ME, await service.asking.read(document.encode(), "application/json", ME))
         assert refused.result == "NO"
         assert "rucio-data-resource" in refused.reasons[0].message
 
@@ -242,24 +246,24 @@ async def test_data_of_other_kinds_gets_a_no_that_says_so(tmp_path: Path) -> Non
 async def test_a_job_that_a_shared_queue_starts_late_has_its_whole_time_from_then(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms=memory(terms="predicted", waits=["0s", "1s", "2s"], takes="1h")) as service:
         mine = await ask(service, time="30m")
-        accepted = await service.accept(mine.offers[0].id, ME)
+        accepted = await service.sessions.accept(mine.offers[0].id, ME)
         assert accepted.until is None
         running = await reach(service, accepted.id, in_phase(Phase.RUNNING))
         assert running.started is not None
         assert running.until == running.started + timedelta(minutes=30)
-        await service.cancel(running.id, ME)
+        await service.sessions.cancel(running.id, ME)
 
 
 async def test_what_can_not_be_submitted_before_its_window_has_passed_fails_with_that_reason(tmp_path: Path) -> None:
     slow = memory(terms="predicted", waits=["0s", "0s", "0s"])
     async with serving(tmp_path, platforms=slow) as service:
         mine = await ask(service, start="within 1m")
-        await service.accept(mine.offers[0].id, ME)
+        await service.sessions.accept(mine.offers[0].id, ME)
         session = await over(service, mine.offers[0].id)
         later = service.now() + timedelta(minutes=5)
-        service.now = lambda: later
+        set_clock(service, lambda: later)
         never_seen = replace(session, id=str(uuid4()), phase=Phase.PREPARING, job="")
-        step = await STEPS[Phase.PREPARING](service, never_seen)
+        step = await STEPS[Phase.PREPARING](build_context(service), never_seen)
         assert step.to is Phase.FAILED
         assert step.changes["end"].kind is EndKind.WINDOW_PASSED
 
@@ -295,11 +299,11 @@ async def test_a_platform_that_falls_silent_keeps_no_other_waiting(tmp_path: Pat
     async with serving(tmp_path, platforms=memory(takes="0.1s"), poll="0.05s") as service:
         quiet = Silent(name="quiet")
         await quiet.open(tmp_path / "quiet")
-        service.platforms_by_name["quiet"] = quiet
+        service.platforms.by_name["quiet"] = quiet
         stuck = await ask(service, platform="quiet")
-        await service.accept(stuck.offers[0].id, ME)
+        await service.sessions.accept(stuck.offers[0].id, ME)
         await reach(service, stuck.offers[0].id, lambda session: bool(session.job))
         await asyncio.wait_for(quiet._asked.wait(), 20)  # twice: by the session's own step, and for all
         mine = await ask(service, platform="trial")
-        await service.accept(mine.offers[0].id, ME)
+        await service.sessions.accept(mine.offers[0].id, ME)
         assert (await over(service, mine.offers[0].id)).phase is Phase.COMPLETED

@@ -20,7 +20,7 @@ def is_lost(session: Session) -> bool:
 
 async def wait_in_queue(service: Service) -> Session:
     """A session that its platform has in its queue."""
-    id = (await service.accept((await ask(service, time="1h")).offers[0].id, ME)).id
+    id = (await service.sessions.accept((await ask(service, time="1h")).offers[0].id, ME)).id
     return await reach(service, id, lambda session: bool(session.job))
 
 
@@ -28,7 +28,7 @@ async def test_what_a_queue_forgot_ends_as_never_started(tmp_path: Path) -> None
     platforms = {"cluster": {"kind": "memory", "terms": "predicted"}}
     async with serving(tmp_path, platforms=platforms, lost_after="1s", poll="1s") as service:
         session = await wait_in_queue(service)
-        await service.platforms_by_name["cluster"].clean(session.id)  # as a controller that lost its state
+        await service.platforms.by_name["cluster"].clean(session.id)  # as a controller that lost its state
         lost = await reach(service, session.id, is_lost)
         assert lost.phase is Phase.PREPARING
         assert "no record of it; if that stays so, it is given up at" in lost.condition

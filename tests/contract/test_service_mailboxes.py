@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from sublet.app import open_service
 from sublet.core.access import AccessRequest, Limits
 from sublet.core.people import Identity, Known, Role
 from sublet.errors import AlreadyThere, BadAddress, BadRequest, WrongCode
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.quotas import used, who_is
 from sublet.service.same_mailbox import note_same_people
 from sublet.service.service import Service
@@ -38,67 +39,67 @@ def mailbox() -> Iterator[Mailbox]:
 @pytest.fixture
 async def service(tmp_path: Path, mailbox: Mailbox) -> AsyncIterator[Service]:
     settings = Settings.load(tmp_path, mode="gateway", mail=mailbox.settings, platforms={})
-    async with Service.open(settings, loop=False) as service:
+    async with open_service(settings, loop=False) as service:
         yield service
 
 
 async def read_code(service: Service, mailbox: Mailbox, typed: str, to: str) -> str:
     """The code that an address was sent for another that was typed."""
     before = len(mailbox.to(to))
-    await service.ask_code(typed, "192.0.2.1")
-    await asyncio.gather(*service._mails)
+    await service.people.signing_in.ask_code(typed, "192.0.2.1")
+    await asyncio.gather(*service.people.signing_in._mails)
     return mailbox.code(to, before + 1)
 
 
 async def test_a_tagged_address_signs_in_the_same_person_by_the_same_mailbox(
     service: Service, mailbox: Mailbox
 ) -> None:
-    first, _ = await service.sign_in_by_code(ADA, await read_code(service, mailbox, ADA, ADA))
-    second, _ = await service.sign_in_by_code(TAGGED, await read_code(service, mailbox, TAGGED, ADA))
+    first, _ = await service.people.signing_in.sign_in_by_code(ADA, await read_code(service, mailbox, ADA, ADA))
+    second, _ = await service.people.signing_in.sign_in_by_code(TAGGED, await read_code(service, mailbox, TAGGED, ADA))
     assert (first.person, second.person) == (ADA, ADA)
-    assert [one.known.name for one in await service.people(ROOT)] == [ADA]
+    assert [one.known.name for one in await service.people.directory.people(ROOT)] == [ADA]
 
 
 async def test_a_blocked_person_does_not_come_back_by_a_tag(service: Service, mailbox: Mailbox) -> None:
     code = await read_code(service, mailbox, "eve@example.org", "eve@example.org")
-    await service.sign_in_by_code("eve@example.org", code)
-    await service.block(ROOT, "eve+other@example.org", "enough")  # named by a tag, too
+    await service.people.signing_in.sign_in_by_code("eve@example.org", code)
+    await service.people.directory.block(ROOT, "eve+other@example.org", "enough")  # named by a tag, too
     for address in ("eve@example.org", "eve+2@example.org", "EVE+3@example.ORG"):
         before = len(mailbox.mails)
-        await service.ask_code(address, "192.0.2.2")
-        await asyncio.gather(*service._mails)
+        await service.people.signing_in.ask_code(address, "192.0.2.2")
+        await asyncio.gather(*service.people.signing_in._mails)
         assert len(mailbox.mails) == before, "no code is sent"
     with pytest.raises(WrongCode):
-        await service.sign_in_by_code("eve+2@example.org", "00000000")
+        await service.people.signing_in.sign_in_by_code("eve+2@example.org", "00000000")
 
 
 async def test_people_groups_and_identities_are_the_same_by_either_address(service: Service) -> None:
-    await service.add_person(ROOT, "bob+x@example.org")
+    await service.people.directory.add_person(ROOT, "bob+x@example.org")
     with pytest.raises(AlreadyThere):
-        await service.add_person(ROOT, "bob@example.org")
+        await service.people.directory.add_person(ROOT, "bob@example.org")
     with pytest.raises(AlreadyThere):
-        await service.add_identity(ROOT, "bob@example.org", "email", "bob+y@example.org")
-    await service.add_group(ROOT, "flood")
-    group = await service.join_group(ROOT, "flood", "bob+z@example.org")
+        await service.people.directory.add_identity(ROOT, "bob@example.org", "email", "bob+y@example.org")
+    await service.people.groups.add_group(ROOT, "flood")
+    group = await service.people.groups.join_group(ROOT, "flood", "bob+z@example.org")
     assert group.members == ("bob@example.org",)
-    assert await service.named("bob+new@example.org") == "bob@example.org"
+    assert await service.people.names.find_name("bob+new@example.org") == "bob@example.org"
 
 
 async def test_a_rule_for_a_tagged_address_is_for_the_person_and_patterns_stay(service: Service) -> None:
     rule = {"effect": "allow", "noun": "system", "name": "trial"}
-    assert (await service.add_rule(ROOT, who="Bob+x@example.org", **rule)).rule.who == "bob@example.org"
-    assert (await service.add_rule(ROOT, who="*@example.org", **rule)).rule.who == "*@example.org"
+    assert (await service.access.rules.add_rule(ROOT, who="Bob+x@example.org", **rule)).rule.who == "bob@example.org"
+    assert (await service.access.rules.add_rule(ROOT, who="*@example.org", **rule)).rule.who == "*@example.org"
 
 
 async def test_nobody_is_called_like_a_pattern_and_old_ones_get_no_rule(service: Service) -> None:
     with pytest.raises(BadAddress):
-        await service.ask_code("*@example.org")
+        await service.people.signing_in.ask_code("*@example.org")
     with pytest.raises(BadAddress):
-        await service.add_person(ROOT, "*@example.org")
+        await service.people.directory.add_person(ROOT, "*@example.org")
     request = AccessRequest("0123456789", "*@example.org", "system", "trial", "because", service.now())
     await service.store.write(lambda tx: tx.access_requests.add(request))
     with pytest.raises(BadRequest, match="would let others in too"):
-        await service.grant_access(request.id, ROOT)
+        await service.access.requests.grant_access(request.id, ROOT)
 
 
 async def test_a_domain_can_keep_its_addresses_apart_or_fold_dots_too(tmp_path: Path, mailbox: Mailbox) -> None:
@@ -106,55 +107,63 @@ async def test_a_domain_can_keep_its_addresses_apart_or_fold_dots_too(tmp_path: 
         subaddresses={"example.org": "keep", "example.com": "fold-dots"}, allow=("cy+lab@example.net", "*@example.com")
     )
     settings = Settings.load(tmp_path, mode="gateway", mail=mailbox.settings, platforms={}, signing=signing)
-    async with Service.open(settings, loop=False) as service:
-        assert await service.named("cy+a@example.org") == "cy+a@example.org"
-        assert await service.named("c.y+a@example.com") == "cy@example.com"
+    async with open_service(settings, loop=False) as service:
+        assert await service.people.names.find_name("cy+a@example.org") == "cy+a@example.org"
+        assert await service.people.names.find_name("c.y+a@example.com") == "cy@example.com"
         code = await read_code(service, mailbox, "cy+lab@example.net", "cy@example.net")
-        token, _ = await service.sign_in_by_code("cy+lab@example.net", code)
+        token, _ = await service.people.signing_in.sign_in_by_code("cy+lab@example.net", code)
         assert token.person == "cy@example.net", "who is named with a tag may sign in"
 
 
 async def test_dots_and_googles_other_domain_make_no_new_person(service: Service, mailbox: Mailbox) -> None:
     plain = "zoe@gmail.com"
     for typed in ("z.oe@gmail.com", "Zo.E@GoogleMail.com", "zoe+2@googlemail.com", plain):
-        token, _ = await service.sign_in_by_code(typed, await read_code(service, mailbox, typed, plain))
+        token, _ = await service.people.signing_in.sign_in_by_code(
+            typed, await read_code(service, mailbox, typed, plain)
+        )
         assert token.person == plain
-    assert [one.known.name for one in await service.people(ROOT)] == [plain]
-    await service.block(ROOT, "z.o.e@googlemail.com", "enough")
+    assert [one.known.name for one in await service.people.directory.people(ROOT)] == [plain]
+    await service.people.directory.block(ROOT, "z.o.e@googlemail.com", "enough")
     for typed in ("z.oe@gmail.com", "zo.e@googlemail.com", "zoe+3@gmail.com"):
         before = len(mailbox.mails)
-        await service.ask_code(typed, "192.0.2.3")
-        await asyncio.gather(*service._mails)
+        await service.people.signing_in.ask_code(typed, "192.0.2.3")
+        await asyncio.gather(*service.people.signing_in._mails)
         assert len(mailbox.mails) == before, "no code is sent"
 
 
 async def test_rules_groups_and_limits_know_all_addresses_of_a_google_mailbox(tmp_path: Path) -> None:
     async with serving(tmp_path, mode="gateway", platforms=TRIAL) as service:
-        await service.add_person(ROOT, "f.lo@googlemail.com")
+        await service.people.directory.add_person(ROOT, "f.lo@googlemail.com")
         with pytest.raises(AlreadyThere):
-            await service.add_person(ROOT, "flo+x@gmail.com")
+            await service.people.directory.add_person(ROOT, "flo+x@gmail.com")
         with pytest.raises(AlreadyThere):
-            await service.add_identity(ROOT, "flo@gmail.com", "email", "fl.o@gmail.com")
-        await service.add_group(ROOT, "storm")
-        assert (await service.join_group(ROOT, "storm", "flo@googlemail.com")).members == ("flo@gmail.com",)
+            await service.people.directory.add_identity(ROOT, "flo@gmail.com", "email", "fl.o@gmail.com")
+        await service.people.groups.add_group(ROOT, "storm")
+        assert (await service.people.groups.join_group(ROOT, "storm", "flo@googlemail.com")).members == (
+            "flo@gmail.com",
+        )
         rule = {"noun": "system", "name": "trial"}
-        one = await service.add_rule(ROOT, who="F.Lo@gmail.com", effect="allow", limits=Limits(jobs=1), **rule)
+        one = await service.access.rules.add_rule(
+            ROOT, who="F.Lo@gmail.com", effect="allow", limits=Limits(jobs=1), **rule
+        )
         assert one.rule.who == "flo@gmail.com"
         flo = Person("flo@gmail.com")
         offers = [await ask(service, flo, **IMAGE) for _ in range(2)]
-        await service.accept(offers[0].offers[0].id, flo)
-        assert (await ask(service, Person(await service.named("fl.o@googlemail.com")), **IMAGE)).result == "NO"
-        every = await service.add_rule(ROOT, who="*@googlemail.com", effect="deny", **rule)
+        await service.sessions.accept(offers[0].offers[0].id, flo)
+        assert (
+            await ask(service, Person(await service.people.names.find_name("fl.o@googlemail.com")), **IMAGE)
+        ).result == "NO"
+        every = await service.access.rules.add_rule(ROOT, who="*@googlemail.com", effect="deny", **rule)
         assert every.rule.who == "*@gmail.com", "whoever has the one address has the other"
 
 
 async def test_who_may_sign_in_by_one_domain_of_google_may_by_the_other(tmp_path: Path, mailbox: Mailbox) -> None:
     signing = SigningSettings(allow=("*@googlemail.com", "a.da@example.org"))
     settings = Settings.load(tmp_path, mode="gateway", mail=mailbox.settings, platforms={}, signing=signing)
-    async with Service.open(settings, loop=False) as service:
+    async with open_service(settings, loop=False) as service:
         for typed in ("tom@gmail.com", "t.om@googlemail.com"):
             code = await read_code(service, mailbox, typed, "tom@gmail.com")
-            token, _ = await service.sign_in_by_code(typed, code)
+            token, _ = await service.people.signing_in.sign_in_by_code(typed, code)
             assert token.person == "tom@gmail.com"
 
 
@@ -170,9 +179,9 @@ async def test_people_who_exist_twice_by_dots_share_a_block_from_the_next_start(
         await service.store.write(come)
         found = await service.store.write(lambda tx: note_same_people(tx, {}, now))
         assert sorted(name for name, _ in found) == sorted(names[1:])
-        await service.block(ROOT, names[0])
+        await service.people.directory.block(ROOT, names[0])
         for name in names:
-            assert await service.as_now(Person(name)) is None, name
+            assert await service.people.standing.as_now(Person(name)) is None, name
 
 
 async def test_people_who_exist_twice_already_share_blocks_rules_and_hours(tmp_path: Path) -> None:
@@ -187,15 +196,17 @@ async def test_people_who_exist_twice_already_share_blocks_rules_and_hours(tmp_p
         found = await service.store.write(lambda tx: note_same_people(tx, {}, now))
         assert found == [("ada+2@example.org", ADA)]
         assert await service.store.write(lambda tx: note_same_people(tx, {}, now)) == [], "once"
-        assert await service.named("zoe@example.org") == "zoe+only@example.org", "who has only a tagged address stays"
+        assert await service.people.names.find_name("zoe@example.org") == "zoe+only@example.org", (
+            "who has only a tagged address stays"
+        )
         first, second = Person(ADA), Person("ada+2@example.org")
         rule = {"effect": "allow", "noun": "system", "name": "trial", "limits": Limits(jobs=1)}
-        await service.add_rule(ROOT, who=ADA, **rule)
+        await service.access.rules.add_rule(ROOT, who=ADA, **rule)
         offers = await ask(service, second, **IMAGE)
-        await service.accept(offers.offers[0].id, second)
+        await service.sessions.accept(offers.offers[0].id, second)
         assert (await service.store.read(lambda tx: used(tx, who_is(tx, ADA), ("system", "trial"), now))).jobs == 1
         assert (await ask(service, first, **IMAGE)).result == "NO", "the one session is taken"
-        await service.block(ROOT, ADA)
-        assert await service.as_now(second) is None
-        identities = (await service.profile(ROOT, ADA)).identities
+        await service.people.directory.block(ROOT, ADA)
+        assert await service.people.standing.as_now(second) is None
+        identities = (await service.people.directory.profile(ROOT, ADA)).identities
         assert Identity("same-mailbox", "ada+2@example.org", ADA, now) in identities

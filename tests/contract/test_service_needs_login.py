@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sublet.errors import LoginNeeded
-from sublet.service.candidates import Asked
+from sublet.service.asked import Asked
 from sublet.service.service import Service
 from tests.contract.services import ME, ask, serving
 from tests.surveys import keep_survey
@@ -30,7 +30,7 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
 
 
 async def read(service: Service, **short: object) -> Asked:
-    return await service.read(json.dumps({"run": ["true"], **short}).encode(), "application/json", ME)
+    return await service.asking.read(json.dumps({"run": ["true"], **short}).encode(), "application/json", ME)
 
 
 async def test_its_offers_say_so_and_come_last(service: Service) -> None:
@@ -40,16 +40,16 @@ async def test_its_offers_say_so_and_come_last(service: Service) -> None:
 
 async def test_the_same_order_is_seen_later(service: Service) -> None:
     made = await ask(service)
-    again = await service.offerset(made.id, ME)
+    again = await service.asking.offerset(made.id, ME)
     assert [one.id for one in again.offers] == [one.id for one in made.offers]
 
 
 async def test_what_is_asked_and_taken_at_once_goes_where_nobody_must_sign_in(service: Service) -> None:
-    assert (await service.direct(ME, await read(service))).offer.platform == "trial"
+    assert (await service.direct.run(ME, await read(service))).offer.platform == "trial"
     with pytest.raises(LoginNeeded, match="Only mine could run it") as raised:
-        await service.direct(ME, await read(service, cores=8))
+        await service.direct.run(ME, await read(service, cores=8))
     assert raised.value.advice == "sublet system login mine"
-    assert (await service.direct(ME, await read(service, cores=8, platform="mine"))).offer.platform == "mine"
+    assert (await service.direct.run(ME, await read(service, cores=8, platform="mine"))).offer.platform == "mine"
 
 
 async def test_a_no_of_it_says_when_that_was_seen(service: Service) -> None:
@@ -58,7 +58,7 @@ async def test_a_no_of_it_says_when_that_was_seen(service: Service) -> None:
 
 
 async def test_the_state_of_it_says_that_a_login_is_needed(service: Service) -> None:
-    states = {state.name: state for state in await service.platforms(ME)}
+    states = {state.name: state for state in await service.usable_platforms.states(ME)}
     assert (states["trial"].needs_login, states["mine"].needs_login) == (False, True)
     assert states["mine"].survey
     assert states["mine"].survey.as_of == SEEN

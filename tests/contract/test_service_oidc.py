@@ -11,11 +11,11 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from sublet.errors import NotConfirmed, NotFound, SubletError, WrongCode
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.service.tokens import Token
 from sublet.settings_tables import SigningSettings
-from tests.contract.services import serving
+from tests.contract.services import change_settings, serving
 from tests.openid import OpenId, openid
 
 pytestmark = pytest.mark.anyio
@@ -38,12 +38,12 @@ class Gateway:
 
     async def comes(self, person: str, **wish: str) -> tuple[str, dict[str, str]]:
         """Someone who signed in at the provider: what their browser kept, and what it brings back."""
-        address, kept = await self.service.begin_oidc("campus", BACK, **wish)
+        address, kept = await self.service.people.oidc.begin_oidc("campus", BACK, **wish)
         return kept, dict(parse_qsl(urlsplit(self.campus.sign_in(address, person)).query))
 
     async def enters(self, person: str, **wish: str) -> tuple[Token | None, str]:
         kept, said = await self.comes(person, **wish)
-        _, token, secret = await self.service.end_oidc(kept, "campus", BACK, said, "192.0.2.1")
+        _, token, secret = await self.service.people.oidc.end_oidc(kept, "campus", BACK, said, "192.0.2.1")
         return token, secret
 
     async def identities(self, name: str) -> dict[str, str]:
@@ -63,12 +63,12 @@ async def gateway(tmp_path: Path, campus: OpenId) -> AsyncIterator[Gateway]:
 
 
 async def test_a_verified_address_is_the_person_and_the_identity_stays_theirs(gateway: Gateway) -> None:
-    assert gateway.service.providers == {"campus": "the campus"}
-    await gateway.service.add_person(ROOT, "ann@illinois.edu", "reviewer")
+    assert gateway.service.people.oidc.providers == {"campus": "the campus"}
+    await gateway.service.people.directory.add_person(ROOT, "ann@illinois.edu", "reviewer")
     token, _ = await gateway.enters("ann")
     assert token is not None
     assert (token.person, token.use) == ("ann@illinois.edu", "browser")
-    visitor = await gateway.service.visit(token.id)
+    visitor = await gateway.service.people.signing_in.visit(token.id)
     assert visitor is not None
     assert visitor.reviewer
     identity = f"{gateway.campus.issuer} u-ann"
@@ -90,24 +90,24 @@ async def test_a_verified_address_of_the_same_mailbox_is_the_same_person_and_as_
     assert first is not None
     assert second is not None
     assert second.person == first.person == address
-    await gateway.service.block(ROOT, first.person)
+    await gateway.service.people.directory.block(ROOT, first.person)
     with pytest.raises(NotConfirmed, match="blocked"):
         await gateway.enters(f"{one}2")
 
 
 async def test_an_unverified_address_gives_nobodys_rights(gateway: Gateway) -> None:
-    await gateway.service.add_person(ROOT, "ann@illinois.edu", "operator")
+    await gateway.service.people.directory.add_person(ROOT, "ann@illinois.edu", "operator")
     token, _ = await gateway.enters("eve")
     assert token is not None
     assert token.person.startswith("campus:")
     assert "@" not in token.person
     assert await gateway.identities(token.person) == {"oidc": f"{gateway.campus.issuer} u-eve"}
-    visitor = await gateway.service.visit(token.id)
+    visitor = await gateway.service.people.signing_in.visit(token.id)
     assert visitor is not None
     assert not visitor.operator
-    assert (await gateway.service.profile(ROOT, token.person)).known.name == token.person
+    assert (await gateway.service.people.directory.profile(ROOT, token.person)).known.name == token.person
     service = gateway.service
-    service.settings = service.settings.model_copy(update={"signing": SigningSettings(allow=("*@illinois.edu",))})
+    change_settings(service, signing=SigningSettings(allow=("*@illinois.edu",)))
     with pytest.raises(NotConfirmed, match="not allowed"):
         await gateway.enters("eve")
     assert (await gateway.enters("ann"))[0] is not None
@@ -115,7 +115,7 @@ async def test_an_unverified_address_gives_nobodys_rights(gateway: Gateway) -> N
 
 async def test_a_provider_speaks_only_for_its_addresses(gateway: Gateway) -> None:
     narrow = gateway.service.settings.oidc["campus"].model_copy(update={"addresses": ("*@elsewhere.example",)})
-    gateway.service.settings = gateway.service.settings.model_copy(update={"oidc": {"campus": narrow}})
+    change_settings(gateway.service, oidc={"campus": narrow})
     token, _ = await gateway.enters("ann")
     assert token is not None
     assert token.person.startswith("campus:")
@@ -136,25 +136,25 @@ async def test_who_did_not_begin_it_is_not_let_in(gateway: Gateway) -> None:
     )
     for keeps, brings, why in attacks:
         with pytest.raises(NotConfirmed, match=why):
-            await service.end_oidc(keeps, "campus", BACK, brings, "192.0.2.7")
-    assert (await service.end_oidc(kept, "campus", BACK, said))[1] is not None
+            await service.people.oidc.end_oidc(keeps, "campus", BACK, brings, "192.0.2.7")
+    assert (await service.people.oidc.end_oidc(kept, "campus", BACK, said))[1] is not None
     with pytest.raises(NotConfirmed, match="invalid_grant"):  # the same once more
-        await service.end_oidc(kept, "campus", BACK, said)
+        await service.people.oidc.end_oidc(kept, "campus", BACK, said)
     assert len(await gateway.refused()) == len(attacks) + 1
     with pytest.raises(NotFound, match="nowhere"):
-        await service.begin_oidc("nowhere", BACK)
+        await service.people.oidc.begin_oidc("nowhere", BACK)
 
 
 async def test_a_blocked_person_comes_in_no_way(gateway: Gateway) -> None:
     await gateway.enters("ann")
-    await gateway.service.block(ROOT, "ann@illinois.edu", "left")
+    await gateway.service.people.directory.block(ROOT, "ann@illinois.edu", "left")
     with pytest.raises(NotConfirmed, match="blocked"):
         await gateway.enters("ann")
 
 
 async def test_one_adds_an_identity_by_ones_own_act_and_never_anothers(gateway: Gateway) -> None:
-    await gateway.service.add_person(ROOT, "ann@illinois.edu")
-    await gateway.service.add_person(ROOT, "ann@home.example")
+    await gateway.service.people.directory.add_person(ROOT, "ann@illinois.edu")
+    await gateway.service.people.directory.add_person(ROOT, "ann@home.example")
     assert await gateway.enters("eve", link="ann@home.example") == (None, "")
     token, _ = await gateway.enters("eve")
     assert token is not None
@@ -166,12 +166,12 @@ async def test_one_adds_an_identity_by_ones_own_act_and_never_anothers(gateway: 
 
 async def test_rules_know_whoever_adds_an_identity_by_its_verified_address(gateway: Gateway) -> None:
     for name in ("zed@home.example", "ann@illinois.edu"):
-        await gateway.service.add_person(ROOT, name)
+        await gateway.service.people.directory.add_person(ROOT, name)
     await gateway.enters("zoe", link="zed@home.example")
-    found = await gateway.service.names_of(Person("zed@home.example"))
+    found = await gateway.service.people.names.names_of(Person("zed@home.example"))
     assert set(found) == {"zed@home.example", "zoe@elsewhere.example"}
     await gateway.enters("ann", link="zed@home.example")
-    found = await gateway.service.names_of(Person("zed@home.example"))
+    found = await gateway.service.people.names.names_of(Person("zed@home.example"))
     assert "ann@illinois.edu" not in found, "it is the name of someone else"
 
 
@@ -181,24 +181,24 @@ async def test_a_terminal_gets_a_token_for_a_code_that_only_it_can_use(gateway: 
     token, code = await gateway.enters("ann", challenge=challenge)
     assert token is not None
     assert token.use == "once"
-    assert await service.bearer(code) is None
+    assert await service.people.tokens.bearer(code) is None
     stolen, other = await gateway.enters("ann", challenge=challenge)
     with pytest.raises(WrongCode):
-        await service.sign_in_once(other, "another terminal")
+        await service.people.oidc.sign_in_once(other, "another terminal")
     with pytest.raises(WrongCode):  # and that used it up
-        await service.sign_in_once(other, "kept by the terminal")
-    made, secret = await service.sign_in_once(f" {code}\n", "kept by the terminal", "192.0.2.1", "laptop")
+        await service.people.oidc.sign_in_once(other, "kept by the terminal")
+    made, secret = await service.people.oidc.sign_in_once(f" {code}\n", "kept by the terminal", "192.0.2.1", "laptop")
     assert (made.person, made.use, made.name) == ("ann@illinois.edu", "api", "laptop")
-    holder = await service.bearer(secret)
+    holder = await service.people.tokens.bearer(secret)
     assert holder is not None
     assert holder.name == "ann@illinois.edu"
     with pytest.raises(WrongCode):
-        await service.sign_in_once(code, "kept by the terminal")
+        await service.people.oidc.sign_in_once(code, "kept by the terminal")
     assert stolen is not None
 
 
 async def test_a_personal_service_has_no_such_ways_in(tmp_path: Path, campus: OpenId) -> None:
     async with serving(tmp_path / "home", loop=False, oidc={"campus": campus.settings()}) as service:
-        assert not service.providers
+        assert not service.people.oidc.providers
         with pytest.raises(SubletError):
-            await service.begin_oidc("campus", BACK)
+            await service.people.oidc.begin_oidc("campus", BACK)

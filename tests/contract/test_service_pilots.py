@@ -16,6 +16,7 @@ from sublet.core.annex import Lease
 from sublet.errors import PilotRefused
 from sublet.pilots.own import Contact
 from sublet.service.service import Service
+from tests.clocks import set_clock
 from tests.contract.leases import KnownPoint, leasing, made
 from tests.contract.services import ME
 
@@ -46,7 +47,7 @@ class PlayedListener:
 @contextlib.asynccontextmanager
 async def piloting(home: Path) -> AsyncIterator[Service]:
     async with leasing(home) as service:
-        service.point, service.listener = PlayedPoint(), PlayedListener()  # type: ignore[assignment]
+        service.annexes.access_points.point, service.annexes.pilot_plans.listener = PlayedPoint(), PlayedListener()  # type: ignore[assignment]
         yield service
 
 
@@ -55,7 +56,7 @@ async def sent(service: Service, name: str = "example") -> tuple[Lease, str]:
     lease = await made(service, name)
     found = await service.store.read(lambda tx: tx.leases.get(lease.id))
     assert found is not None
-    return found, service.secret(found.session)
+    return found, service.secrets.of(found.session)
 
 
 def unpacked(answer: bytes) -> dict[str, str]:
@@ -70,7 +71,7 @@ def value(text: str, name: str) -> str:
 
 async def claim(service: Service, lease: str, number: int, token: str, nonce: str = FIRST) -> dict[str, str]:
     told = {"token": token, "nonce": nonce, "node": f"c{number}", "arch": "x86_64", "more": "ignored"}
-    return unpacked(await service.claim_pilot(lease, number, told))
+    return unpacked(await service.annexes.pilots.claim_pilot(lease, number, told))
 
 
 async def test_each_node_claims_its_place_once_and_only_with_the_leases_own_token(tmp_path: Path) -> None:
@@ -100,7 +101,7 @@ async def test_who_lost_the_answer_may_claim_again_and_gets_the_same_key(tmp_pat
         first, second = [await claim(service, lease.id, 0, token) for _ in range(2)]
         assert first["passwords.d/POOL"] == second["passwords.d/POOL"]
         secret = value(first["values"], "secret")
-        await service.end_pilot(lease.id, 0, {"secret": secret, "why": "it was idle"})
+        await service.annexes.pilots.end_pilot(lease.id, 0, {"secret": secret, "why": "it was idle"})
         with pytest.raises(PilotRefused, match="claimed already"):
             await claim(service, lease.id, 0, token)
 
@@ -109,7 +110,7 @@ async def test_what_waited_in_a_queue_for_days_gets_tokens_of_the_day_on_which_i
     async with piloting(tmp_path) as service:
         lease, token = await sent(service)
         later = service.now() + timedelta(days=3)
-        service.now = lambda: later
+        set_clock(service, lambda: later)
         given = await claim(service, lease.id, 0, token)
         assert given["tokens.d/pilot"] == f"token of {later}\n"
 
@@ -120,17 +121,19 @@ async def test_a_pilot_is_told_what_changed_and_nobody_else_is(tmp_path: Path) -
         files = await claim(service, lease.id, 0, token)
         secret, have = value(files["values"], "secret"), files["stamp"].strip()
         told = {"secret": secret, "have": have}
-        assert await service.renew_pilot(lease.id, 0, told) == b""
+        assert await service.annexes.pilots.renew_pilot(lease.id, 0, told) == b""
         for wrong in ({"secret": token}, {}, {"secret": ""}):
             with pytest.raises(PilotRefused, match="no such lease"):
-                await service.renew_pilot(lease.id, 0, wrong)
+                await service.annexes.pilots.renew_pilot(lease.id, 0, wrong)
         with pytest.raises(PilotRefused, match="no such lease"):
-            await service.renew_pilot(lease.id, 1, told)
-        await service.open_annex("example", ME, wide=True)
-        assert "SubletOpen = True" in unpacked(await service.renew_pilot(lease.id, 0, told))["annex.conf"]
-        await service.cancel(lease.session, ME)
+            await service.annexes.pilots.renew_pilot(lease.id, 1, told)
+        await service.annexes.sharing.open_annex("example", ME, wide=True)
+        assert (
+            "SubletOpen = True" in unpacked(await service.annexes.pilots.renew_pilot(lease.id, 0, told))["annex.conf"]
+        )
+        await service.sessions.cancel(lease.session, ME)
         with pytest.raises(PilotRefused, match=r"shut down|has ended"):
-            await service.renew_pilot(lease.id, 0, told)
+            await service.annexes.pilots.renew_pilot(lease.id, 0, told)
         with pytest.raises(PilotRefused, match=r"shut down|has ended"):
             await claim(service, lease.id, 1, token)
 
@@ -141,11 +144,13 @@ async def test_a_pilot_that_reaches_the_service_alone_is_split_by_its_own_word_o
         secret = value((await claim(service, lease.id, 0, token))["values"], "secret")
         for wrong in ({"secret": token}, {}):
             with pytest.raises(PilotRefused, match="no such lease"):
-                await service.split_pilot(lease.id, 0, wrong)
+                await service.annexes.pilots.split_pilot(lease.id, 0, wrong)
         pilot = await service.store.read(lambda tx: tx.pilots.get(lease.id, 0))
         assert pilot is not None
         assert "carry" not in pilot.facts
-        await service.split_pilot(lease.id, 0, {"secret": secret, "why": "the access point can't be reached"})
+        await service.annexes.pilots.split_pilot(
+            lease.id, 0, {"secret": secret, "why": "the access point can't be reached"}
+        )
         split = await service.store.read(lambda tx: tx.pilots.get(lease.id, 0))
         assert split is not None
         assert split.facts == {**pilot.facts, "carry": "spool"}
@@ -156,7 +161,7 @@ async def test_a_pilot_says_once_that_it_is_gone_and_why(tmp_path: Path) -> None
         lease, token = await sent(service)
         secret = value((await claim(service, lease.id, 0, token))["values"], "secret")
         for why in ("the access point can't be reached", "later"):
-            await service.end_pilot(lease.id, 0, {"secret": secret, "why": why})
+            await service.annexes.pilots.end_pilot(lease.id, 0, {"secret": secret, "why": why})
         (pilot,) = await service.store.read(lambda tx: tx.pilots.list(lease.id))
         assert pilot.ended
         assert pilot.why == "the access point can't be reached"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from sublet.app import build_loop
 from sublet.core.session import OfferSet, Phase
 from sublet.errors import NotFound
 from sublet.platforms.memory import MemoryPlatform
 from sublet.platforms.port import Survey
 from sublet.platforms.slurm import Slurm
-from sublet.service.reconcile import Loop
 from sublet.service.service import Service
 from sublet.service.sweeping import sweep
 from sublet.service.systems import directory_of
@@ -31,13 +31,13 @@ THREE = {name: {"kind": "memory"} for name in ("a", "b", "c")}
 async def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Service]:
     """While its platforms are surveyed, one of them goes and another one comes."""
     async with serving(tmp_path, loop=False, platforms=THREE) as service:
-        service.surveys.clear()
+        service.platforms.surveys.clear()
         survey = MemoryPlatform.survey
 
         async def meanwhile(platform: MemoryPlatform) -> Survey:
-            service.platforms_by_name.pop("b", None)
-            if "d" not in service.platforms_by_name:
-                service.platforms_by_name["d"] = MemoryPlatform(name="d")
+            service.platforms.by_name.pop("b", None)
+            if "d" not in service.platforms.by_name:
+                service.platforms.by_name["d"] = MemoryPlatform(name="d")
             return await survey(platform)
 
         monkeypatch.setattr(MemoryPlatform, "survey", meanwhile)
@@ -45,9 +45,9 @@ async def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 
 async def test_those_there_are_shown_while_others_come_and_go(service: Service) -> None:
-    shown = {state.name: state.trouble for state in await service.platforms(ME)}
+    shown = {state.name: state.trouble for state in await service.usable_platforms.states(ME)}
     assert shown == {"a": "", "b": "There is no platform b. There are: a, c, d.", "c": ""}
-    assert [state.name for state in await service.platforms(ME)] == ["a", "c", "d"]
+    assert [state.name for state in await service.usable_platforms.states(ME)] == ["a", "c", "d"]
 
 
 async def test_who_asks_meanwhile_gets_the_offers_of_those_that_stay(service: Service) -> None:
@@ -56,8 +56,12 @@ async def test_who_asks_meanwhile_gets_the_offers_of_those_that_stay(service: Se
 
 
 async def test_what_is_gone_is_not_found(service: Service) -> None:
-    await service.platforms(ME)
-    for act in (service.survey("b"), service.platform("b", ME), sweep(service, "b")):
+    await service.usable_platforms.states(ME)
+    for act in (
+        service.platforms.survey("b"),
+        service.usable_platforms.platform("b", ME),
+        sweep(service.platforms, service.store, "b"),
+    ):
         with pytest.raises(NotFound, match="no platform b"):
             await act
 
@@ -68,16 +72,16 @@ async def test_a_survey_of_what_was_replaced_meanwhile_is_not_kept(tmp_path: Pat
 
         class Replaced(MemoryPlatform):
             async def survey(self) -> Survey:
-                service.platforms_by_name["a"] = new
+                service.platforms.by_name["a"] = new
                 return await super().survey()
 
         old = Replaced(name="a", cores=1)
         for platform in (old, new):
             await platform.open(tmp_path / "home" / "platforms" / "a")
-        service.platforms_by_name["a"] = old
-        service.surveys.clear()
-        assert _cores(await service.survey("a")) == 1, "who asked for it then gets it"
-        assert _cores(await service.survey("a")) == 2
+        service.platforms.by_name["a"] = old
+        service.platforms.surveys.clear()
+        assert _cores(await service.platforms.survey("a")) == 1, "who asked for it then gets it"
+        assert _cores(await service.platforms.survey("a")) == 2
 
 
 async def test_a_new_platform_is_shown_when_it_is_open_and_one_that_can_not_be_is_tried_again(
@@ -88,37 +92,37 @@ async def test_a_new_platform_is_shown_when_it_is_open_and_one_that_can_not_be_i
         full = [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))]
 
         async def slowly(platform: Slurm, home: Path) -> None:
-            assert "far" not in service.platforms_by_name
+            assert "far" not in service.platforms.by_name
             if full:
                 raise full.pop()
             await opening(platform, home)
 
         monkeypatch.setattr(Slurm, "open", slowly)
         Systems(str(directory_of(service.settings))).add("far", {"login": {"hosts": ["127.0.0.1"]}})
-        await service.refresh()
-        shown = {state.name: state.trouble for state in await service.platforms(ME)}
+        await service.changes.refresh()
+        shown = {state.name: state.trouble for state in await service.usable_platforms.states(ME)}
         assert "No space left" in shown["system far"]
-        await service.refresh()
-        assert "far" in service.platforms_by_name
-        assert "system far" not in service.broken
+        await service.changes.refresh()
+        assert "far" in service.platforms.by_name
+        assert "system far" not in service.platforms.broken
 
 
 async def test_a_session_whose_platform_was_removed_says_so_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms={"a": {"kind": "memory", "takes": "1h"}}) as service:
         made = await ask(service, time="2h")
-        session = await service.accept(made.offers[0].id, ME)
+        session = await service.sessions.accept(made.offers[0].id, ME)
         await reach(service, session.id, in_phase(Phase.RUNNING))
-        removed = service.platforms_by_name.pop("a")
-        assert "its platform a is not here at present" in (await service.session(session.id, ME)).condition
-        await service.store.write(lambda tx: service._cancel(tx, session.id, ME))
-        service.platforms_by_name["a"] = removed
-        await service.tell()
+        removed = service.platforms.by_name.pop("a")
+        assert "its platform a is not here at present" in (await service.sessions.get(session.id, ME)).condition
+        await service.store.write(lambda tx: service.endings.cancel(tx, session.id, ME))
+        service.platforms.by_name["a"] = removed
+        await service.signals.announce()
         await reach(service, session.id, in_phase(Phase.CANCELLED))
 
 
 async def test_what_is_claimed_again_before_its_last_step_is_put_away_stays_in_hand(tmp_path: Path) -> None:
     async with serving(tmp_path, loop=False) as service:
-        loop = Loop(service)
+        loop = build_loop(service)
         first, second = (asyncio.create_task(asyncio.sleep(0)) for _ in range(2))
         await asyncio.gather(first, second)
         loop.tasks["s"] = second, "later"
@@ -141,8 +145,8 @@ async def test_what_a_platform_is_stated_to_perform_is_offered_and_compared(tmp_
         async def asking(least: float) -> OfferSet:
             limit = {"type": "urn:ivoa:calycopis:metric:io-throughput", "min": least}
             document = {"executable": {"kind": "command", "argv": ["true"]}, "compute": {"metrics": [limit]}}
-            asked = await service.read(json.dumps(document).encode(), "application/json", ME)
-            return await service.ask(ME, asked)
+            asked = await service.asking.read(json.dumps(document).encode(), "application/json", ME)
+            return await service.asking.ask(ME, asked)
 
         enough = await asking(500)
         assert {(quote.type.rpartition(":")[2], quote.min, quote.max) for quote in enough.offers[0].offer.metrics} == {
@@ -159,8 +163,8 @@ async def test_a_limit_on_costs_is_kept_by_platforms_that_answer_for_themselves(
         for cost, result in (("monetary", "YES"), ("carbon", "NO")):
             limit = {"type": f"urn:ivoa:calycopis:cost:{cost}", "max": 0.5}
             document = {"executable": {"kind": "command", "argv": ["true"]}, "costs": [limit]}
-            asked = await service.read(json.dumps(document).encode(), "application/json", ME)
-            found = await service.ask(ME, asked)
+            asked = await service.asking.read(json.dumps(document).encode(), "application/json", ME)
+            found = await service.asking.ask(ME, asked)
             assert (found.result, [reason.field for reason in found.reasons]) == (
                 result,
                 [] if result == "YES" else ["costs[0].type"],

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from sublet.app import open_service
 from sublet.core.people import Group
 from sublet.core.session import OfferSet, Phase
 from sublet.errors import BadSettings, NotAllowed
 from sublet.platforms.registry import load_platforms
 from sublet.service.audit import Sought
-from sublet.service.desk import Person
 from sublet.service.moving_up import move_up
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.contract.services import FIRM, KEEP, OPERATOR, allow, ask, in_phase, reach, serving
@@ -49,7 +50,7 @@ async def test_of_a_thousand_cores_five_hundred_are_pledged(tmp_path: Path) -> N
         await let_in(service)
         whole = await wish(service, LOCAL, 20, **NOW)
         assert drawn(whole) == [("srcnet", "open")]
-        await service.accept(whole.offers[0].id, LOCAL)
+        await service.sessions.accept(whole.offers[0].id, LOCAL)
         full = await wish(service, GUEST, 1, **NOW)
         assert full.result == "NO"
         assert "site (srcnet) has nothing free" in full.reasons[0].message
@@ -66,7 +67,7 @@ async def test_of_a_thousand_cores_five_hundred_are_pledged(tmp_path: Path) -> N
         for _ in range(2):
             half = await wish(service, LOCAL, 5, **day)
             assert set(drawn(half)) == {("open",)}, "what is open is taken before what is pledged"
-            await service.accept(half.offers[0].id, LOCAL)
+            await service.sessions.accept(half.offers[0].id, LOCAL)
         assert (await wish(service, GUEST, 10, **day)).result == "YES", "and leaves that alone"
         assert (await wish(service, LOCAL, 1, **day)).result == "NO", "the rest is held for the guest"
         assert (await wish(service, OTHER, 1, **day)).reasons[0].kind == "urn:not-allowed"
@@ -83,30 +84,30 @@ async def test_whoever_draws_on_a_pledge_needs_a_rule_about_it_and_a_deny_wins(t
         assert chosen.nearest == not_theirs.nearest
         [nothing] = (await wish(service, LOCAL, 1, 8, pledge="night")).reasons
         assert nothing.message == "site has no pledge night; it has: srcnet, open."
-        asked = await service.ask_access(LOCAL, "pledge", "srcnet", "for the survey")
-        granted = await service.grant_access(asked.request.id, OPERATOR)
+        asked = await service.access.requests.ask_access(LOCAL, "pledge", "srcnet", "for the survey")
+        granted = await service.access.requests.grant_access(asked.request.id, OPERATOR)
         assert drawn(await wish(service, LOCAL, 1, 8, pledge="srcnet")) == [("srcnet",)]
         across = (await wish(service, LOCAL, 3, 8, time="1h")).offers[0]
-        running = await service.accept(
+        running = await service.sessions.accept(
             (await wish(service, LOCAL, 1, 8, pledge="srcnet", time="1h")).offers[0].id, LOCAL
         )
-        lost = await service.remove_rule(granted.request.rule, OPERATOR)
+        lost = await service.access.rules.remove_rule(granted.request.rule, OPERATOR)
         assert [session.id for session in lost.running] == [running.id]
         with pytest.raises(NotAllowed, match="may not use the pledge srcnet"):
-            await service.accept(across.id, LOCAL)
+            await service.sessions.accept(across.id, LOCAL)
         with pytest.raises(NotAllowed):
-            await service.extend(running.id, LOCAL, by="1h")
-        refused = await service.audit(OPERATOR, Sought(action="accept."))
+            await service.sessions.extend(running.id, LOCAL, by="1h")
+        refused = await service.access.audit.audit(OPERATOR, Sought(action="accept."))
         assert [(entry.noun, entry.name) for entry in refused] == [("pledge", "srcnet")]
         # Who is let in by a pledge alone sees the platform, and nothing of what is open.
         await allow(service, "*@srcnet.org", noun="pledge", name="src*")
-        assert (await service.platform("site", GUEST)).survey
-        assert await service.refused(GUEST, "system", "site") is None
+        assert (await service.usable_platforms.platform("site", GUEST)).survey
+        assert await service.access.quotas.refused(GUEST, "system", "site") is None
         assert drawn(await wish(service, GUEST, 1, 8)) == [("srcnet",)]
         assert (await wish(service, GUEST, 1, 8, pledge="open")).reasons[0].kind == "urn:not-allowed"
         await allow(service, "sam@srcnet.org", effect="deny", note="left in May")
         assert (await wish(service, GUEST, 1, 8)).reasons[0].message.endswith("denies it (left in May).")
-        assert await service.refused(GUEST, "system", "site")
+        assert await service.access.quotas.refused(GUEST, "system", "site")
 
 
 async def test_the_limits_of_a_pledge_hold_and_what_is_across_several_counts_by_their_sizes(tmp_path: Path) -> None:
@@ -125,19 +126,19 @@ async def test_the_limits_of_a_pledge_hold_and_what_is_across_several_counts_by_
             <= 12
         )
         across = await wish(service, LOCAL, 3, 8, time="1h")
-        first = await service.accept(across.offers[0].id, LOCAL)
+        first = await service.sessions.accept(across.offers[0].id, LOCAL)
         assert tuple(first.offer.pledge) == ("srcnet", "open")
-        [held] = [one for one in await service.standing(LOCAL) if one.decision.noun == "pledge"]
+        [held] = [one for one in await service.access.rules.standing(LOCAL) if one.decision.noun == "pledge"]
         assert (held.use.jobs, held.use.hours) == (1, 12.0), "24 core-hours, half of them in each"
-        [whole] = [one for one in await service.standing(LOCAL) if one.decision.noun == "system"]
+        [whole] = [one for one in await service.access.rules.standing(LOCAL) if one.decision.noun == "system"]
         assert whole.use.hours == 24.0
         with pytest.raises(NotAllowed, match="20 core-hours a month"):
-            await service.extend(first.id, LOCAL, by="1h")
-        longer = await service.extend(first.id, LOCAL, by="30m")
+            await service.sessions.extend(first.id, LOCAL, by="1h")
+        longer = await service.sessions.extend(first.id, LOCAL, by="30m")
         assert longer.until
         await reach(service, first.id, in_phase(Phase.RUNNING, Phase.AVAILABLE), LOCAL)
-        await service.cancel(first.id, LOCAL)
-        [left] = [one for one in await service.standing(LOCAL) if one.decision.noun == "pledge"]
+        await service.sessions.cancel(first.id, LOCAL)
+        [left] = [one for one in await service.access.rules.standing(LOCAL) if one.decision.noun == "pledge"]
         assert left.use.jobs == 0
         assert left.use.hours < 1.0
 
@@ -146,16 +147,16 @@ async def test_what_waits_for_its_pledge_moves_up_when_that_has_room_and_not_bef
     async with serving(tmp_path, platforms=SMALL) as service:
         me = Person("me")
         assert drawn(await ask(service, me, cores=8, nodes=4, **NOW)) == [("srcnet", "open")], "all is its owner's"
-        await service.reject((await service.sessions(me, active=None)).items[0].id, me)
-        long = await service.accept(
+        await service.sessions.reject((await service.sessions.page(me, active=None)).items[0].id, me)
+        long = await service.sessions.accept(
             (await ask(service, me, cores=8, nodes=2, time="2h", pledge="srcnet")).offers[0].id, me
         )
         await reach(service, long.id, in_phase(Phase.RUNNING))
         next_ = (await ask(service, me, cores=8, time="1h", pledge="srcnet")).offers[0]
         assert next_.offer.start >= (long.until or service.now()), "although half of the nodes are free"
-        await service.accept(next_.id, me)
+        await service.sessions.accept(next_.id, me)
         waits = await reach(service, next_.id, in_phase(Phase.WAITING))
-        await service.cancel(long.id, me)
+        await service.sessions.cancel(long.id, me)
         runs = await reach(service, waits.id, in_phase(Phase.RUNNING))
         assert runs.start
         assert waits.start
@@ -169,7 +170,7 @@ async def test_people_who_ask_and_accept_at_once_never_get_more_than_a_pledge_ha
     settings = [
         Settings.load(tmp_path / name, mode="gateway", platforms=SMALL, database=store_url) for name in ("one", "two")
     ]
-    async with Service.open(settings[0], loop=False) as one, Service.open(settings[1], loop=False) as two:
+    async with open_service(settings[0], loop=False) as one, open_service(settings[1], loop=False) as two:
         await let_in(one)
         await allow(one, "*@open.org")
         people = [Person("a@srcnet.org"), Person("b@open.org"), Person("c@local.org")]
@@ -178,7 +179,7 @@ async def test_people_who_ask_and_accept_at_once_never_get_more_than_a_pledge_ha
             person, service = people[number % 3], (one, two)[number % 2]
             found = await wish(service, person, 1, 4, precedence=FIRM, **NOW)
             if found.offers:
-                await (two, one)[number % 2].accept(found.offers[0].id, person)
+                await (two, one)[number % 2].sessions.accept(found.offers[0].id, person)
             return person.name if found.offers else ""
 
         took = await asyncio.gather(*map(take, range(30)))
@@ -192,17 +193,17 @@ async def test_what_was_booked_stays_when_a_pledge_becomes_smaller_and_nothing_s
     me, other = Person("me"), {"site": {**SMALL["site"], "pledges": {"srcnet": {"cores": 4}, "day": {"cores": 12}}}}
     async with serving(tmp_path, platforms=SMALL) as service:
         found = [await ask(service, me, KEEP, cores=8, nodes=2, time="2h", pledge="srcnet") for _ in range(2)]
-        first, second = [await service.accept(one.offers[0].id, me) for one in found]
+        first, second = [await service.sessions.accept(one.offers[0].id, me) for one in found]
         await reach(service, first.id, in_phase(Phase.RUNNING))
         await reach(service, second.id, in_phase(Phase.WAITING))
     async with serving(tmp_path, platforms=other) as service:
         assert (await ask(service, me, cores=4, pledge="srcnet", **NOW)).result == "NO", "more than it has is taken"
         held = await ask(service, me, cores=8, pledge="day", time="30m")
-        await service.reject(held.offers[0].id, me)
-        before = await service.session(second.id, me)
-        await service.cancel(first.id, me)
+        await service.sessions.reject(held.offers[0].id, me)
+        before = await service.sessions.get(second.id, me)
+        await service.sessions.cancel(first.id, me)
         assert await service.store.write(lambda tx: move_up(tx, "site", service.now(), set())) == 0
-        waits = await service.session(second.id, me)
+        waits = await service.sessions.get(second.id, me)
         assert (waits.phase, waits.start) == (Phase.WAITING, before.start), "it has no place earlier, and keeps its own"
         assert (await ask(service, me, cores=4, pledge="srcnet", **NOW)).result == "YES"
 
@@ -227,7 +228,7 @@ async def test_a_platform_that_has_less_than_was_pledged_says_so_and_sells_no_mo
     platforms = {"site": {"kind": "memory", "nodes": 2, "cores": 8, "pledges": pledges}}
     async with serving(tmp_path, platforms=platforms, loop=False) as service:
         me = Person("me")
-        survey = await service.survey("site")
+        survey = await service.platforms.survey("site")
         assert "24 cores are pledged, and there are 16 now" in survey.notes[-1]
         assert (await ask(service, me, cores=8, pledge="open")).result == "NO"
         assert (await ask(service, me, cores=6, nodes=2, pledge="srcnet", **NOW)).result == "YES"

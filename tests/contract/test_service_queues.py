@@ -25,7 +25,7 @@ async def test_a_queue_that_others_share_offers_something_in_each_window(tmp_pat
         hours = ("09", "12", "15")
         found = await ask(service, start=[f"{day}T{hour}:00:00Z/PT30M" for hour in hours])
         assert [f"{session.offer.start:%Y-%m-%d %H:%M}" for session in found.offers] == [f"{day} {h}:00" for h in hours]
-        chosen = await service.accept(found.offers[2].id, ME)
+        chosen = await service.sessions.accept(found.offers[2].id, ME)
         assert chosen.offer.begin
         assert f"{chosen.offer.begin:%H}" == "15"
 
@@ -47,5 +47,5 @@ async def test_on_a_gateway_its_operator_chooses(tmp_path: Path) -> None:
 async def test_a_pilot_is_nobodys_to_ask_for(tmp_path: Path) -> None:
     async with serving(tmp_path, platforms=PREDICTED) as service:
         document = b'{"executable": {"kind": "urn:sublet:kind:executable:pilot", "lease": "x"}}'
-        refused = await service.ask(ME, await service.read(document, "application/json", ME))
+        refused = await service.asking.ask(ME, await service.asking.read(document, "application/json", ME))
         assert (refused.result, refused.reasons[0].nearest) == ("NO", "sublet annex create NAME")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from sublet.app import open_service
 from sublet.errors import (
     BadAddress,
     Blocked,
@@ -26,7 +27,7 @@ from sublet.errors import (
     TooMany,
     WrongCode,
 )
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.service.signing_in import TRIES
 from sublet.settings import Settings
@@ -53,8 +54,8 @@ class Gateway:
     async def asks(self, address: str, host: str = "192.0.2.1") -> str:
         """Ask for a code, and read the mail that brings it."""
         before = len(self.mailbox.to(address.lower()))
-        await self.service.ask_code(address, host)
-        await asyncio.gather(*self.service._mails)
+        await self.service.people.signing_in.ask_code(address, host)
+        await asyncio.gather(*self.service.people.signing_in._mails)
         return self.mailbox.code(address.lower(), before + 1)
 
     async def audit(self, action: str = "", name: str = "") -> list[Entry]:
@@ -90,7 +91,7 @@ async def told(doing: Awaitable[object]) -> type[SubletError] | None:
 async def opened(home: Path, mailbox: Mailbox, **more: Any) -> AsyncIterator[Gateway]:
     clock = StillClock()
     settings = Settings.load(home, mode="gateway", mail=mailbox.settings, platforms={}, **more)
-    async with Service.open(settings, now=clock, loop=False) as service:
+    async with open_service(settings, now=clock, loop=False) as service:
         yield Gateway(service, clock, mailbox)
 
 
@@ -109,11 +110,11 @@ async def narrow(tmp_path: Path, mailbox: Mailbox) -> AsyncIterator[Gateway]:
 
 async def test_a_code_by_mail_gives_a_token_that_is_its_persons(gateway: Gateway, address: str) -> None:
     code = await gateway.asks(address.upper())
-    token, secret = await gateway.service.sign_in_by_code(address, code, "192.0.2.1", note="laptop")
+    token, secret = await gateway.service.people.signing_in.sign_in_by_code(address, code, "192.0.2.1", note="laptop")
     assert (token.person, token.name, token.use) == (address, "laptop", "api")
     assert token.expires == gateway.clock() + timedelta(days=30)
-    assert part(await gateway.service.bearer(secret)) == Person(address)
-    profile = await gateway.service.profile(Person(address), address)
+    assert part(await gateway.service.people.tokens.bearer(secret)) == Person(address)
+    profile = await gateway.service.people.directory.profile(Person(address), address)
     assert [(one.kind, one.value) for one in profile.identities] == [("email", address)]
     assert profile.known.seen == gateway.clock()
     assert [one.action for one in await gateway.audit(name=address)] == ["sign-in.ask", "person.come", "sign-in"]
@@ -124,8 +125,8 @@ async def test_the_code_is_stored_and_logged_nowhere(
 ) -> None:
     code = await gateway.asks(address)
     with pytest.raises(WrongCode):
-        await gateway.service.sign_in_by_code(address, "0" + code)
-    await gateway.service.sign_in_by_code(address, code)
+        await gateway.service.people.signing_in.sign_in_by_code(address, "0" + code)
+    await gateway.service.people.signing_in.sign_in_by_code(address, code)
     url = gateway.service.settings.database_url
     stored = [rows(url, f"SELECT * FROM {table}") for table in ("codes", "audit", "tokens")]
     said = str(stored) + "".join(capsys.readouterr())
@@ -136,9 +137,9 @@ async def test_the_code_is_stored_and_logged_nowhere(
 
 async def test_a_code_counts_once(gateway: Gateway, address: str) -> None:
     code = await gateway.asks(address)
-    await gateway.service.sign_in_by_code(address, code.replace(" ", "-"))
+    await gateway.service.people.signing_in.sign_in_by_code(address, code.replace(" ", "-"))
     with pytest.raises(WrongCode):
-        await gateway.service.sign_in_by_code(address, code)
+        await gateway.service.people.signing_in.sign_in_by_code(address, code)
 
 
 async def test_after_five_wrong_tries_even_the_right_code_fails(gateway: Gateway, address: str) -> None:
@@ -146,33 +147,33 @@ async def test_after_five_wrong_tries_even_the_right_code_fails(gateway: Gateway
     wrong = f"{(int(code.replace(' ', '')) + 1) % 10**8:08}"
     for _ in range(TRIES):
         with pytest.raises(WrongCode):
-            await gateway.service.sign_in_by_code(address, wrong)
+            await gateway.service.people.signing_in.sign_in_by_code(address, wrong)
     with pytest.raises(WrongCode):
-        await gateway.service.sign_in_by_code(address, code)
+        await gateway.service.people.signing_in.sign_in_by_code(address, code)
     why = [one.detail["why"] for one in await gateway.audit("sign-in.refused")]
     assert why == ["wrong code"] * TRIES + ["too many tries"]
     again = await gateway.asks(address)
-    assert (await gateway.service.sign_in_by_code(address, again))[0].person == address
+    assert (await gateway.service.people.signing_in.sign_in_by_code(address, again))[0].person == address
 
 
 async def test_the_fifth_try_still_counts(gateway: Gateway, address: str) -> None:
     code = await gateway.asks(address)
     for _ in range(TRIES - 1):
         with pytest.raises(WrongCode):
-            await gateway.service.sign_in_by_code(address, "")
-    assert await gateway.service.sign_in_by_code(address, code)
+            await gateway.service.people.signing_in.sign_in_by_code(address, "")
+    assert await gateway.service.people.signing_in.sign_in_by_code(address, code)
 
 
 async def test_a_code_is_good_for_ten_minutes_and_until_a_newer_one(gateway: Gateway, address: str) -> None:
     first = await gateway.asks(address)
     gateway.clock.time += 10 * MINUTE
     with pytest.raises(WrongCode):
-        await gateway.service.sign_in_by_code(address, first)
+        await gateway.service.people.signing_in.sign_in_by_code(address, first)
     second, gateway.clock.time = await gateway.asks(address), gateway.clock.time + MINUTE
     third = await gateway.asks(address)
     with pytest.raises(WrongCode):
-        await gateway.service.sign_in_by_code(address, second)
-    assert await gateway.service.sign_in_by_code(address, third)
+        await gateway.service.people.signing_in.sign_in_by_code(address, second)
+    assert await gateway.service.people.signing_in.sign_in_by_code(address, third)
 
 
 async def test_a_code_is_for_its_own_address(gateway: Gateway, address: str) -> None:
@@ -180,7 +181,7 @@ async def test_a_code_is_for_its_own_address(gateway: Gateway, address: str) -> 
     other = f"other-{address}"
     await gateway.asks(other)
     with pytest.raises(WrongCode):
-        await gateway.service.sign_in_by_code(other, code)
+        await gateway.service.people.signing_in.sign_in_by_code(other, code)
 
 
 async def test_an_address_is_sent_so_many_codes_an_hour(gateway: Gateway, address: str) -> None:
@@ -190,24 +191,24 @@ async def test_an_address_is_sent_so_many_codes_an_hour(gateway: Gateway, addres
         service.settings.throttle.sign_ins_per_address.most,
     )
     for number in range(own):
-        await service.ask_code(address, f"2001:db8::{number}")  # all of them are one host
+        await service.people.signing_in.ask_code(address, f"2001:db8::{number}")  # all of them are one host
         gateway.clock.time += MINUTE
     with pytest.raises(TooMany) as caught:
-        await service.ask_code(address, "2001:db8::200")
+        await service.people.signing_in.ask_code(address, "2001:db8::200")
     assert caught.value.values["seconds"] == 3600 - own * 60
-    await service.ask_code(f"other-{address}", "2001:db8::200")
+    await service.people.signing_in.ask_code(f"other-{address}", "2001:db8::200")
     for number in range(all_hosts - own):
-        await service.ask_code(address, f"192.0.2.{number}")
+        await service.people.signing_in.ask_code(address, f"192.0.2.{number}")
     with pytest.raises(TooMany):
-        await service.ask_code(address, "192.0.2.200")
+        await service.people.signing_in.ask_code(address, "192.0.2.200")
     for _ in range(own):
-        await service.ask_code(address, "2001:db8::1", known=True)
+        await service.people.signing_in.ask_code(address, "2001:db8::1", known=True)
     with pytest.raises(TooMany):
-        await service.ask_code(address, "192.0.2.200", known=True)
+        await service.people.signing_in.ask_code(address, "192.0.2.200", known=True)
     with pytest.raises(TooMany):
-        await service.ask_code(address, "192.0.2.200")
+        await service.people.signing_in.ask_code(address, "192.0.2.200")
     gateway.clock.time += (60 - own) * MINUTE
-    await service.ask_code(address, "192.0.2.1")
+    await service.people.signing_in.ask_code(address, "192.0.2.1")
     assert await gateway.mailbox.comes_for(address, all_hosts + own + 1)
     assert (await gateway.audit("sign-in.ask"))[-1].host == "192.0.2.1"
 
@@ -221,35 +222,38 @@ async def strict(tmp_path: Path, mailbox: Mailbox) -> AsyncIterator[Gateway]:
 
 
 async def test_an_operator_sets_how_often_one_person_and_one_host_can_ask(strict: Gateway, address: str) -> None:
-    asked = [await told(strict.service.ask_code(address, "192.0.2.68")) for _ in range(3)]
+    asked = [await told(strict.service.people.signing_in.ask_code(address, "192.0.2.68")) for _ in range(3)]
     assert asked == [None, None, TooMany]
     strict.clock.time += MINUTE
-    assert await told(strict.service.ask_code(address, "192.0.2.68")) is None
+    assert await told(strict.service.people.signing_in.ask_code(address, "192.0.2.68")) is None
 
 
 async def test_a_host_asks_and_tries_so_often_and_no_more(strict: Gateway, address: str) -> None:
     gateway = strict
-    asked = [await told(gateway.service.ask_code(f"n{n}-{address}", "192.0.2.66")) for n in range(40)]
+    asked = [await told(gateway.service.people.signing_in.ask_code(f"n{n}-{address}", "192.0.2.66")) for n in range(40)]
     assert (asked[0], asked[-1]) == (None, TooMany)
-    trying = [gateway.service.sign_in_by_code(f"n{n}-{address}", "12345678", "192.0.2.66") for n in range(70)]
+    trying = [
+        gateway.service.people.signing_in.sign_in_by_code(f"n{n}-{address}", "12345678", "192.0.2.66")
+        for n in range(70)
+    ]
     tried = [await told(one) for one in trying]
     assert (tried[0], tried[-1]) == (WrongCode, TooMany)
     code = await gateway.asks(address, "192.0.2.67")
-    assert await gateway.service.sign_in_by_code(address, code, "192.0.2.67")
+    assert await gateway.service.people.signing_in.sign_in_by_code(address, code, "192.0.2.67")
 
 
 async def test_asking_tells_and_writes_the_same_whoever_is_asked_for(narrow: Gateway, address: str) -> None:
     inside, outside, blocked = "anna@illinois.edu", f"eve@illinois.edu.{address[-11:]}", "mallory@illinois.edu"
-    await narrow.service.add_person(ROOT, blocked)
-    await narrow.service.block(ROOT, blocked, "left")
+    await narrow.service.people.directory.add_person(ROOT, blocked)
+    await narrow.service.people.directory.block(ROOT, blocked, "left")
     url = narrow.service.settings.database_url
     for one in (inside, outside, blocked):
         before = {table: len(rows(url, f"SELECT * FROM {table}")) for table in ("codes", "audit", "people")}
-        assert await narrow.service.ask_code(one, "192.0.2.1") is None
+        assert await narrow.service.people.signing_in.ask_code(one, "192.0.2.1") is None
         after = {table: len(rows(url, f"SELECT * FROM {table}")) for table in before}
         assert {table: after[table] - before[table] for table in before} == {"codes": 1, "audit": 1, "people": 0}
         with pytest.raises(WrongCode):
-            await narrow.service.sign_in_by_code(one, "nothing")
+            await narrow.service.people.signing_in.sign_in_by_code(one, "nothing")
     await narrow.mailbox.comes_for(inside)
     assert narrow.mailbox.to(outside) == narrow.mailbox.to(blocked) == []
     refused = [one.detail["refused"] for one in await narrow.audit("sign-in.ask")]
@@ -257,57 +261,66 @@ async def test_asking_tells_and_writes_the_same_whoever_is_asked_for(narrow: Gat
 
 
 async def test_whom_an_operator_added_signs_in_whatever_the_patterns_say(narrow: Gateway, address: str) -> None:
-    await narrow.service.add_person(ROOT, address, "reviewer")
+    await narrow.service.people.directory.add_person(ROOT, address, "reviewer")
     code = await narrow.asks(address)
-    _, secret = await narrow.service.sign_in_by_code(address, code)
-    assert part(await narrow.service.bearer(secret)) == Person(address, reviewer=True)
+    _, secret = await narrow.service.people.signing_in.sign_in_by_code(address, code)
+    assert part(await narrow.service.people.tokens.bearer(secret)) == Person(address, reviewer=True)
 
 
 async def test_who_is_blocked_between_asking_and_trying_does_not_come_in(gateway: Gateway, address: str) -> None:
-    await gateway.service.add_person(ROOT, address)
+    await gateway.service.people.directory.add_person(ROOT, address)
     code = await gateway.asks(address)
-    await gateway.service.block(ROOT, address)
+    await gateway.service.people.directory.block(ROOT, address)
     with pytest.raises(WrongCode):
-        await gateway.service.sign_in_by_code(address, code)
+        await gateway.service.people.signing_in.sign_in_by_code(address, code)
 
 
 async def test_a_block_and_a_change_of_part_count_at_once(gateway: Gateway, address: str) -> None:
     service = gateway.service
-    await service.add_person(ROOT, address, "operator")
-    _, secret = await service.sign_in_by_code(address, await gateway.asks(address))
-    visit = await service.visiting(Person(address))
-    assert part(await service.bearer(secret)) == Person(address, operator=True)
-    await service.set_role(ROOT, address, "person")
-    assert part(await service.bearer(secret)) == part(await service.visit(visit.id)) == Person(address)
+    await service.people.directory.add_person(ROOT, address, "operator")
+    _, secret = await service.people.signing_in.sign_in_by_code(address, await gateway.asks(address))
+    visit = await service.people.signing_in.visiting(Person(address))
+    assert part(await service.people.tokens.bearer(secret)) == Person(address, operator=True)
+    await service.people.directory.set_role(ROOT, address, "person")
+    assert (
+        part(await service.people.tokens.bearer(secret))
+        == part(await service.people.signing_in.visit(visit.id))
+        == Person(address)
+    )
     with pytest.raises(OperatorsOnly):
-        await service.people(Person(address))
-    await service.block(ROOT, address, "left")
-    for look in (lambda: service.bearer(secret), lambda: service.visit(visit.id)):
+        await service.people.directory.people(Person(address))
+    await service.people.directory.block(ROOT, address, "left")
+    for look in (lambda: service.people.tokens.bearer(secret), lambda: service.people.signing_in.visit(visit.id)):
         with pytest.raises(Blocked, match=f"An operator has blocked {address} here"):
             await look()
-    await service.unblock(ROOT, address)
-    assert part(await service.bearer(secret)) == Person(address)
-    await service.remove_person(ROOT, address)
-    assert await service.bearer(secret) is None
+    await service.people.directory.unblock(ROOT, address)
+    assert part(await service.people.tokens.bearer(secret)) == Person(address)
+    await service.people.directory.remove_person(ROOT, address)
+    assert await service.people.tokens.bearer(secret) is None
     actions = [one.action for one in await gateway.audit("person.", address)]
     assert actions == ["person.add", "person.role", "person.block", "person.unblock", "person.remove"]
 
 
 async def test_a_browsers_visit_ends_by_itself_and_when_it_is_ended(gateway: Gateway, address: str) -> None:
     service, person = gateway.service, Person(address)
-    first, second = await service.visiting(person, "Firefox"), await service.visiting(person)
-    assert [one.use for one in await service.tokens(person)] == ["browser", "browser"]
-    await service.end_visit(person, first.id)
-    assert await service.visit(first.id) is None
-    assert part(await service.visit(second.id)) == person
+    first, second = (
+        await service.people.signing_in.visiting(person, "Firefox"),
+        await service.people.signing_in.visiting(person),
+    )
+    assert [one.use for one in await service.people.tokens.tokens(person)] == ["browser", "browser"]
+    await service.people.signing_in.end_visit(person, first.id)
+    assert await service.people.signing_in.visit(first.id) is None
+    assert part(await service.people.signing_in.visit(second.id)) == person
     gateway.clock.time += timedelta(hours=12)
-    assert await service.visit(second.id) is None
+    assert await service.people.signing_in.visit(second.id) is None
 
 
 async def test_a_second_address_leads_to_the_same_person(gateway: Gateway, address: str) -> None:
-    await gateway.service.add_person(ROOT, address)
-    await gateway.service.add_identity(ROOT, address, "email", f"home-{address}")
-    token, _ = await gateway.service.sign_in_by_code(f"home-{address}", await gateway.asks(f"home-{address}"))
+    await gateway.service.people.directory.add_person(ROOT, address)
+    await gateway.service.people.directory.add_identity(ROOT, address, "email", f"home-{address}")
+    token, _ = await gateway.service.people.signing_in.sign_in_by_code(
+        f"home-{address}", await gateway.asks(f"home-{address}")
+    )
     assert token.person == address
 
 
@@ -315,9 +328,9 @@ async def test_a_mail_that_is_refused_is_written_down_and_tells_the_asker_nothin
     gateway: Gateway, address: str
 ) -> None:
     gateway.mailbox.refuses = address
-    await gateway.service.ask_code(address)
+    await gateway.service.people.signing_in.ask_code(address)
     while not (found := await gateway.audit("sign-in.not-sent", address)):
-        await gateway.service.wait_for_news(0.02)
+        await gateway.service.signals.wait(0.02)
     assert "no such mailbox" in found[0].detail["why"]
     assert not re.search(r"\d{8}|\d{4} \d{4}", str(found[0].detail))
 
@@ -326,7 +339,7 @@ async def test_a_line_in_an_address_goes_nowhere(gateway: Gateway, address: str)
     before = len(gateway.mailbox.mails)
     for text in (f"{address}\r\nBcc: eve@example.net", f"{address},eve@example.net", f"{address}\n"):
         with pytest.raises(BadAddress):
-            await gateway.service.ask_code(text)
+            await gateway.service.people.signing_in.ask_code(text)
     assert len(gateway.mailbox.mails) == before
     assert await gateway.audit() == []
 
@@ -334,62 +347,62 @@ async def test_a_line_in_an_address_goes_nowhere(gateway: Gateway, address: str)
 async def test_nobody_signs_in_without_mail_or_to_a_personal_service(tmp_path: Path, address: str) -> None:
     for mode, error in (("gateway", MailNotSent), ("personal", NotAGateway)):
         settings = Settings.load(tmp_path / mode, mode=mode, platforms={})
-        async with Service.open(settings, loop=False) as service:
+        async with open_service(settings, loop=False) as service:
             with pytest.raises(error):
-                await service.ask_code(address)
+                await service.people.signing_in.ask_code(address)
 
 
 async def test_guesses_at_the_same_time_are_counted_one_by_one(gateway: Gateway, address: str) -> None:
     code = await gateway.asks(address)
     wrong = f"{(int(code.replace(' ', '')) + 1) % 10**8:08}"
-    guesses = [gateway.service.sign_in_by_code(address, wrong, f"192.0.2.{n}") for n in range(40)]
+    guesses = [gateway.service.people.signing_in.sign_in_by_code(address, wrong, f"192.0.2.{n}") for n in range(40)]
     assert set(await asyncio.gather(*map(told, guesses))) == {WrongCode}
-    assert await told(gateway.service.sign_in_by_code(address, code, "192.0.2.50")) is WrongCode
+    assert await told(gateway.service.people.signing_in.sign_in_by_code(address, code, "192.0.2.50")) is WrongCode
     why = Counter(one.detail["why"] for one in await gateway.audit("sign-in.refused"))
     assert why == {"wrong code": TRIES, "too many tries": 40 - TRIES + 1}
 
 
 async def test_codes_that_are_asked_for_at_the_same_time_are_counted_one_by_one(gateway: Gateway, address: str) -> None:
     all_hosts = gateway.service.settings.throttle.sign_ins_per_address.most
-    asking = [gateway.service.ask_code(address, f"192.0.{n}.1") for n in range(40)]
+    asking = [gateway.service.people.signing_in.ask_code(address, f"192.0.{n}.1") for n in range(40)]
     asked = Counter(await asyncio.gather(*map(told, asking)))
     assert asked == {None: all_hosts, TooMany: 40 - all_hosts}
-    await asyncio.gather(*gateway.service._mails)
+    await asyncio.gather(*gateway.service.people.signing_in._mails)
     assert len(gateway.mailbox.to(address)) == all_hosts
 
 
 async def test_a_code_that_is_used_many_times_at_once_lets_one_in(gateway: Gateway, address: str) -> None:
     code = await gateway.asks(address)
-    tries = [gateway.service.sign_in_by_code(address, code, f"192.0.2.{n}") for n in range(5)]
+    tries = [gateway.service.people.signing_in.sign_in_by_code(address, code, f"192.0.2.{n}") for n in range(5)]
     assert Counter(await asyncio.gather(*map(told, tries))) == {None: 1, WrongCode: 4}
-    assert len(await gateway.service.tokens(Person(address))) == 1
+    assert len(await gateway.service.people.tokens.tokens(Person(address))) == 1
 
 
 async def test_a_token_for_someone_is_theirs_however_their_address_is_written(gateway: Gateway, address: str) -> None:
-    await gateway.service.add_person(ROOT, address)
-    await gateway.service.add_identity(ROOT, address, "email", f"home-{address}")
+    await gateway.service.people.directory.add_person(ROOT, address)
+    await gateway.service.people.directory.add_identity(ROOT, address, "email", f"home-{address}")
     for written in (address.upper(), f"Home-{address}"):
-        token, secret = await gateway.service.make_token(ROOT, for_person=written)
+        token, secret = await gateway.service.people.tokens.make_token(ROOT, for_person=written)
         assert token.person == address
-    await gateway.service.block(ROOT, address)
+    await gateway.service.people.directory.block(ROOT, address)
     with pytest.raises(Blocked):
-        await gateway.service.bearer(secret)
+        await gateway.service.people.tokens.bearer(secret)
 
 
 async def test_tokens_that_have_expired_are_forgotten_when_their_person_comes_again(
     gateway: Gateway, address: str
 ) -> None:
-    await gateway.service.visiting(Person(address))
+    await gateway.service.people.signing_in.visiting(Person(address))
     gateway.clock.time += timedelta(hours=12)
-    await gateway.service.sign_in_by_code(address, await gateway.asks(address))
-    assert [one.use for one in await gateway.service.tokens(Person(address))] == ["api"]
+    await gateway.service.people.signing_in.sign_in_by_code(address, await gateway.asks(address))
+    assert [one.use for one in await gateway.service.people.tokens.tokens(Person(address))] == ["api"]
 
 
 async def test_nobody_comes_to_what_a_blocked_person_runs(gateway: Gateway, address: str) -> None:
-    await gateway.service.add_person(ROOT, address)
+    await gateway.service.people.directory.add_person(ROOT, address)
     session = (await gateway.service.store.write(lambda tx: offer_some(tx, address)))[0]
     with pytest.raises(NotAllowedNow):
-        await gateway.service.upstream(session.id)
-    await gateway.service.block(ROOT, address)
+        await gateway.service.connections.upstream(session.id)
+    await gateway.service.people.directory.block(ROOT, address)
     with pytest.raises(NotYours):
-        await gateway.service.upstream(session.id)
+        await gateway.service.connections.upstream(session.id)

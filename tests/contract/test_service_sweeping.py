@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import Field
 
+from sublet.app import build_context
 from sublet.errors import LoginNeeded, PlatformRefused
 from sublet.platforms.memory import MemoryPlatform
 from sublet.service.sweeping import Sweeper, sweep
@@ -44,23 +45,25 @@ class Guest(MemoryPlatform):
 async def test_only_what_no_session_needs_is_removed_and_what_runs_is_let_run(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         mine = (await ask(service, run=["true"])).offers[0].id
-        await service.accept(mine, ME)
+        await service.sessions.accept(mine, ME)
         await over(service, mine)
     async with serving(tmp_path, loop=False) as service:  # whose own sweeper would come in between
         guest = Guest(name="far", there=[mine, "lost", "running"], runs={"running"}, open_=True)
-        service.platforms_by_name["far"] = guest
-        swept = await sweep(service, "far")
+        service.platforms.by_name["far"] = guest
+        swept = await sweep(service.platforms, service.store, "far")
         assert swept.sessions == ("lost",)
         assert guest.there == [mine, "running"]
-        await service.delete(mine, ME)
-        assert (await sweep(service, "far")).sessions == (mine,)
+        await service.sessions.delete(mine, ME)
+        assert (await sweep(service.platforms, service.store, "far")).sessions == (mine,)
 
 
 async def test_a_sweep_waits_for_a_login_and_is_done_by_itself_then(tmp_path: Path) -> None:
     async with serving(tmp_path, loop=False) as service:
         guest = Guest(name="far", there=["lost"])
-        service.platforms_by_name["far"] = guest
-        task = asyncio.create_task(Sweeper(service, pause=0.01, again=timedelta(0)).run())
+        service.platforms.by_name["far"] = guest
+        task = asyncio.create_task(
+            Sweeper(build_context(service), service.apps.catalogue, pause=0.01, again=timedelta(0)).run()
+        )
         async with asyncio.timeout(20):
             while guest.asked < 3:  # noqa: ASYNC110 (the sweeper goes on meanwhile)
                 await asyncio.sleep(0.01)

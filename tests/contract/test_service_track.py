@@ -28,11 +28,11 @@ async def test_a_start_is_recorded_once_beside_its_plan(tmp_path: Path) -> None:
         terms = mine.offers[0].offer.terms
         assert isinstance(terms, Predicted)
         assert terms.samples == 0
-        await service.accept(mine.offers[0].id, ME)
+        await service.sessions.accept(mine.offers[0].id, ME)
         running = await reach(service, mine.offers[0].id, in_phase(Phase.RUNNING))
         [sample] = await service.store.read(lambda tx: tx.starts.since("queue", NOW))
         assert (sample.queue, sample.planned, sample.actual) == ("played", terms.planned, running.started)
-        await service.cancel(running.id, ME)
+        await service.sessions.cancel(running.id, ME)
 
 
 async def test_with_enough_starts_a_prediction_is_the_plan_and_how_late_such_plans_were(tmp_path: Path) -> None:

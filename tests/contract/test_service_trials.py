@@ -38,7 +38,7 @@ def app(manifest: bytes = MANIFEST) -> bytes:
 
 async def asked(service: Service, executable: dict[str, Any], **more: Any) -> OfferSet:
     document = json.dumps({"executable": executable, **more}).encode()
-    return await service.ask(ME, await service.read(document, "application/json", ME))
+    return await service.asking.ask(ME, await service.asking.read(document, "application/json", ME))
 
 
 async def test_an_app_runs_in_its_image_with_its_parameters_and_its_end_names_the_stage(tmp_path: Path) -> None:
@@ -47,11 +47,11 @@ async def test_an_app_runs_in_its_image_with_its_parameters_and_its_end_names_th
     digest = images.docker_archive(tmp_path / "busybox.tar")
     named = {"busybox": {"location": f"docker-archive:{tmp_path}/busybox.tar", "digest": digest}}
     async with serving(tmp_path / "home", platforms={"here": {"kind": "local"}}, images=named) as service:
-        trial = await service.try_app(app())
+        trial = await service.apps.trials.try_app(app())
         for years, phase in ((0, Phase.COMPLETED), (4, Phase.FAILED)):
             offers = await ask(service, run=None, app=trial.name, parameters={"years": years}, time="5m")
             assert offers.offers, offers.reasons
-            session = await service.accept(offers.offers[0].id, ME)
+            session = await service.sessions.accept(offers.offers[0].id, ME)
             session = await over(service, session.id)
             assert session.phase is phase, session.end
         assert session.end
@@ -75,7 +75,7 @@ async def test_an_image_that_wants_a_login_is_brought_by_the_service(tmp_path: P
             location = f"{private.address}/me/box:1"
             offers = await ask(service, run=["sh", "-c", "echo $FROM_IMAGE"], image=location, time="5m")
             assert offers.offers, offers.reasons
-            ended = await over(service, (await service.accept(offers.offers[0].id, ME)).id, seconds=60)
+            ended = await over(service, (await service.sessions.accept(offers.offers[0].id, ME)).id, seconds=60)
             place = service.settings.home / "platforms" / "here" / "sessions" / ended.id
             assert ended.phase is Phase.COMPLETED, (ended.end, (place / "stderr").read_text())
             assert (place / "stdout").read_text() == "yes\n"
@@ -85,10 +85,10 @@ async def test_what_is_wrong_with_an_app_or_its_parameters_is_said_before_anythi
     named = {"busybox": "ghcr.io/ada/busybox:1@sha256:" + "a" * 64}
     async with serving(tmp_path, images=named) as service:
         with pytest.raises(BadManifest, match=r"sublet.yaml:2: error: there is no image other"):
-            await service.try_app(app(MANIFEST.replace(b"busybox", b"other")))
+            await service.apps.trials.try_app(app(MANIFEST.replace(b"busybox", b"other")))
         with pytest.raises(BadTree):
-            await service.try_app(b"no archive" * 100)
-        trial = await service.try_app(app())
+            await service.apps.trials.try_app(b"no archive" * 100)
+        trial = await service.apps.trials.try_app(app())
         refused = await ask(service, run=None, app=trial.name, parameters={"years": 6})
         assert refused.result == "NO"
         assert (refused.reasons[0].field, refused.reasons[0].nearest) == ("executable.parameters.years", "5")
@@ -104,11 +104,11 @@ async def test_code_without_a_manifest_is_tried_as_a_maintainer_of_its_kind_woul
     both = archive_of([program, TreeFile("a.ipynb", json.dumps(notebook("1")).encode())])
     async with serving(tmp_path, platforms={"here": {"kind": "local"}}) as service:
         with pytest.raises(BadManifest, match="--kind"):
-            await service.try_app(both)
-        assert (await service.try_app(both, kind="jupyter")).manifest.notebook == "a.ipynb"
-        trial = await service.try_app(both, kind="python")
+            await service.apps.trials.try_app(both)
+        assert (await service.apps.trials.try_app(both, kind="jupyter")).manifest.notebook == "a.ipynb"
+        trial = await service.apps.trials.try_app(both, kind="python")
         offers = await ask(service, run=None, app=trial.name, parameters={"years": 0}, time="5m")
-        session = await service.accept(offers.offers[0].id, ME)
+        session = await service.sessions.accept(offers.offers[0].id, ME)
         assert (await over(service, session.id)).phase is Phase.COMPLETED
         place = service.settings.home / "platforms" / "here" / "sessions" / session.id
         assert (place / "work" / "job" / "made").read_text() == '{"years": 0}'
@@ -117,7 +117,7 @@ async def test_code_without_a_manifest_is_tried_as_a_maintainer_of_its_kind_woul
 async def test_nobody_names_code_from_outside(tmp_path: Path) -> None:
     named = {"busybox": "ghcr.io/ada/busybox:1@sha256:" + "a" * 64}
     async with serving(tmp_path, images=named) as service:
-        trial = await service.try_app(app())
+        trial = await service.apps.trials.try_app(app())
         tree = trial.name.removeprefix("trial:")
         pinned = {"kind": "app", "app": "x", "pinned": {"tree": tree, "manifest": {}}}
         assert (await asked(service, pinned)).reasons[0].field == "executable.pinned"
@@ -135,6 +135,6 @@ async def test_nobody_names_code_from_outside(tmp_path: Path) -> None:
 async def test_a_gateway_runs_no_code_that_nobody_has_reviewed(tmp_path: Path) -> None:
     async with serving(tmp_path, mode="gateway") as service:
         with pytest.raises(OwnAppsOnly):
-            await service.try_app(app())
+            await service.apps.trials.try_app(app())
         refused = await ask(service, run=None, app="trial:" + "0" * 64)
         assert refused.result == "NO"

@@ -93,9 +93,9 @@ async def test_a_session_waits_for_what_the_machine_is_short_of_and_does_not_fai
     async with serving(tmp_path) as service:
         platform = Scarce(name="trial")
         await platform.open(tmp_path / "platforms" / "trial")
-        service.platforms_by_name["trial"] = platform
+        service.platforms.by_name["trial"] = platform
         [offer, *_] = (await ask(service, time="1h")).offers
-        await service.accept(offer.id, ME)
+        await service.sessions.accept(offer.id, ME)
         waiting = await reach(service, offer.id, lambda session: "Too many open files" in session.condition)
         assert waiting.phase is Phase.PREPARING
         assert (await over(service, offer.id)).phase is Phase.COMPLETED

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sublet.app import build_context, open_service
 from sublet.core.session import Phase, Session
 from sublet.service.retention import BATCH, forget_old
-from sublet.service.service import Service
 from sublet.settings import Settings
 from sublet.store import Store, Tx
 from sublet.store.audit import Entry
@@ -105,7 +105,7 @@ async def test_a_service_forgets_what_its_settings_say_in_bounded_steps(store_ur
     later = NOON + 400 * DAY
     keep = {"sessions": "90d", "events": "30d", "audit": "forever"}
     settings = Settings.load(tmp_path, database=store_url, retention=keep, platforms={})
-    async with Service.open(settings, now=lambda: later, loop=False) as service:
+    async with open_service(settings, now=lambda: later, loop=False) as service:
 
         def fill(tx: Tx) -> None:
             define(tx)
@@ -116,9 +116,9 @@ async def test_a_service_forgets_what_its_settings_say_in_bounded_steps(store_ur
             tx.events.add(later - DAY, "recent", "alice", "session.completed")
 
         await service.store.write(fill)
-        assert await forget_old(service) == {"sessions": 1, "events": 2 * BATCH + 1, "audit": 0}
+        assert await forget_old(build_context(service)) == {"sessions": 1, "events": 2 * BATCH + 1, "audit": 0}
         assert [event.session for event in await service.store.read(lambda tx: tx.events.after())] == ["recent"]
-        assert await forget_old(service) == {"sessions": 0, "events": 0, "audit": 0}
+        assert await forget_old(build_context(service)) == {"sessions": 0, "events": 0, "audit": 0}
 
 
 @pytest.fixture

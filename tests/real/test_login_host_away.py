@@ -12,10 +12,11 @@ from time import monotonic
 
 import pytest
 
+from sublet.app import open_service
 from sublet.core.answers import unanswered
 from sublet.core.session import EndKind, Phase, Session
 from sublet.reach.prompts import Prompt
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.contract.services import ask
@@ -54,13 +55,13 @@ class Person2FA:
 
     async def signs_in(self) -> None:
         """As on their page."""
-        await self.service.sign_in("far", OWNER)
+        await self.service.logins.sign_in("far", OWNER)
         async with asyncio.timeout(SOON):
-            while (state := await self.service.login_state("far", OWNER)).stage != "open":
+            while (state := await self.service.logins.login_state("far", OWNER)).stage != "open":
                 assert state.stage != "refused", state.failure
                 if state.question:
                     words = await self._answer(state.question.prompt)
-                    await self.service.answer("far", OWNER, state.question.id, words)
+                    await self.service.logins.answer("far", OWNER, state.question.id, words)
                 await asyncio.sleep(0.05)
 
     async def _answer(self, prompt: Prompt) -> str:
@@ -75,21 +76,21 @@ class Person2FA:
         return offered.offers[0]
 
     async def runs(self, script: str) -> Session:
-        return await self.service.accept((await self.asks(script)).id, OWNER)
+        return await self.service.sessions.accept((await self.asks(script)).id, OWNER)
 
     async def sees(self, id: str, seen: Callable[[Session], bool]) -> Session:
-        session = await self.service.session(id, OWNER)
+        session = await self.service.sessions.get(id, OWNER)
         try:
             async with asyncio.timeout(SOON):
                 while not seen(session):
-                    await self.service.wait_for_news(0.05)
-                    session = await self.service.session(id, OWNER)
+                    await self.service.signals.wait(0.05)
+                    session = await self.service.sessions.get(id, OWNER)
         except TimeoutError:
             raise AssertionError(f"after {SOON:.0f} s: {session}") from None
         return session
 
     async def printed(self, id: str) -> bytes:
-        return (await self.service.output(id, OWNER, "stdout", 0)).data
+        return (await self.service.output.output(id, OWNER, "stdout", 0)).data
 
 
 @asynccontextmanager
@@ -105,13 +106,13 @@ async def served(
         answer_within=timedelta(seconds=answer_within),
         platforms={"far": slurm, **others},
     )
-    async with Service.open(settings, now=clock) as service:
+    async with open_service(settings, now=clock) as service:
         person = Person2FA(site, service, clock)
         try:
             await person.signs_in()
             yield person
         finally:
-            await service.sign_out("far", OWNER)
+            await service.logins.sign_out("far", OWNER)
 
 
 def let_go(site: Site, session: str) -> None:
@@ -153,7 +154,9 @@ async def test_while_the_cable_is_out_the_others_answer_and_who_did_not_is_named
             assert monotonic() - begun < 30, "it hangs as long as ssh does"
             assert {one.offer.platform for one in answer.offers} == {"here"}
             assert unanswered(answer.reasons) == ("far",)
-            states = {state.name: state.trouble for state in await person.service.platforms(OWNER, anew=True)}
+            states = {
+                state.name: state.trouble for state in await person.service.usable_platforms.states(OWNER, anew=True)
+            }
             assert states["here"] == ""
             assert "did not answer within 3s" in states["far"]
         finally:
@@ -168,7 +171,7 @@ async def test_a_login_host_without_power_holds_what_was_accepted_and_after_one_
         await person.sees(before.id, lambda seen: seen.phase is Phase.RUNNING)
         offered = await person.asks("true")
         far.crash("login")
-        accepted = await person.service.accept(offered.id, OWNER)
+        accepted = await person.service.sessions.accept(offered.id, OWNER)
         try:
             for one in (before, accepted):
                 await person.sees(one.id, lambda seen: "can't be reached" in seen.condition)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sublet.core.session import Phase
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.wire.app_runs import read_seed
 from tests.contract.services import allow, over, serving
 from tests.git_server import git_server
@@ -39,21 +39,21 @@ async def test_an_approved_notebook_runs_in_its_maintainers_image_and_leaves_its
             "file_roots": [tmp_path],
         }
         async with serving(tmp_path / "home", **settings) as service:
-            version = await service.propose(ANN, code.url, maintainer="cybergisx")
+            version = await service.apps.proposing.propose(ANN, code.url, maintainer="cybergisx")
             assert (version.name, version.digest) == ("flood@1", digest)
-            await service.approve("flood@1", REVIEWER, version.tree)
+            await service.apps.reviewing.approve("flood@1", REVIEWER, version.tree)
             for noun in ("system", "app"):
                 await allow(service, BOB.name, noun=noun)
             odd = "'\"; import os #\n😀"
             seed = {"maintainer": "cybergisx", "hpc": "here", "file": code.url, "app": {"years": 2, "label": odd}}
             data = {"data_file": f"file://{tmp_path}/rain.txt"}
-            session, _ = await service.start_app(BOB, read_seed(seed | data))
+            session, _ = await service.apps.runs.start_app(BOB, read_seed(seed | data))
             ended = await over(service, session.id, BOB, 120)
             place = service.settings.home / "platforms" / "here" / "sessions" / session.id
             out, err = ((place / stream).read_text() for stream in ("stdout", "stderr"))
             assert ended.phase is Phase.COMPLETED, (ended.end, err)
             assert f"found 2 {odd} {{'years': 2, 'label': {odd!r}}} /job" in out
-            found = await service.results(session.id, BOB)
+            found = await service.output.results(session.id, BOB)
             left = [file.path for file in found.files]
     assert {"result/executed.ipynb", "job/made.txt", "job/flood.ipynb"} <= set(left)
     assert found.folders == (), "places that data was mounted on are no results"

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -68,7 +69,7 @@ class Node:
 @asynccontextmanager
 async def listening(home: Path) -> AsyncIterator[tuple[Answering, dict[str, Any]]]:
     service, made = Answering(), certificate(home)
-    listener = PilotListener(cast(Service, service), RECEPTION)
+    listener = PilotListener(cast(Service, SimpleNamespace(annexes=SimpleNamespace(pilots=service))), RECEPTION)
     port = await listener.open("127.0.0.1", 0, made.key, made.file)
     try:
         yield service, {"urls": f"https://127.0.0.1:{port}", "pin": made.pin}

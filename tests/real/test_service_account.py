@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from sublet.app import open_service
 from sublet.errors import AccountRefused, LoginNeeded, NoOwnLogins, NotFound
 from sublet.reach.login import Login
 from sublet.reach.port import Command, said
 from sublet.reach.target import short
 from sublet.reach.unattended import UnattendedReach, by_key
-from sublet.service.desk import Person
-from sublet.service.service import Service
+from sublet.service.person import Person
 from sublet.settings import Settings
 from tests.sites import Site
 from tests.sshd import Sshd, make_key, needs_sshd, sshd
@@ -125,18 +125,18 @@ async def test_a_gateway_has_service_accounts_and_takes_nobodys_login(site: Site
     (tmp_path / "home" / "systems" / "ours.yaml").write_text(ours)
     named = {"account": account, "person": there | {"user": "researcher"}}
     settings = Settings(home=tmp_path / "home", mode="gateway", platforms=named)
-    async with Service.open(settings, loop=False) as service:
-        assert set(service.platforms_by_name) == {"account", "ours"}
+    async with open_service(settings, loop=False) as service:
+        assert set(service.platforms.by_name) == {"account", "ours"}
         owner = Person("owner", operator=True)
-        for name in service.platforms_by_name:
-            state = await service.platform(name, owner)
+        for name in service.platforms.by_name:
+            state = await service.usable_platforms.platform(name, owner)
             assert state.survey is not None, state.trouble
-        assert "service account" in service.broken["person"]
-        assert "service account" in service.broken["system own"]
-        assert service.logins() == set()
+        assert "service account" in service.platforms.broken["person"]
+        assert "service account" in service.platforms.broken["system own"]
+        assert service.logins.logins() == set()
         with pytest.raises(NoOwnLogins):
-            await service.sign_in("account", owner)
+            await service.logins.sign_in("account", owner)
         with pytest.raises(NotFound):
-            await service.sign_in("person", owner)
+            await service.logins.sign_in("person", owner)
     place = short(tmp_path / "home" / "run" / "ssh")
     assert not place.exists() or not list(place.iterdir())

@@ -11,13 +11,13 @@ from uuid import uuid4
 
 import pytest
 
+from sublet.app import open_service
 from sublet.core.job import Job, State
 from sublet.core.offer import Shape
 from sublet.core.request import Compute, Executable, Range, Request
 from sublet.core.session import EndKind
 from sublet.errors import DiskFull, LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.platforms.slurm import Slurm
-from sublet.service.service import Service
 from sublet.settings import Settings
 from tests.contract.services import ME, ask, over, reach
 from tests.real.clusters import (
@@ -354,10 +354,10 @@ async def test_a_job_that_a_controller_forgot_while_it_waited_ends_as_never_star
     quick = {"poll": 0.3, "look": 0.1, "patience": 1, "calls": 100}
     far = {"kind": "slurm", "host": site.host, "user": "researcher", "ssh": ssh_options(site), **quick}
     settings = Settings.load(cluster.home, platforms={"far": far}, poll="PT0.3S", lost_after="2s")
-    async with Service.open(settings) as service:
+    async with open_service(settings) as service:
         made = await ask(service, run=["true"], platform="far", queue="debug", time="1m", memory="64MiB")
         site.on("ctl", "scontrol", "update", "PartitionName=debug", "State=DOWN")  # jobs come in, and none begins
-        id = (await service.accept(made.offers[0].id, ME)).id
+        id = (await service.sessions.accept(made.offers[0].id, ME)).id
         await reach(service, id, lambda session: "Slurm job" in session.condition, seconds=SOON)
         site.on("ctl", "sh", "-c", "kill -STOP $(cat /run/slurmctld.pid) && rm -rf /var/spool/slurmctld/*")
         site.crash("ctl")

@@ -13,6 +13,7 @@ from starlette.routing import Mount, Router
 from websockets.asyncio.client import unix_connect
 
 from sublet.api.connect import Connect
+from sublet.app import open_service
 from sublet.core.session import Phase, Session
 from sublet.reach.tunnels import Tunnels
 from sublet.service.service import Service
@@ -45,7 +46,7 @@ async def service(site: Site, lab: None, tmp_path: Path) -> AsyncIterator[Servic
     quick = {"poll": 0.3, "look": 0.1, "patience": 1, "grace": 1, "calls": 100, "queue": "debug"}
     far = {"kind": "slurm", "host": site.host, "user": "researcher", "ssh": ssh_options(site), **quick}
     login = await sign_in(site, tmp_path)
-    async with Service.open(Settings.load(tmp_path, platforms={"far": far}, poll="PT0.2S")) as opened:
+    async with open_service(Settings.load(tmp_path, platforms={"far": far}, poll="PT0.2S")) as opened:
         yield opened
     await login.close()
 
@@ -53,11 +54,11 @@ async def service(site: Site, lab: None, tmp_path: Path) -> AsyncIterator[Servic
 async def begin(service: Service, interface: str) -> Session:
     made = await ask(service, run=None, interactive=interface, time="4m", memory="256MiB", platform="far")
     assert made.result == "YES", made.reasons
-    accepted = await service.accept(made.offers[0].id, ME)
+    accepted = await service.sessions.accept(made.offers[0].id, ME)
     async with asyncio.timeout(SOON):
-        while (session := await service.session(accepted.id, ME)).phase is not Phase.AVAILABLE:
+        while (session := await service.sessions.get(accepted.id, ME)).phase is not Phase.AVAILABLE:
             assert session.end is None, session
-            await service.wait_for_news(0.1)
+            await service.signals.wait(0.1)
     return session
 
 
@@ -69,8 +70,8 @@ async def visit(connect: Connect, session: Session, target: str, **headers: str)
 
 async def typed(service: Service, session: Session, line: str, wanted: str) -> str:
     """What a shell says, from its past and to a line, until it says what is wanted."""
-    through = (await service.upstream(session.id)).removeprefix("unix:")
-    secret = {"Authorization": f"token {service.secret(session.id)}"}
+    through = (await service.connections.upstream(session.id)).removeprefix("unix:")
+    secret = {"Authorization": f"token {service.secrets.of(session.id)}"}
     place = f"ws://localhost/connect/{session.id}/ws"
     async with unix_connect(through, place, additional_headers=secret) as web, asyncio.timeout(SOON):
         await web.send(f"{line}\n".encode())
@@ -96,7 +97,7 @@ async def test_a_shell_on_a_node_is_reached_by_who_has_the_secret_and_comes_back
         said = site.on(user, "python3", "-c", f"try:\n {knock}\nexcept Exception as e: print(e)")
         assert "403" in said
 
-    login = service.platforms_by_name["far"].login
+    login = service.platforms.by_name["far"].login
     tunnel = Tunnels(login.target).place(session.id)
     assert tunnel.stat().st_mode & 0o777 == 0o600
     await login.close()
@@ -106,21 +107,21 @@ async def test_a_shell_on_a_node_is_reached_by_who_has_the_secret_and_comes_back
     await reach(service, session.id, lambda one: not one.condition)
     await typed(service, session, "echo forty-$((1 + 1))", "forty-2")
 
-    await service.cancel(session.id, ME)
+    await service.sessions.cancel(session.id, ME)
     await _until(lambda: not tunnel.exists() and not tunnel.with_suffix(".end").exists())
 
 
 async def test_jupyterlab_on_a_node_is_reached_through_the_service(service: Service) -> None:
     session = await begin(service, "lab")
-    connect = Connect(service)
+    connect = Connect(service.connections, service.secrets)
     assert (await visit(connect, session, "api/status")).status_code == 401
-    answer = await visit(connect, session, "api/status", authorization=f"token {service.secret(session.id)}")
+    answer = await visit(connect, session, "api/status", authorization=f"token {service.secrets.of(session.id)}")
     assert answer.status_code == 200
     assert "kernels" in answer.json()
-    page = await visit(connect, session, f"lab?token={service.secret(session.id)}")
+    page = await visit(connect, session, f"lab?token={service.secrets.of(session.id)}")
     assert page.status_code in (200, 302)
     await connect.close()
-    await service.cancel(session.id, ME)
+    await service.sessions.cancel(session.id, ME)
 
 
 async def test_a_login_host_that_lets_nothing_through_is_told(service: Service, site: Site) -> None:
@@ -130,10 +131,10 @@ async def test_a_login_host_that_lets_nothing_through_is_told(service: Service, 
     site.on("login", *block)
     try:
         made = await ask(service, run=None, interactive="shell", time="4m", memory="256MiB", platform="far")
-        id = (await service.accept(made.offers[0].id, ME)).id
+        id = (await service.sessions.accept(made.offers[0].id, ME)).id
         told = await reach(service, id, lambda one: "lets nothing through" in one.condition)
         assert told.phase is Phase.PREPARING
-        await service.cancel(id, ME)
+        await service.sessions.cancel(id, ME)
     finally:
         site.on("login", "iptables", "-D", *block[2:])
 

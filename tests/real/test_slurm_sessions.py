@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from sublet.app import open_service
 from sublet.core.session import OVER, EndKind, Phase, Session
 from sublet.errors import UnsafeSite
 from sublet.service.service import Service
 from sublet.settings import Settings
+from tests.clocks import SettableClock, set_clock
 from tests.contract.services import ME, ask, reach
 from tests.real.clusters import SOON, Cluster, logged_in, small, ssh_options, until
 from tests.sites import Site
@@ -34,7 +36,8 @@ async def service(site: Site, home: Path) -> AsyncIterator[Service]:
     quick = {"poll": 0.3, "look": 0.1, "patience": 1, "grace": 1, "calls": 100}
     far = {"kind": "slurm", "host": site.host, "user": "researcher", "ssh": ssh_options(site), **quick}
     here = {"kind": "local"}
-    async with Service.open(Settings.load(home, platforms={"far": far, "here": here}, poll="PT0.2S")) as opened:
+    settings = Settings.load(home, platforms={"far": far, "here": here}, poll="PT0.2S")
+    async with open_service(settings, now=SettableClock()) as opened:
         yield opened
 
 
@@ -42,14 +45,14 @@ async def begin(service: Service, **short: Any) -> Session:
     """Ask, and take the first offer."""
     made = await ask(service, **({"platform": "far", "queue": "debug", "time": "1m", "memory": "64MiB"} | short))
     assert made.result == "YES", made.reasons
-    return await service.accept(made.offers[0].id, ME)
+    return await service.sessions.accept(made.offers[0].id, ME)
 
 
 async def over(service: Service, id: str) -> Session:
     """A session once it is over."""
     async with asyncio.timeout(SOON):
-        while (session := await service.session(id, ME)).phase not in OVER:
-            await service.wait_for_news(0.1)
+        while (session := await service.sessions.get(id, ME)).phase not in OVER:
+            await service.signals.wait(0.1)
         return session
 
 
@@ -85,9 +88,9 @@ async def test_what_waits_in_the_queue_when_its_window_has_passed_is_taken_out_o
     made = await ask(service, run=["true"], platform="far", queue="debug", time="1m", start="within 1m")
     site.on("ctl", "scontrol", "update", "PartitionName=debug", "State=DOWN")
     try:
-        session = await service.accept(made.offers[0].id, ME)
+        session = await service.sessions.accept(made.offers[0].id, ME)
         await reach(service, session.id, lambda session: "PartitionDown" in session.condition)
-        service.now = lambda: datetime.now(UTC) + timedelta(minutes=2)
+        set_clock(service, lambda: datetime.now(UTC) + timedelta(minutes=2))
         ended = await over(service, session.id)
         left = site.on("researcher@login", "squeue", "--me", "--noheader", "--format=%j")
     finally:
@@ -101,17 +104,17 @@ async def test_what_waits_in_the_queue_when_its_window_has_passed_is_taken_out_o
 async def test_a_session_is_paused_where_it_is_and_goes_on(service: Service) -> None:
     running = await begin(service, run=["sleep", "60"])
     await reach(service, running.id, lambda session: session.phase is Phase.RUNNING)
-    session, how = await service.pause(running.id, ME)
+    session, how = await service.pausing.pause(running.id, ME)
     assert (session.paused, how) == (True, "stopped on its node; its time runs on")
     queued = await begin(service, run=["true"], after=[running.id])
     await reach(service, queued.id, lambda session: "Slurm job" in session.condition)
-    assert (await service.pause(queued.id, ME))[1] == "held in the queue"
+    assert (await service.pausing.pause(queued.id, ME))[1] == "held in the queue"
     await reach(service, queued.id, lambda session: session.condition.startswith("paused: held in the queue"))
-    assert (await service.resume(queued.id, ME))[1] == "released in the queue"
+    assert (await service.pausing.resume(queued.id, ME))[1] == "released in the queue"
     await reach(service, running.id, lambda session: session.paused)
-    assert (await service.resume(running.id, ME))[1] == "continued on its node"
+    assert (await service.pausing.resume(running.id, ME))[1] == "continued on its node"
     await reach(service, running.id, lambda session: not session.paused)
-    await service.cancel(running.id, ME)
+    await service.sessions.cancel(running.id, ME)
     ended = await over(service, queued.id)
     assert ended.end
     assert ended.end.kind is EndKind.DEPENDENCY_FAILED
@@ -123,13 +126,13 @@ async def test_a_bag_in_parts_is_paused_in_the_queue_and_on_its_nodes_at_once(se
     session = await begin(service, run=None, bag=grid, time="4m", queue="shared")
     assert session.offer.parts > 6, "more than can run at once"
     await reach(service, session.id, lambda one: one.phase is Phase.RUNNING)
-    _, how = await service.pause(session.id, ME)
+    _, how = await service.pausing.pause(session.id, ME)
     assert how == "held in the queue, and in part stopped on its node; its time runs on"
     await reach(service, session.id, lambda one: one.paused)
-    _, how = await service.resume(session.id, ME)
+    _, how = await service.pausing.resume(session.id, ME)
     assert how == "released in the queue, and in part continued on its node"
     await reach(service, session.id, lambda one: not one.paused)
-    assert (await service.cancel(session.id, ME)).phase is Phase.CANCELLED
+    assert (await service.sessions.cancel(session.id, ME)).phase is Phase.CANCELLED
 
 
 async def test_a_rival_who_makes_the_directory_first_gets_no_session_into_it(site: Site, home: Path) -> None:

@@ -25,7 +25,7 @@ async def access(
 ) -> Response:
     """What the asker may use and why not, within which limits, and what they have of it this month."""
     asker = await person_of(request)
-    found = await service_of(request).standing(asker, person)
+    found = await service_of(request).access.rules.standing(asker, person)
     items = tuple(access_view(one.decision, one.use, one.asked) for one in found)
     return json_response(AccessList(person=person or asker.name, items=items))
 
@@ -37,7 +37,7 @@ async def requests(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """The asker's requests to be let in, newest first; an operator's are everybody's."""
-    found = await service_of(request).access_requests(await person_of(request), state or "", limit)
+    found = await service_of(request).access.requests.access_requests(await person_of(request), state or "", limit)
     return json_response(AccessRequestList(items=tuple(map(request_view, found))))
 
 
@@ -45,21 +45,23 @@ async def requests(
 async def ask(request: Request, ask: AccessAsk) -> Response:
     """Ask to be let in; operators get a mail. Asking twice is asking once."""
     person = await person_of(request)
-    asked = await service_of(request).ask_access(person, ask.noun, ask.name, ask.why, host_of(request))
+    asked = await service_of(request).access.requests.ask_access(person, ask.noun, ask.name, ask.why, host_of(request))
     return _view(asked, 201)
 
 
 @router.get("/requests/{id}", response_model=AccessRequestView, responses=described.problems(401, 404, 409))
 async def one(request: Request, id: str) -> Response:
     """One of them."""
-    return json_response(request_view(await service_of(request).access_request(id, await person_of(request))))
+    return json_response(
+        request_view(await service_of(request).access.requests.access_request(id, await person_of(request)))
+    )
 
 
 @router.post("/requests/{id}/grant", response_model=AccessAsked, responses=DECIDE)
 async def grant(request: Request, id: str, answer: AccessAnswer) -> Response:
     """Let its asker in, by a rule of their own; for operators."""
     person = await person_of(request)
-    granted = await service_of(request).grant_access(
+    granted = await service_of(request).access.requests.grant_access(
         id,
         person,
         limits=limits_of(answer.limits),
@@ -74,7 +76,7 @@ async def grant(request: Request, id: str, answer: AccessAnswer) -> Response:
 async def refuse(request: Request, id: str, answer: AccessAnswer) -> Response:
     """Don't let its asker in, and say why; for operators."""
     person = await person_of(request)
-    return _view(await service_of(request).refuse_access(id, person, answer.answer, host_of(request)))
+    return _view(await service_of(request).access.requests.refuse_access(id, person, answer.answer, host_of(request)))
 
 
 def _view(asked: Asked, status: int = 200) -> Response:

@@ -15,7 +15,7 @@ from sublet.api.private import check_private
 from sublet.core.account import Account, fingerprint, host_key
 from sublet.core.hpc_json import Plan
 from sublet.service.accounts import AccountState
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.wire.v1.accounts import (
     AccountAsk,
     AccountChange,
@@ -47,7 +47,7 @@ async def accounts(request: Request) -> Response:
     Operators see how they are reached, nobody sees a private key.
     """
     person = await person_of(request)
-    found = await service_of(request).accounts(person)
+    found = await service_of(request).access.accounts.accounts(person)
     return json_response(AccountList(items=tuple(_view(state, person) for state in found)))
 
 
@@ -55,7 +55,7 @@ async def accounts(request: Request) -> Response:
 async def account(request: Request, name: str) -> Response:
     """One account."""
     person = await person_of(request)
-    return json_response(_view(await service_of(request).account(name, person), person))
+    return json_response(_view(await service_of(request).access.accounts.account(name, person), person))
 
 
 @router.post(
@@ -70,8 +70,8 @@ async def add(request: Request, ask: AccountAsk) -> Response:
     made = Account(**{**given, "host_keys": keys})
     service = service_of(request)
     rules = [asdict(rule) for rule in ask.rules]
-    await service.add_account(person, made, ask.key, ask.passphrase, rules=rules, host=host_of(request))
-    return json_response(_view(await service.account(made.name, person), person), 201)
+    await service.access.accounts.add_account(person, made, ask.key, ask.passphrase, rules=rules, host=host_of(request))
+    return json_response(_view(await service.access.accounts.account(made.name, person), person), 201)
 
 
 @router.patch(
@@ -85,14 +85,16 @@ async def change(request: Request, name: str, ask: AccountChange) -> Response:
     if ask.host_keys is not None:
         given["host_keys"] = tuple(host_key(line) or line for line in ask.host_keys)
     service = service_of(request)
-    await service.change_account(person, name, given, ask.key or "", ask.passphrase or "", host=host_of(request))
-    return json_response(_view(await service.account(name, person), person))
+    await service.access.accounts.change_account(
+        person, name, given, ask.key or "", ask.passphrase or "", host=host_of(request)
+    )
+    return json_response(_view(await service.access.accounts.account(name, person), person))
 
 
 @router.delete("/accounts/{name}", status_code=204, responses=described.problems(401, 403, 404, 409))
 async def remove(request: Request, name: str) -> Response:
     """Forget an account and its key; what was run under it stays recorded. For operators."""
-    await service_of(request).remove_account(await person_of(request), name, host=host_of(request))
+    await service_of(request).access.accounts.remove_account(await person_of(request), name, host=host_of(request))
     return Response(status_code=204)
 
 
@@ -100,27 +102,27 @@ async def remove(request: Request, name: str) -> Response:
 async def check(request: Request, name: str) -> Response:
     """Sign in by it now, and look around: `problem` says what is wrong. For operators."""
     person = await person_of(request)
-    return json_response(_view(await service_of(request).check_account(person, name), person))
+    return json_response(_view(await service_of(request).access.accounts.check_account(person, name), person))
 
 
 @router.post("/account-plans", response_model=AccountPlanList, responses=described.problems(400, 401, 403))
 async def plan(request: Request, ask: HpcAsk) -> Response:
     """What the `hpc` objects of CyberGIS would be here, field by field; nothing is changed. For operators."""
-    plans = service_of(request).plans(await person_of(request), ask.document)
+    plans = service_of(request).access.accounts.plans(await person_of(request), ask.document)
     return json_response(AccountPlanList(items=tuple(map(_plan, plans))))
 
 
 @router.post("/host-keys", response_model=HostKeyList, responses=described.problems(400, 401, 403, 409, 503))
 async def host_keys(request: Request, ask: HostAsk) -> Response:
     """The keys that a host shows, for a person to compare with what its centre publishes. For operators."""
-    found = await service_of(request).host_keys(await person_of(request), ask.host, ask.port)
+    found = await service_of(request).access.accounts.host_keys(await person_of(request), ask.host, ask.port)
     return json_response(HostKeyList(items=tuple(HostKeyView(key=key, fingerprint=fingerprint(key)) for key in found)))
 
 
 @router.post("/vault/rekey", response_model=RekeyView, responses=described.problems(401, 403, 503))
 async def rekey(request: Request) -> Response:
     """Seal all that is stored with the newest master key. For operators."""
-    done = await service_of(request).rekey(await person_of(request), host=host_of(request))
+    done = await service_of(request).access.rekeying.rekey(await person_of(request), host=host_of(request))
     return json_response(RekeyView(sealed=done))
 
 

@@ -12,8 +12,8 @@ from sublet.api.bodies import json_response
 from sublet.api.idempotency import Key
 from sublet.api.people import person_of, service_of
 from sublet.core.annex import Annex
-from sublet.service.desk import Person
 from sublet.service.lease_plans import Wanted
+from sublet.service.person import Person
 from sublet.wire.annexes import annex_view, details_of, lease_view, plan_view
 from sublet.wire.shown import event_view
 from sublet.wire.v1.annexes import (
@@ -40,7 +40,7 @@ CHANGE = described.problems(400, 401, 404, 409, 503)
 @router.get("", response_model=AnnexList, responses=described.problems(401, 409))
 async def annexes(request: Request) -> Response:
     """The asker's annexes, with the leases that have not ended."""
-    states = await service_of(request).annex_states(await person_of(request))
+    states = await service_of(request).annexes.status.annex_states(await person_of(request))
     return json_response(AnnexList(items=tuple(map(annex_view, states))))
 
 
@@ -54,14 +54,16 @@ async def create(request: Request, ask: LeaseAsk, key: Key) -> Response:
 async def plan(request: Request, name: Name, ask: LeaseAsk) -> Response:
     """The whole resource request, where each line comes from, what speaks against it, and its cost. Nothing is sent."""
     person = await person_of(request)
-    found, number = await service_of(request).plan_lease(name, _wanted(ask), person)
+    found, number = await service_of(request).annexes.plans.plan_lease(name, _wanted(ask), person)
     return json_response(plan_view(name, number, found))
 
 
 @router.get("/{name}", response_model=AnnexView, responses=LOOK)
 async def annex(request: Request, name: Name) -> Response:
     """One annex, with the leases that have not ended; or those that are named."""
-    return json_response(annex_view(await service_of(request).annex_state(name, await person_of(request))))
+    return json_response(
+        annex_view(await service_of(request).annexes.status.annex_state(name, await person_of(request)))
+    )
 
 
 @router.post("/{name}/leases", status_code=201, response_model=LeaseView, **described.keyed(CHANGE))
@@ -74,8 +76,8 @@ async def add(request: Request, name: Name, ask: LeaseAsk, key: Key) -> Response
 async def cancel(request: Request, name: Name) -> Response:
     """Take back resource requests that still wait."""
     person = await person_of(request)
-    annex, leases = await service_of(request).cancel_lease(name, person)
-    return json_response(annex_view(await service_of(request).state_of_leases(annex, leases)))
+    annex, leases = await service_of(request).annexes.leases.cancel_lease(name, person)
+    return json_response(annex_view(await service_of(request).annexes.status.state_of_leases(annex, leases)))
 
 
 @router.post("/{name}/shutdown", response_model=AnnexView, responses=CHANGE)
@@ -83,47 +85,47 @@ async def shutdown(request: Request, name: Name, ask: ShutdownAsk | None = None)
     """End leases, whatever they are doing; or only some nodes of one. Their jobs wait again."""
     person, service = await person_of(request), service_of(request)
     if ask and ask.nodes:
-        annex, lease = await service.give_back(name, ask.nodes, person)
-        return json_response(annex_view(await service.state_of_leases(annex, [lease])))
-    annex, leases = await service.shutdown(name, person)
-    return json_response(annex_view(await service.state_of_leases(annex, leases)))
+        annex, lease = await service.annexes.shrinking.give_back(name, ask.nodes, person)
+        return json_response(annex_view(await service.annexes.status.state_of_leases(annex, [lease])))
+    annex, leases = await service.annexes.leases.shutdown(name, person)
+    return json_response(annex_view(await service.annexes.status.state_of_leases(annex, leases)))
 
 
 @router.post("/{name}/drain", response_model=AnnexView, responses=CHANGE)
 async def drain(request: Request, name: Name, ask: DrainAsk | None = None) -> Response:
     """Let leases, or some nodes of one, take no new jobs; each node ends when those that run on it are done."""
     person, service = await person_of(request), service_of(request)
-    annex, leases = await service.drain_annex(name, ask.nodes if ask else (), person)
-    return json_response(annex_view(await service.state_of_leases(annex, leases)))
+    annex, leases = await service.annexes.drains.drain_annex(name, ask.nodes if ask else (), person)
+    return json_response(annex_view(await service.annexes.status.state_of_leases(annex, leases)))
 
 
 @router.post("/{name}/undrain", response_model=AnnexView, responses=CHANGE)
 async def undrain(request: Request, name: Name, ask: DrainAsk | None = None) -> Response:
     """Let them take jobs again, if they have not ended yet."""
     person, service = await person_of(request), service_of(request)
-    annex, leases = await service.undrain_annex(name, ask.nodes if ask else (), person)
-    return json_response(annex_view(await service.state_of_leases(annex, leases)))
+    annex, leases = await service.annexes.drains.undrain_annex(name, ask.nodes if ask else (), person)
+    return json_response(annex_view(await service.annexes.status.state_of_leases(annex, leases)))
 
 
 @router.post("/{name}/rename", response_model=AnnexView, responses=CHANGE)
 async def rename(request: Request, name: Name, ask: RenameAsk) -> Response:
     """Call it otherwise."""
     person = await person_of(request)
-    return await _view(request, await service_of(request).rename(name, ask.name, person), person)
+    return await _view(request, await service_of(request).annexes.registry.rename(name, ask.name, person), person)
 
 
 @router.post("/{name}/open", response_model=AnnexView, responses=CHANGE)
 async def open_(request: Request, name: Name) -> Response:
     """Let it run all its owner's jobs, also those that don't name it."""
     person = await person_of(request)
-    return await _view(request, await service_of(request).open_annex(name, person, wide=True), person)
+    return await _view(request, await service_of(request).annexes.sharing.open_annex(name, person, wide=True), person)
 
 
 @router.post("/{name}/close", response_model=AnnexView, responses=CHANGE)
 async def close(request: Request, name: Name, ask: CloseAsk | None = None) -> Response:
     """Let it run only the jobs that name it; or no jobs at all, but sessions, whose times are then booked."""
     person, sessions = await person_of(request), bool(ask and ask.to_jobs)
-    annex = await service_of(request).open_annex(name, person, wide=False, sessions=sessions)
+    annex = await service_of(request).annexes.sharing.open_annex(name, person, wide=False, sessions=sessions)
     return await _view(request, annex, person)
 
 
@@ -131,20 +133,20 @@ async def close(request: Request, name: Name, ask: CloseAsk | None = None) -> Re
 async def share(request: Request, name: Name, ask: GuestAsk) -> Response:
     """Let someone run jobs on it: in containers only, as its owner's account on the system."""
     person = await person_of(request)
-    return await _view(request, await service_of(request).share(name, ask.guest, person), person)
+    return await _view(request, await service_of(request).annexes.registry.share(name, ask.guest, person), person)
 
 
 @router.post("/{name}/unshare", response_model=AnnexView, responses=CHANGE)
 async def unshare(request: Request, name: Name, ask: GuestAsk) -> Response:
     """Let them no longer."""
     person = await person_of(request)
-    return await _view(request, await service_of(request).unshare(name, ask.guest, person), person)
+    return await _view(request, await service_of(request).annexes.sharing.unshare(name, ask.guest, person), person)
 
 
 @router.get("/{name}/history", response_model=AnnexHistory, responses=LOOK)
 async def history(request: Request, name: Name) -> Response:
     """All leases that it ever had, and what happened to them."""
-    state, events = await service_of(request).annex_history(name, await person_of(request))
+    state, events = await service_of(request).annexes.status.annex_history(name, await person_of(request))
     return json_response(AnnexHistory(annex=annex_view(state), events=tuple(map(event_view, events))))
 
 
@@ -154,10 +156,10 @@ def _wanted(ask: LeaseAsk) -> Wanted:
 
 async def _lease(request: Request, name: str, ask: LeaseAsk, key: str | None, *, more: bool) -> Response:
     person, service = await person_of(request), service_of(request)
-    annex, lease, _ = await service.lease(name, _wanted(ask), person, more=more, key=key)
-    state = await service.state_of_leases(annex, [lease])
+    annex, lease, _ = await service.annexes.leases.lease(name, _wanted(ask), person, more=more, key=key)
+    state = await service.annexes.status.state_of_leases(annex, [lease])
     return json_response(lease_view(annex, state.leases[0]), 201)
 
 
 async def _view(request: Request, annex: Annex, person: Person) -> Response:
-    return json_response(annex_view(await service_of(request).annex_state(annex.name, person)))
+    return json_response(annex_view(await service_of(request).annexes.status.annex_state(annex.name, person)))

@@ -57,7 +57,7 @@ from sublet.api.problems import add_problems
 from sublet.api.streams import Doorkeeper
 from sublet.api.turnstile import Turnstile
 from sublet.api.versions import add_version
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.version import VERSION
 from sublet.web import pages
@@ -103,7 +103,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.state.remembered = Remembered()
     app.state.doorkeeper = Doorkeeper()
     app.state.owner = Person(owner or getpass.getuser(), operator=True)
-    app.state.connect = Connect(service)
+    app.state.connect = Connect(service.connections, service.secrets)
     app.router.routes.append(Mount("/connect", app=app.state.connect))
     app.router.routes.append(root.ROUTE)
     pages.mount(app)

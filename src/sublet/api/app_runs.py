@@ -32,9 +32,11 @@ EXAMPLE = {
 async def ask(request: Request, app: str, ask: AppAsk, said: Said, key: Key) -> Response:
     """Ask for an app: its parameters are checked by its schema, its resources by its manifest, its use by the rules."""
     service = service_of(request)
-    found = await service.ask_app(await person_of(request), AppWish(app=app, **vars(ask)), said, key=key)
+    found = await service.apps.runs.ask_app(await person_of(request), AppWish(app=app, **vars(ask)), said, key=key)
     base = base_of(request)
-    response = json_response(offerset_view(found, base, service.could_lease(found), service.settings.prefer), 201)
+    response = json_response(
+        offerset_view(found, base, service.annexes.platforms.could_lease(found), service.settings.prefer), 201
+    )
     response.headers["location"] = f"{base}/v1/offersets/{found.id}"
     return response
 
@@ -46,5 +48,7 @@ async def start(request: Request, key: Key, document: dict[str, Any] = Body(exam
     `file` is an app that was approved, by its repository or its name. The answer has a token for this session alone.
     """
     person = await person_of(request)
-    session, token = await service_of(request).start_app(person, read_seed(document), host_of(request), key=key)
+    session, token = await service_of(request).apps.runs.start_app(
+        person, read_seed(document), host_of(request), key=key
+    )
     return json_response(StartedView(session=session_view(session, base_of(request)), token=token), 201)

@@ -36,7 +36,7 @@ DECIDE = described.problems(400, 401, 403, 404, 409)
 @router.get("", response_model=AppList, responses=described.problems(401))
 async def apps(request: Request) -> Response:
     """Those that the asker may run; who brings or reviews them sees all their versions."""
-    found = await service_of(request).apps(await person_of(request))
+    found = await service_of(request).apps.catalogue.apps(await person_of(request))
     return json_response(AppList(items=tuple(app_view(one.app, one.versions) for one in found)))
 
 
@@ -44,7 +44,7 @@ async def apps(request: Request) -> Response:
 async def propose(request: Request, ask: ProposeAsk) -> Response:
     """Bring a git repository before the reviewers, as it is now; the same again is the same version."""
     person = await person_of(request)
-    made = await service_of(request).propose(
+    made = await service_of(request).apps.proposing.propose(
         person,
         ask.repository,
         branch=ask.branch,
@@ -59,14 +59,14 @@ async def propose(request: Request, ask: ProposeAsk) -> Response:
 @router.get("/{name}", response_model=AppView, responses=described.problems(401, 404))
 async def app(request: Request, name: Name) -> Response:
     """One of them."""
-    found = await service_of(request).app(name, await person_of(request))
+    found = await service_of(request).apps.catalogue.app(name, await person_of(request))
     return json_response(app_view(found.app, found.versions))
 
 
 @router.get("/{name}/{number}", response_model=ReviewView, responses=LOOK)
 async def review(request: Request, name: Name, number: Number, against: Against = None) -> Response:
     """A version with its files, and what is new in it since the last that was approved."""
-    found = await service_of(request).review(f"{name}@{number}", await person_of(request), against)
+    found = await service_of(request).apps.reviewing.review(f"{name}@{number}", await person_of(request), against)
     view = ReviewView(
         version=version_view(found.version),
         files=tuple(map(file_view, found.files)),
@@ -80,7 +80,7 @@ async def review(request: Request, name: Name, number: Number, against: Against 
 @router.get("/{name}/{number}/upstream", response_model=UpstreamView, responses=described.problems(400, 401, 404, 503))
 async def upstream(request: Request, name: Name, number: Number) -> Response:
     """Whether its branch has moved on or was rewritten since; that changes nothing of what is run."""
-    found = await service_of(request).check_upstream(f"{name}@{number}", await person_of(request))
+    found = await service_of(request).apps.proposing.check_upstream(f"{name}@{number}", await person_of(request))
     version = found.version
     return json_response(UpstreamView(version=version.name, commit=version.commit, tip=found.tip, words=found.words))
 
@@ -90,7 +90,9 @@ async def approve(request: Request, name: Name, number: Number, ask: ApproveAsk)
     """Let it be run; `tree` is the hash of the files that the reviewer has seen."""
     person, service = await person_of(request), service_of(request)
     return json_response(
-        version_view(await service.approve(f"{name}@{number}", person, ask.tree, ask.why, host_of(request)))
+        version_view(
+            await service.apps.reviewing.approve(f"{name}@{number}", person, ask.tree, ask.why, host_of(request))
+        )
     )
 
 
@@ -98,12 +100,16 @@ async def approve(request: Request, name: Name, number: Number, ask: ApproveAsk)
 async def refuse(request: Request, name: Name, number: Number, ask: RefuseAsk) -> Response:
     """Let it never be run."""
     person, service = await person_of(request), service_of(request)
-    return json_response(version_view(await service.refuse(f"{name}@{number}", person, ask.why, host_of(request))))
+    return json_response(
+        version_view(await service.apps.reviewing.refuse(f"{name}@{number}", person, ask.why, host_of(request)))
+    )
 
 
 @router.post("/{name}/{number}/revoke", response_model=RevokedView, responses=DECIDE)
 async def revoke(request: Request, name: Name, number: Number, ask: RevokeAsk) -> Response:
     """Let it be run no longer; its sessions are told, and ended if `cancel` says so."""
     person, service = await person_of(request), service_of(request)
-    done = await service.revoke(f"{name}@{number}", person, ask.why, cancel=ask.cancel, host=host_of(request))
+    done = await service.apps.reviewing.revoke(
+        f"{name}@{number}", person, ask.why, cancel=ask.cancel, host=host_of(request)
+    )
     return json_response(RevokedView(version=version_view(done.version), sessions=done.sessions))

@@ -43,7 +43,7 @@ async def audit(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """What was done, in the order in which it was written down, a page at a time."""
-    found = await service_of(request).audit(await person_of(request), wanted, after=after, limit=limit + 1)
+    found = await service_of(request).access.audit.audit(await person_of(request), wanted, after=after, limit=limit + 1)
     items = tuple(audit_view(entry) for entry in found[:limit])
     return json_response(AuditPage(items=items, next=items[-1].id if len(found) > limit else None))
 
@@ -56,9 +56,9 @@ async def export(
 ) -> Response:
     """All of it as one file, made while it is sent."""
     person, service = await person_of(request), service_of(request)
-    await service.audit(person, wanted, limit=1)  # what they may not see is an error now, not half a file
+    await service.access.audit.audit(person, wanted, limit=1)  # what they may not see is an error now, not half a file
     headers = {"content-disposition": f'attachment; filename="audit.{format}"', "x-content-type-options": "nosniff"}
-    pieces = service.export_audit(person, wanted, format)
+    pieces = service.access.audit.export_audit(person, wanted, format)
     return StreamingResponse(pieces, media_type=TYPES[format], headers=headers)
 
 

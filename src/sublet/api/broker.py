@@ -22,18 +22,19 @@ from sublet.core.offer import Reason
 from sublet.core.refused_moves import refuse_move
 from sublet.core.session import Phase, Session
 from sublet.errors import NoOffers, NotFound
-from sublet.service.candidates import Asked
-from sublet.service.desk import Person
+from sublet.service.asked import Asked
+from sublet.service.person import Person
 from sublet.service.service import Service
+from sublet.service.sessions import Sessions
 from sublet.wire.document import parse_document
 from sublet.wire.offersets import offerset_document
 from sublet.wire.sessions import failed_document, session_document
 from sublet.wire.updates import LongerUpdate, read_update
 
-Move = Callable[[Service, str, Person], Awaitable[Session]]
+Move = Callable[[Sessions, str, Person], Awaitable[Session]]
 MOVES: dict[Phase, Move] = {
-    Phase.REJECTED: Service.reject,
-    Phase.CANCELLED: Service.cancel,
+    Phase.REJECTED: Sessions.reject,
+    Phase.CANCELLED: Sessions.cancel,
 }
 
 
@@ -47,13 +48,13 @@ async def ask(request: Request) -> Response:
     kind = preferred(request)
     service, base = service_of(request), base_of(request)
     asked = await _read(request, service, person)
-    found = await service.ask(person, asked, key=read_key(request))
+    found = await service.asking.ask(person, asked, key=read_key(request))
     return document_response(offerset_document(found, base, asked.notes), kind, 303, f"{base}/offersets/{found.id}")
 
 
 async def _read(request: Request, service: Service, person: Person) -> Asked:
     precedence = read_broker_precedence(request)
-    asked = await service.read(await read_body(request), request.headers.get("content-type", ""), person)
+    asked = await service.asking.read(await read_body(request), request.headers.get("content-type", ""), person)
     return replace(asked, precedence=precedence)
 
 
@@ -64,7 +65,7 @@ async def direct(request: Request) -> Response:
     service, base = service_of(request), base_of(request)
     asked = await _read(request, service, person)
     try:
-        session = await service.direct(person, asked, key=read_key(request))
+        session = await service.direct.run(person, asked, key=read_key(request))
     except NoOffers as error:
         return document_response(failed_document(_reasons(error), service.now()), kind, 400)
     document = session_document(session, asked.request, base)
@@ -75,7 +76,7 @@ async def offerset(request: Request) -> Response:
     """An offer set, with its offers as they are now."""
     person = await person_of(request)
     kind = preferred(request)
-    found = await service_of(request).offerset(_uuid(request, "offer set"), person)
+    found = await service_of(request).asking.offerset(_uuid(request, "offer set"), person)
     return document_response(offerset_document(found, base_of(request)), kind)
 
 
@@ -83,7 +84,7 @@ async def session(request: Request) -> Response:
     """A session, or an offer."""
     person = await person_of(request)
     kind = preferred(request)
-    found = await service_of(request).session_to_read(_uuid(request, "session"), person, "request")
+    found = await service_of(request).contents.session_to_read(_uuid(request, "session"), person, "request")
     return await _answer(request, found, kind)
 
 
@@ -96,21 +97,21 @@ async def update(request: Request) -> Response:
     person = await person_of(request)
     kind = preferred(request)
     service, name = service_of(request), _uuid(request, "session")
-    found = await service.session_to_read(name, person, "request")
+    found = await service.contents.session_to_read(name, person, "request")
     wanted = read_update(parse_document(await read_body(request), request.headers.get("content-type", "")))
     if isinstance(wanted, LongerUpdate):
-        changed = await service.extend(name, person, by=wanted.by)
+        changed = await service.sessions.extend(name, person, by=wanted.by)
     elif wanted.phase is Phase.ACCEPTED:
-        changed = await service.accept(name, person, key=read_key(request))
+        changed = await service.sessions.accept(name, person, key=read_key(request))
     elif move := MOVES.get(wanted.phase):
-        changed = await move(service, name, person)
+        changed = await move(service.sessions, name, person)
     else:
         raise refuse_move(found.phase, wanted.phase, name)
     return await _answer(request, changed, kind)
 
 
 async def _answer(request: Request, session: Session, kind: str) -> Response:
-    offerset = await service_of(request).offerset_of(session)
+    offerset = await service_of(request).sessions.offerset_of(session)
     return document_response(session_document(session, offerset.request, base_of(request)), kind)
 
 

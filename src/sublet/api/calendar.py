@@ -47,10 +47,10 @@ async def calendar(
             raise BadRequest(detail="`end` must be after `start`, and at most 400 days after it.")
     except OverflowError:
         raise BadRequest(detail="`start` and `end` are too far away.") from None
-    name = platform or next(iter(await service.usable(person)), None)
+    name = platform or next(iter(await service.usable_platforms.usable(person)), None)
     if name is None:
         raise NotFound("There is no platform that you may use.", hint="`sublet access` shows what you can ask for.")
-    busy = await service.busy(name, person, begins, ends)
+    busy = await service.usable_platforms.busy(name, person, begins, ends)
     return json_response(calendar_view(name, begins, ends, busy.nodes, busy.pools, busy.takes))
 
 

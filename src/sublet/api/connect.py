@@ -50,11 +50,7 @@ NO_WAY_IN = 4403  # the WebSocket close code: RFC 6455 leaves 4000–4999 to app
 
 
 class Doors(Protocol):
-    """What is needed of the service: a session's secret, and where it listens."""
-
-    def secret(self, session: str) -> str:
-        """The session's own secret."""
-        ...
+    """What is needed of the service: where a session listens."""
 
     async def upstream(self, id: str) -> str:
         """Where it listens: http://127.0.0.1:41233, or unix:/path."""
@@ -65,12 +61,20 @@ class Doors(Protocol):
         ...
 
 
+class Secrets(Protocol):
+    """Knows the secret of each session."""
+
+    def of(self, session: str) -> str:
+        """The session's own secret."""
+        ...
+
+
 class Connect:
     """An ASGI application that passes requests and WebSockets on to sessions."""
 
-    def __init__(self, service: Doors) -> None:
+    def __init__(self, doors: Doors, secrets: Secrets) -> None:
         """Pass on to the sessions of this service."""
-        self.service = service
+        self.doors, self.secrets = doors, secrets
         self.clients: dict[str, httpx2.AsyncClient] = {}  # by the Unix socket that they go through; "" is none
 
     async def close(self) -> None:
@@ -102,7 +106,7 @@ class Connect:
     async def _http(self, request: Request) -> Response:
         try:
             session, fresh = self._let_in(request)
-            upstream, through = _place(await self.service.upstream(session))
+            upstream, through = _place(await self.doors.upstream(session))
             answer = await self._pass_on(request, session, upstream, await self._client(through))
         except SubletError as error:
             return problem_response(error)
@@ -115,7 +119,7 @@ class Connect:
         if fresh:
             response.set_cookie(
                 COOKIE + session,
-                self.service.secret(session),
+                self.secrets.of(session),
                 path=f"/connect/{session}/",
                 httponly=True,
                 samesite="lax",
@@ -145,7 +149,7 @@ class Connect:
         try:
             session, _ = self._let_in(socket)
             _same_origin(socket.headers)
-            upstream, through = _place(await self.service.upstream(session))
+            upstream, through = _place(await self.doors.upstream(session))
             place = urlsplit(upstream)
             there = await (partial(unix_connect, through) if through else connect)(
                 uri=f"ws://{place.netloc}{_target(socket.scope)}",
@@ -169,7 +173,7 @@ class Connect:
 
     async def _welcome(self, session: str, socket: WebSocket) -> None:
         """Look now and then whether they may stay; ends, and says so, when they may not."""
-        while await self.service.may_stay(session):  # noqa: ASYNC110 - another process may have decided
+        while await self.doors.may_stay(session):  # noqa: ASYNC110 - another process may have decided
             await asyncio.sleep(LOOK)
         await socket.close(NO_WAY_IN)
 
@@ -181,7 +185,7 @@ class Connect:
             session = str(UUID(name))
         except ValueError:
             raise NotFound(noun="session", name=name[:40]) from None
-        secret = self.service.secret(session)
+        secret = self.secrets.of(session)
         kind, _, value = connection.headers.get("authorization", "").partition(" ")
         shown = [connection.query_params.get("token", ""), value if kind.lower() in {"token", "bearer"} else ""]
         if any(hmac.compare_digest(one.encode(), secret.encode()) for one in shown):
@@ -200,7 +204,7 @@ class Connect:
             headers.append(("origin", upstream.rstrip("/") if same else connection.headers["origin"]))
         if cookies := _cookies(connection.headers.getlist("cookie")):
             headers.append(("cookie", cookies))
-        secret = self.service.secret(session)
+        secret = self.secrets.of(session)
         if connection.headers.get("authorization", "").partition(" ")[2] == secret:
             headers.append(("authorization", f"token {secret}"))
         return headers

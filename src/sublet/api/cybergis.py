@@ -20,9 +20,9 @@ from sublet.api.results import archive_response
 from sublet.core.draft import Draft
 from sublet.core.session import Session
 from sublet.errors import BadRequest, NoGlobus, NotFound, NotHad, NotSignedIn, SubletError, TooMany
-from sublet.service.desk import Person
-from sublet.service.drafts import runtime_of
+from sublet.service.drafts import results_page, runtime_of
 from sublet.service.output import Results
+from sublet.service.person import Person
 from sublet.wire.cybergis import CODE, MAINTAINER, event_of, find_same_name, folder_of, job_of, list_once, secret_in
 from sublet.wire.cybergis_manifest import manifest_of, supported
 
@@ -103,7 +103,7 @@ async def jobs(request: Request) -> Response:
     """All jobs of theirs."""
     person = await _person(request, await _asked(request))
     service = service_of(request)
-    pairs = await service.drafts(person)
+    pairs = await service.drafts.drafts(person)
     found = [job_of(draft, session) for draft, session in pairs]
     return JSONResponse({"job": found})
 
@@ -112,7 +112,7 @@ async def jobs(request: Request) -> Response:
 async def usage(request: Request) -> Response:
     """What their jobs took, summed up."""
     person = await _person(request, await _asked(request))
-    pairs = await service_of(request).drafts(person)
+    pairs = await service_of(request).drafts.drafts(person)
     return JSONResponse(summed([session for _, session in pairs if session and session.end]))
 
 
@@ -173,20 +173,22 @@ async def hosts(request: Request) -> Response:
 async def create(request: Request) -> Response:
     """A job that is not yet submitted."""
     body = await _asked(request)
-    return JSONResponse(job_of(await service_of(request).new_draft(await _person(request, body), body), None))
+    return JSONResponse(job_of(await service_of(request).drafts.new_draft(await _person(request, body), body), None))
 
 
 @router.put("/job/{id}")
 async def change(request: Request, id: str) -> Response:
     """Set what it is to run, and how."""
     body = await _asked(request)
-    return JSONResponse(job_of(await service_of(request).set_draft(await _person(request, body), id, body), None))
+    return JSONResponse(
+        job_of(await service_of(request).drafts.set_draft(await _person(request, body), id, body), None)
+    )
 
 
 @router.delete("/job/{id}")
 async def delete(request: Request, id: str) -> Response:
     """Delete one that was not submitted, or that is over."""
-    await service_of(request).delete_draft(await _person(request, await _asked(request)), id)
+    await service_of(request).drafts.delete_draft(await _person(request, await _asked(request)), id)
     return JSONResponse({"messages": ["job successfully deleted"]})
 
 
@@ -194,14 +196,14 @@ async def delete(request: Request, id: str) -> Response:
 async def submit(request: Request, id: str) -> Response:
     """Run it, on the best offer."""
     person = await _person(request, await _asked(request))
-    return JSONResponse(job_of(*await service_of(request).submit_draft(person, id, host_of(request))))
+    return JSONResponse(job_of(*await service_of(request).drafts.submit_draft(person, id, host_of(request))))
 
 
 @router.put("/job/{id}/cancel")
 async def cancel(request: Request, id: str) -> Response:
     """Stop it."""
     person, _, session = await _submitted(request, id)
-    await service_of(request).cancel(session.id, person)
+    await service_of(request).sessions.cancel(session.id, person)
     return JSONResponse({"messages": ["job successfully added to cancel queue"]})
 
 
@@ -209,14 +211,14 @@ async def cancel(request: Request, id: str) -> Response:
 async def pause(request: Request, id: str) -> Response:
     """Let it stand still."""
     person, _, session = await _submitted(request, id)
-    return JSONResponse({"messages": [(await service_of(request).pause(session.id, person))[1]]})
+    return JSONResponse({"messages": [(await service_of(request).pausing.pause(session.id, person))[1]]})
 
 
 @router.put("/job/{id}/resume")
 async def resume(request: Request, id: str) -> Response:
     """Let it go on."""
     person, _, session = await _submitted(request, id)
-    return JSONResponse({"messages": [(await service_of(request).resume(session.id, person))[1]]})
+    return JSONResponse({"messages": [(await service_of(request).pausing.resume(session.id, person))[1]]})
 
 
 @router.get("/job/{id}")
@@ -224,8 +226,8 @@ async def job(request: Request, id: str) -> Response:
     """All there is to know of it."""
     person, draft, session = await _job(request, id)
     service = service_of(request)
-    logs = await service.draft_logs(person, session) if session else []
-    events = await service.draft_events(draft)
+    logs = await service.drafts.draft_logs(person, session) if session else []
+    events = await service.drafts.draft_events(draft)
     return JSONResponse(job_of(draft, session, events, logs))
 
 
@@ -233,7 +235,7 @@ async def job(request: Request, id: str) -> Response:
 async def events(request: Request, id: str) -> Response:
     """What happened to it."""
     _, draft, _ = await _job(request, id)
-    found = await service_of(request).draft_events(draft)
+    found = await service_of(request).drafts.draft_events(draft)
     return JSONResponse([{**event_of(event), "jobId": id} for event in found])
 
 
@@ -241,7 +243,7 @@ async def events(request: Request, id: str) -> Response:
 async def logs(request: Request, id: str) -> Response:
     """What it printed so far."""
     person, _, session = await _job(request, id)
-    found = await service_of(request).draft_logs(person, session) if session else []
+    found = await service_of(request).drafts.draft_logs(person, session) if session else []
     return JSONResponse([{**log, "jobId": id} for log in found])
 
 
@@ -249,7 +251,7 @@ async def logs(request: Request, id: str) -> Response:
 async def content(request: Request, id: str) -> Response:
     """The folders and files that it left, as paths."""
     person, _, session = await _job(request, id)
-    return JSONResponse(paths_of(await service_of(request).results(session.id, person)) if session else [])
+    return JSONResponse(paths_of(await service_of(request).output.results(session.id, person)) if session else [])
 
 
 @router.get("/statistic/job/{id}")
@@ -263,7 +265,7 @@ async def statistic(request: Request, id: str) -> Response:
 async def folders(request: Request) -> Response:
     """The folders with results."""
     person = await _person(request, await _asked(request))
-    found = await service_of(request).drafts(person)
+    found = await service_of(request).drafts.drafts(person)
     return JSONResponse({"folder": [folder_of(draft, session) for draft, session in found if session]})
 
 
@@ -271,7 +273,7 @@ async def folders(request: Request) -> Response:
 async def name_folder(request: Request, id: str) -> Response:
     """Give a job another name."""
     body = await _asked(request)
-    named = await service_of(request).name_folder(await _person(request, body), id, str(body.get("name") or ""))
+    named = await service_of(request).drafts.name_folder(await _person(request, body), id, str(body.get("name") or ""))
     return JSONResponse({"id": id, "name": named.fields["name"]})
 
 
@@ -297,10 +299,10 @@ async def globus(request: Request, id: str = "") -> Response:
     """Not had here; where results can be downloaded instead is said."""
     person, service = await _person(request, await _asked(request)), service_of(request)
     try:
-        session = await service.session(id.removesuffix(CODE), person)
+        session = await service.sessions.get(id.removesuffix(CODE), person)
     except SubletError:
         raise NoGlobus from None
-    raise NoGlobus(hint=f"Download the results in a browser: {service.results_link(session)}")
+    raise NoGlobus(hint=f"Download the results in a browser: {results_page(service.presenter, session)}")
 
 
 @router.api_route("/{path:path}", methods=["GET", "POST", "PUT", "DELETE"])
@@ -312,8 +314,8 @@ async def nothing(request: Request, path: str) -> Response:
 async def _job(request: Request, id: str) -> tuple[Person, Draft, Session | None]:
     person = await _person(request, await _asked(request))
     service = service_of(request)
-    draft = await service.draft(person, id)
-    return person, draft, await service.draft_session(person, draft)
+    draft = await service.drafts.draft(person, id)
+    return person, draft, await service.drafts.draft_session(person, draft)
 
 
 async def _submitted(request: Request, id: str) -> tuple[Person, Draft, Session]:
@@ -327,7 +329,7 @@ async def _apps(request: Request, person: Person | None) -> dict[str, dict[str, 
     """By name, with their forms; those that run nowhere here have none."""
     service = service_of(request)
     places = sorted(await _platforms(request, person))
-    states = await service.apps(person) if person else await service.approved_apps()
+    states = await service.apps.catalogue.apps(person) if person else await service.apps.catalogue.approved_apps()
     found = {}
     for version in (state.current for state in states):
         manifest = version.as_manifest() if version else None
@@ -340,12 +342,14 @@ async def _platforms(request: Request, person: Person | None) -> dict[str, dict[
     """By name; to who shows no token, the names alone."""
     service = service_of(request)
     words = (
-        {state.account.name: state.account.description for state in await service.accounts(person)} if person else {}
+        {state.account.name: state.account.description for state in await service.access.accounts.accounts(person)}
+        if person
+        else {}
     )
     found = {}
-    names = await service.usable(person) if person else service.platforms_by_name
+    names = await service.usable_platforms.usable(person) if person else service.platforms.by_name
     for name in names:
-        platform, community = service.there(name), service.noun_of(name) == "account"
+        platform, community = service.platforms.get(name), service.platforms.noun_of(name) == "account"
         place = {"ip": getattr(platform, "host", ""), "port": getattr(platform, "port", 22)} if person else {}
         said = {"description": words.get(name) or name, "is_community_account": community}
         found[name] = {"ip": "", "port": 22, **said, **place}

@@ -23,24 +23,24 @@ Job = Annotated[str, Path(description="The provisioner's own job: `13.0`.")]
 @router.get("", response_model=DagList, responses=PROBLEMS)
 async def dags(request: Request) -> Response:
     """The owner's DAGs that go on."""
-    found, names = await service_of(request).dags(await person_of(request))
+    found, names = await service_of(request).annexes.dags.dags(await person_of(request))
     return json_response(DagList(items=tuple(dag_view(one, names) for one in found)))
 
 
 @router.get("/{id}", response_model=DagView, responses=PROBLEMS)
 async def dag(request: Request, id: Id) -> Response:
     """One DAG: how far it is, or how it ended."""
-    return json_response(dag_view(*await service_of(request).dag(id, await person_of(request))))
+    return json_response(dag_view(*await service_of(request).annexes.dags.dag(id, await person_of(request))))
 
 
 @router.delete("/{id}", status_code=204, responses=PROBLEMS)
 async def remove(request: Request, id: Id) -> Response:
     """End a DAG, with its jobs."""
-    await service_of(request).remove_dag(id, await person_of(request))
+    await service_of(request).annexes.dags.remove_dag(id, await person_of(request))
     return Response(status_code=204)
 
 
 @router.post("/provisioners/{job}/ready", response_model=DagView, responses=PROBLEMS)
 async def provisioned(request: Request, job: Job) -> Response:
     """Tell a DAG that its provisioner has done its work; the DAG."""
-    return json_response(dag_view(*await service_of(request).provisioned(job, await person_of(request))))
+    return json_response(dag_view(*await service_of(request).annexes.dags.provisioned(job, await person_of(request))))

@@ -38,11 +38,11 @@ async def events(
     person = await person_of(request)
     service = service_of(request)
     if STREAM not in request.headers.get("accept", ""):
-        found = await service.events(person, after=after, session=session, limit=limit)
+        found = await service.events.events(person, after=after, session=session, limit=limit)
         views = tuple(event_view(event) for event in found)
         return json_response(EventPage(items=views, next=views[-1].id if len(views) == limit else None))
-    of = (await service.session(session, person)).id if session else None
-    coming = _lines(service.watch(person, after=_last(request) or after, session=of))
+    of = (await service.sessions.get(session, person)).id if session else None
+    coming = _lines(service.events.watch(person, after=_last(request) or after, session=of))
     headers = {"cache-control": "no-store"}
     return StreamingResponse(while_welcome(request, person, coming), media_type=STREAM, headers=headers)
 

@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1/facilities", tags=["Apps"])
 async def facilities(request: Request) -> Response:
     """What the platforms that the asker may use have of what apps need, and the images that manifests may name."""
     service = service_of(request)
-    found = service.facilities(await service.usable(await person_of(request)))
+    found = service.apps.proposing.facilities(await service.usable_platforms.usable(await person_of(request)))
     return json_response(
         FacilitiesView(
             images=dict(found.images),

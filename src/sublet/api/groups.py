@@ -18,7 +18,7 @@ CHANGE = described.problems(400, 401, 403, 404, 409)
 @router.get("", response_model=GroupList, responses=described.problems(401, 403, 409))
 async def groups(request: Request) -> Response:
     """All groups, by name."""
-    found = await service_of(request).groups(await person_of(request))
+    found = await service_of(request).people.groups.groups(await person_of(request))
     return json_response(GroupList(items=tuple(map(_view, found))))
 
 
@@ -26,19 +26,21 @@ async def groups(request: Request) -> Response:
 async def add(request: Request, ask: GroupAsk) -> Response:
     """A new group, with nobody in it."""
     person = await person_of(request)
-    return json_response(_view(await service_of(request).add_group(person, ask.name, ask.note, host_of(request))), 201)
+    return json_response(
+        _view(await service_of(request).people.groups.add_group(person, ask.name, ask.note, host_of(request))), 201
+    )
 
 
 @router.get("/{name}", response_model=GroupView, responses=described.problems(401, 403, 404, 409))
 async def show(request: Request, name: str) -> Response:
     """One of them, with its members."""
-    return json_response(_view(await service_of(request).group(await person_of(request), name)))
+    return json_response(_view(await service_of(request).people.groups.group(await person_of(request), name)))
 
 
 @router.delete("/{name}", status_code=204, responses=described.problems(401, 403, 404, 409))
 async def remove(request: Request, name: str) -> Response:
     """Forget a group."""
-    await service_of(request).remove_group(await person_of(request), name, host_of(request))
+    await service_of(request).people.groups.remove_group(await person_of(request), name, host_of(request))
     return Response(status_code=204)
 
 
@@ -46,14 +48,18 @@ async def remove(request: Request, name: str) -> Response:
 async def join(request: Request, name: str, member: str) -> Response:
     """Take someone into a group; they need not have come yet."""
     person = await person_of(request)
-    return json_response(_view(await service_of(request).join_group(person, name, member, host_of(request))))
+    return json_response(
+        _view(await service_of(request).people.groups.join_group(person, name, member, host_of(request)))
+    )
 
 
 @router.delete("/{name}/members/{member}", response_model=GroupView, responses=CHANGE)
 async def leave(request: Request, name: str, member: str) -> Response:
     """Let someone go from a group."""
     person = await person_of(request)
-    return json_response(_view(await service_of(request).leave_group(person, name, member, host_of(request))))
+    return json_response(
+        _view(await service_of(request).people.groups.leave_group(person, name, member, host_of(request)))
+    )
 
 
 def _view(group: Group) -> GroupView:

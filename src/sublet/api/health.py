@@ -13,8 +13,8 @@ from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
 from sublet.errors import OperatorsOnly, SubletError
 from sublet.service.clock_watch import describe_step
-from sublet.service.desk import Person
 from sublet.service.health import find_trouble
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.wire.v1.health import HealthView
 
@@ -33,7 +33,7 @@ async def health(request: Request) -> Response:
     The names of platforms are told only to who shows a token, and may use them.
     """
     service = service_of(request)
-    trouble = await find_trouble(service)
+    trouble = await find_trouble(service.loop_state, service.store)
     view = HealthView(
         status="failing" if trouble else "ok",
         version=service.version,
@@ -63,8 +63,8 @@ async def metrics(request: Request) -> Response:
 async def _platforms(request: Request, service: Service) -> tuple[str, ...]:
     person = await _asker(request)
     if service.mode == "personal":
-        return tuple(service.platforms_by_name) if person else ()
-    return tuple(await service.usable(person)) if person else ()
+        return tuple(service.platforms.by_name) if person else ()
+    return tuple(await service.usable_platforms.usable(person)) if person else ()
 
 
 async def _database(request: Request, service: Service) -> str:
@@ -76,7 +76,7 @@ async def _database(request: Request, service: Service) -> str:
 async def _clock(request: Request, service: Service) -> str:
     """The last step of the machine's clock, for those who run the service."""
     person = await _asker(request)
-    step = service.clock_step
+    step = service.loop_state.clock_step
     if step is None or person is None or not person.operator or service.now() - step.at > LATELY:
         return ""
     return f"{describe_step(step.by)}, noticed at {step.at:%Y-%m-%dT%H:%M:%SZ}"

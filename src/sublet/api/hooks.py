@@ -22,7 +22,7 @@ async def add(request: Request, ask: HookAsk) -> Response:
     """Add a webhook or a mail notification; webhooks are signed with `secret`, which is shown in this answer only."""
     person = await person_of(request)
     lasts = parse_duration(ask.expires) if ask.expires else None
-    made, secret = await service_of(request).add_hook(
+    made, secret = await service_of(request).notices.hooks.add_hook(
         person, ask.address, session=ask.session, events=ask.on, lasts=lasts, host=host_of(request)
     )
     return json_response(_view(made, secret=secret), 201)
@@ -31,21 +31,23 @@ async def add(request: Request, ask: HookAsk) -> Response:
 @router.get("", response_model=HookList, responses=described.problems(401))
 async def hooks(request: Request) -> Response:
     """The asker's hooks, and what each was told last."""
-    found = await service_of(request).hooks(await person_of(request))
+    found = await service_of(request).notices.hooks.hooks(await person_of(request))
     return json_response(HookList(items=tuple(_view(hook, told) for hook, told in found)))
 
 
 @router.delete("/{id}", status_code=204, responses=described.problems(401, 404, 409))
 async def remove(request: Request, id: str) -> Response:
     """Remove a notification."""
-    await service_of(request).remove_hook(await person_of(request), id, host_of(request))
+    await service_of(request).notices.hooks.remove_hook(await person_of(request), id, host_of(request))
     return Response(status_code=204)
 
 
 @router.post("/{id}/test", response_model=HookTestView, responses=described.problems(401, 404, 409, 502))
 async def test(request: Request, id: str) -> Response:
     """Send a test now; a webhook that was given up works again from now on, if it accepts this."""
-    return json_response(HookTestView(answer=await service_of(request).test_hook(await person_of(request), id)))
+    return json_response(
+        HookTestView(answer=await service_of(request).notices.hooks.test_hook(await person_of(request), id))
+    )
 
 
 def _view(hook: Hook, told: Sequence[Delivery] = (), secret: str = "") -> HookView:

@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1/invitations", tags=["Annexes"])
 async def invite(request: Request, site: str, ask: InviteAsk) -> Response:
     """Invite a site: its name is a system for `annex create` from now on, and what is asked of it waits to be taken."""
     service = await operated(request)
-    made = await service.invite(site, anew=ask.anew)
+    made = await service.annexes.invitations.invite(site, anew=ask.anew)
     return json_response(InvitationView(site=made.site, urls=made.urls, pin=made.pin, token=made.token))
 
 
@@ -25,5 +25,5 @@ async def invite(request: Request, site: str, ask: InviteAsk) -> Response:
 async def withdraw(request: Request, site: str) -> Response:
     """Invite it no longer."""
     service = await operated(request)
-    await service.withdraw(site)
+    await service.annexes.invitations.withdraw(site)
     return Response(status_code=204)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
-from sublet.service.jobs import Listed
+from sublet.service.job_queue import Listed
 from sublet.wire.jobs import job_view
 from sublet.wire.v1.jobs import JobExplanation, JobList, MarkAsk, SubmittingView
 
@@ -25,13 +25,13 @@ Name = Annotated[str, Path(description="An annex.")]
 @router.get("/jobs", response_model=JobList, responses=PROBLEMS)
 async def jobs(request: Request, annex: OfAnnex = "") -> Response:
     """The owner's jobs in the queue."""
-    return _list(await service_of(request).jobs(await person_of(request), annex))
+    return _list(await service_of(request).annexes.jobs.jobs(await person_of(request), annex))
 
 
 @router.get("/jobs/{id}/explain", response_model=JobExplanation, responses=PROBLEMS)
 async def explain(request: Request, id: Id) -> Response:
     """Why a job runs, waits, is held, or is no more."""
-    listed, why = await service_of(request).explain_job(id, await person_of(request))
+    listed, why = await service_of(request).annexes.jobs.explain_job(id, await person_of(request))
     view = job_view(listed.jobs[0], listed.names)
     return json_response(JobExplanation(job=view, sentences=why.sentences, hint=why.hint))
 
@@ -39,31 +39,33 @@ async def explain(request: Request, id: Id) -> Response:
 @router.post("/jobs/mark", response_model=JobList, responses=PROBLEMS)
 async def mark(request: Request, ask: MarkAsk) -> Response:
     """Let jobs that name no annex run on one."""
-    return _list(await service_of(request).mark(ask.jobs, ask.annex, await person_of(request)))
+    return _list(await service_of(request).annexes.dag_moves.mark(ask.jobs, ask.annex, await person_of(request)))
 
 
 @router.post("/jobs/move", response_model=JobList, responses=PROBLEMS)
 async def move(request: Request, ask: MarkAsk) -> Response:
     """Let jobs that name an annex run on another."""
-    return _list(await service_of(request).move(ask.jobs, ask.annex, await person_of(request), now=ask.now))
+    return _list(
+        await service_of(request).annexes.dag_moves.move(ask.jobs, ask.annex, await person_of(request), now=ask.now)
+    )
 
 
 @router.post("/jobs/unmark", response_model=JobList, responses=PROBLEMS)
 async def unmark(request: Request, ask: MarkAsk) -> Response:
     """Let jobs run on no annex but those that are open."""
-    return _list(await service_of(request).unmark(ask.jobs, await person_of(request), now=ask.now))
+    return _list(await service_of(request).annexes.dag_moves.unmark(ask.jobs, await person_of(request), now=ask.now))
 
 
 @router.post("/jobs/remove", response_model=JobList, responses=PROBLEMS)
 async def remove(request: Request, ask: MarkAsk) -> Response:
     """Take jobs out of the queue, and those that run off their nodes."""
-    return _list(await service_of(request).remove_jobs(ask.jobs, await person_of(request)))
+    return _list(await service_of(request).annexes.jobs.remove_jobs(ask.jobs, await person_of(request)))
 
 
 @router.post("/annexes/{name}/submitting", response_model=SubmittingView, responses=PROBLEMS)
 async def submitting(request: Request, name: Name) -> Response:
     """What HTCondor's own tools need to submit for an annex; a name that is new is made."""
-    found = await service_of(request).submitting(name, await person_of(request))
+    found = await service_of(request).annexes.jobs.submitting(name, await person_of(request))
     view = SubmittingView(
         annex=found.annex.name,
         id=found.annex.id,

@@ -155,7 +155,7 @@ class PilotListener:
         trouble = ""
         try:
             while True:
-                if not await self._service.pilots_may_ask():
+                if not await self._service.annexes.pilots.pilots_may_ask():
                     await self.close()
                 else:
                     trouble = await self._tried(trouble)
@@ -166,7 +166,7 @@ class PilotListener:
     async def _tried(self, before: str) -> str:
         """Listen, if that is possible; else why not, said once."""
         try:
-            await self._service.callback()
+            await self._service.annexes.pilot_plans.callback()
         except SubletError as error:
             if error.message != before:
                 log.warning("pilots.not-listening", why=error.message)

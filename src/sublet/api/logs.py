@@ -39,15 +39,15 @@ async def logs(
     service = service_of(request)
     size = _bytes(tail) if tail is not None else None
     if follow:
-        session = await service.session_to_read(id, person, "output")
+        session = await service.contents.session_to_read(id, person, "output")
         if size is not None:
-            offset = (await service.output_tail(session.id, person, stream, size)).start
-        coming = service.follow(session.id, person, stream, offset)
+            offset = (await service.output.output_tail(session.id, person, stream, size)).start
+        coming = service.output.follow(session.id, person, stream, offset)
         return StreamingResponse(while_welcome(request, person, coming), media_type=TEXT, headers=PLAIN)
     if size is not None:
-        chunk = await service.output_tail(id, person, stream, size)
+        chunk = await service.output.output_tail(id, person, stream, size)
     else:
-        chunk = await service.output(id, person, stream, offset, limit)
+        chunk = await service.output.output(id, person, stream, offset, limit)
     said = {
         "sublet-offset": str(chunk.start),
         "sublet-next-offset": str(chunk.next),

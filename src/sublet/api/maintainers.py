@@ -16,7 +16,7 @@ router = APIRouter(prefix="/v1/maintainers", tags=["Apps"])
 @router.get("", response_model=MaintainerList, responses=described.problems(401))
 async def maintainers(request: Request) -> Response:
     """All of them, with the apps of each that the asker may see."""
-    found = await service_of(request).maintainers(await person_of(request))
+    found = await service_of(request).apps.maintainers.maintainers(await person_of(request))
     views = (
         MaintainerView(
             name=one.name,

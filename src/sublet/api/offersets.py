@@ -13,7 +13,7 @@ from sublet.api.idempotency import Key
 from sublet.api.people import base_of, person_of, service_of
 from sublet.api.precedence import Said
 from sublet.core.session import OfferSet
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.wire.shown import offerset_view
 from sublet.wire.v1.offers import OfferSetPage, OfferSetView, PendingList, PendingView, RejectedView
@@ -30,11 +30,11 @@ async def ask(request: Request, said: Said, key: Key) -> Response:
     """
     person = await person_of(request)
     service = service_of(request)
-    asked = await service.read(await read_body(request), request.headers.get("content-type", ""), person)
+    asked = await service.asking.read(await read_body(request), request.headers.get("content-type", ""), person)
     asked = replace(asked, precedence=said)
-    found = await service.ask(person, asked, key=key)
+    found = await service.asking.ask(person, asked, key=key)
     await _give_back_unheard(request, service, person, found)
-    notes = (*asked.notes, *service.could_lease(found))
+    notes = (*asked.notes, *service.annexes.platforms.could_lease(found))
     response = json_response(offerset_view(found, base_of(request), notes, service.settings.prefer), 201)
     response.headers["location"] = f"{base_of(request)}/v1/offersets/{found.id}"
     return response
@@ -44,7 +44,7 @@ async def ask(request: Request, said: Said, key: Key) -> Response:
 async def offersets(request: Request) -> Response:
     """Your offers that can still be accepted, by their sets, the newest first."""
     service = service_of(request)
-    found = await service.open_offers(await person_of(request))
+    found = await service.offers.open_offers(await person_of(request))
     base, prefer = base_of(request), service.settings.prefer
     return json_response(OfferSetPage(items=tuple(offerset_view(one, base, prefer=prefer) for one in found)))
 
@@ -55,7 +55,7 @@ async def pending(request: Request) -> Response:
     person = await person_of(request)
     items = tuple(
         PendingView(since=one.since, waiting=tuple(sorted(one.waiting)))
-        for one in service_of(request).pending.of(person.name)
+        for one in service_of(request).candidates.pending.of(person.name)
     )
     return json_response(PendingList(items=items))
 
@@ -63,24 +63,26 @@ async def pending(request: Request) -> Response:
 @router.delete("", response_model=RejectedView, responses=described.problems(401))
 async def reject_all(request: Request) -> Response:
     """Reject all of your open offers: what they held is free again."""
-    return json_response(RejectedView(offers=await service_of(request).reject_all(await person_of(request))))
+    return json_response(RejectedView(offers=await service_of(request).offers.reject_all(await person_of(request))))
 
 
 @router.delete("/{id}", response_model=RejectedView, responses=described.problems(401, 403, 404))
 async def reject_set(request: Request, id: str) -> Response:
     """Reject the open offers of a set: what they held is free again."""
-    return json_response(RejectedView(offers=await service_of(request).reject_set(id, await person_of(request))))
+    return json_response(RejectedView(offers=await service_of(request).offers.reject_set(id, await person_of(request))))
 
 
 @router.get("/{id}", response_model=OfferSetView, responses=described.problems(401, 403, 404))
 async def offerset(request: Request, id: str) -> Response:
     """An offer set, with its offers as they are now."""
     service = service_of(request)
-    found = await service.offerset(id, await person_of(request))
-    return json_response(offerset_view(found, base_of(request), service.could_lease(found), service.settings.prefer))
+    found = await service.asking.offerset(id, await person_of(request))
+    return json_response(
+        offerset_view(found, base_of(request), service.annexes.platforms.could_lease(found), service.settings.prefer)
+    )
 
 
 async def _give_back_unheard(request: Request, service: Service, person: Person, found: OfferSet) -> None:
     """Hold nothing for who went away before the answer came, unless they can ask for it again by their key."""
     if found.offers and found.key is None and await request.is_disconnected():
-        await service.reject_set(found.id, person)
+        await service.offers.reject_set(found.id, person)

@@ -14,7 +14,7 @@ from starlette.types import Scope
 from sublet.api.queries import check_query
 from sublet.api.scopes import check_scope
 from sublet.errors import NotSignedIn, OperatorsOnly
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.service.throttle import neighbours
 
@@ -64,10 +64,10 @@ async def person_by(request: Request, secret: str) -> Person:
     """The person who holds this token, if they may do this by it."""
     remembered: Remembered = request.app.state.remembered
     service = service_of(request)
-    person = remembered.get(secret, service.standings)
+    person = remembered.get(secret, service.standings.version)
     if person is None and secret:
-        standings = service.standings
-        person = await service.bearer(secret)
+        standings = service.standings.version
+        person = await service.people.tokens.bearer(secret)
         remembered.put(secret, person, standings)
     if person is None:
         if secret:  # only what is wrong is counted: a good token is never locked out by a neighbour's bad ones
@@ -119,5 +119,5 @@ def base_of(request: Request) -> str:
     service = service_of(request)
     host = request.headers.get("host", "")
     if service.settings.url or not host or on_socket(request.scope):
-        return (service.settings.url or service.base_url).rstrip("/")
+        return (service.settings.url or service.presenter.base_url).rstrip("/")
     return f"{request.scope['scheme']}://{host}"

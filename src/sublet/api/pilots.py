@@ -51,29 +51,29 @@ def pilots_app(service: Service) -> Starlette:
 
 
 async def _claim(service: Service, lease: str, number: int, told: Told) -> bytes:
-    return await service.claim_pilot(lease, number, told)
+    return await service.annexes.pilots.claim_pilot(lease, number, told)
 
 
 async def _renew(service: Service, lease: str, number: int, told: Told) -> bytes:
-    return await service.renew_pilot(lease, number, told)
+    return await service.annexes.pilots.renew_pilot(lease, number, told)
 
 
 async def _end(service: Service, lease: str, number: int, told: Told) -> bytes:
-    await service.end_pilot(lease, number, told)
+    await service.annexes.pilots.end_pilot(lease, number, told)
     return b""
 
 
 async def _split(service: Service, lease: str, number: int, told: Told) -> bytes:
-    await service.split_pilot(lease, number, told)
+    await service.annexes.pilots.split_pilot(lease, number, told)
     return b""
 
 
 async def _release(service: Service, lease: str, number: int, told: Told) -> bytes:
-    return f"{(await service.release_for_pilot(lease, number, told)).sha256}\n".encode()
+    return f"{(await service.annexes.pilots.release_for_pilot(lease, number, told)).sha256}\n".encode()
 
 
 async def _archive(service: Service, lease: str, number: int, told: Told) -> Path:
-    file = (await service.release_for_pilot(lease, number, told)).file
+    file = (await service.annexes.pilots.release_for_pilot(lease, number, told)).file
     log.info("release.sent", lease=lease, number=number)
     return file
 
@@ -89,15 +89,15 @@ ANSWERS: dict[str, Answer] = {
 
 
 async def _wanted(service: Service, site: str, told: Told) -> bytes:
-    return await service.wanted_of_site(site, told)
+    return await service.annexes.invitations.wanted_of_site(site, told)
 
 
 async def _take(service: Service, site: str, told: Told) -> bytes:
-    return await service.take_for_site(site, told)
+    return await service.annexes.invitations.take_for_site(site, told)
 
 
 async def _ended(service: Service, site: str, told: Told) -> bytes:
-    await service.ended_at_site(site, told)
+    await service.annexes.invitations.ended_at_site(site, told)
     return b""
 
 

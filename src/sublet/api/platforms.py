@@ -32,7 +32,7 @@ async def platforms(
 
     Operators see all; a guest sees those that are shared with them. Each has a few seconds to answer.
     """
-    states = await service_of(request).platforms(await person_of(request), anew=anew)
+    states = await service_of(request).usable_platforms.states(await person_of(request), anew=anew)
     return json_response(PlatformList(items=tuple(map(_view, states))))
 
 
@@ -40,7 +40,7 @@ async def platforms(
 async def platform(request: Request, name: str) -> Response:
     """One platform that the asker may use."""
     person = await person_of(request)
-    return json_response(_view(await service_of(request).platform(name, person)))
+    return json_response(_view(await service_of(request).usable_platforms.platform(name, person)))
 
 
 @router.post("/{name}/check", response_model=CheckList, responses=described.problems(401, 403, 404, 503))
@@ -48,7 +48,7 @@ async def check(request: Request, name: str) -> Response:
     """Try every promise of a platform on the live thing; for operators, because it runs small jobs there."""
     if not (await person_of(request)).operator:
         raise OperatorsOnly
-    found = await service_of(request).check(name)
+    found = await service_of(request).usable_platforms.check(name)
     return json_response(CheckList(items=tuple(CheckView(rule=f.rule, ok=f.ok, detail=f.detail) for f in found)))
 
 
@@ -62,7 +62,7 @@ async def sweep(
     """
     if not (await person_of(request)).operator:
         raise OperatorsOnly
-    swept = await service_of(request).sweep(name, timedelta(0) if all else None)
+    swept = await service_of(request).usable_platforms.sweep(name, timedelta(0) if all else None)
     return json_response(SweptView(sessions=swept.sessions, files=swept.files))
 
 
@@ -76,17 +76,17 @@ async def drain(request: Request, name: str, ask: DrainAsk) -> Response:
         raise BadRequest(detail="`grace` is for `now` alone.", hint="Without `now`, what runs may finish.")
     grace = (parse_duration(ask.grace) if ask.grace else USUAL_GRACE) if ask.now else None
     until, host = in_utc(ask.until), host_of(request)
-    await service.drain(person, name, until=until, reason=ask.reason, grace=grace, host=host)
-    return json_response(_view(await service.platform(name, person)))
+    await service.drains.drain(person, name, until=until, reason=ask.reason, grace=grace, host=host)
+    return json_response(_view(await service.usable_platforms.platform(name, person)))
 
 
 @router.post("/{name}/undrain", response_model=PlatformView, responses=described.problems(400, 401, 403, 404, 409))
 async def undrain(request: Request, name: str) -> Response:
     """Let a platform be used again; for operators."""
     person, service = await person_of(request), service_of(request)
-    await service.undrain(person, name, host_of(request))
+    await service.drains.undrain(person, name, host_of(request))
     try:
-        return json_response(_view(await service.platform(name, person)))
+        return json_response(_view(await service.usable_platforms.platform(name, person)))
     except NotFound as error:  # it has gone meanwhile, as annexes and accounts do
         return json_response(PlatformView(name=name, kind="", terms="", working=False, problem=error.message))
 

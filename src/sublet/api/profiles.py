@@ -41,7 +41,7 @@ async def people(
 ) -> Response:
     """Those who are known, by name: all, those of a role, or those who are blocked."""
     person = await person_of(request)
-    found = await service_of(request).people(person, role, blocked=blocked, after=after, limit=limit)
+    found = await service_of(request).people.directory.people(person, role, blocked=blocked, after=after, limit=limit)
     last = found[-1].known.name if len(found) == limit else None
     return json_response(PersonList(items=tuple(person_view(one) for one in found), next=last))
 
@@ -51,21 +51,24 @@ async def add(request: Request, ask: PersonAsk) -> Response:
     """Know someone before they come; they can sign in whatever the patterns say."""
     person = await person_of(request)
     return json_response(
-        person_view(await service_of(request).add_person(person, ask.address, ask.role, host_of(request))), 201
+        person_view(
+            await service_of(request).people.directory.add_person(person, ask.address, ask.role, host_of(request))
+        ),
+        201,
     )
 
 
 @router.get("/{name}", response_model=PersonView, responses=CHANGE)
 async def show(request: Request, name: str) -> Response:
     """One of them, by any of their addresses, with what they have under way; people see themselves."""
-    profile, work = await service_of(request).work_of(await person_of(request), name)
+    profile, work = await service_of(request).people.work.work_of(await person_of(request), name)
     return json_response(replace(person_view(profile), work=work_view(work, base_of(request))))
 
 
 @router.delete("/{name}", status_code=204, responses=CHANGE)
 async def remove(request: Request, name: str) -> Response:
     """Forget someone, with their identities and tokens; what they ran stays under their name."""
-    await service_of(request).remove_person(await person_of(request), name, host_of(request))
+    await service_of(request).people.directory.remove_person(await person_of(request), name, host_of(request))
     return Response(status_code=204)
 
 
@@ -73,7 +76,9 @@ async def remove(request: Request, name: str) -> Response:
 async def role(request: Request, name: str, ask: RoleAsk) -> Response:
     """Give someone another part, from now on."""
     person = await person_of(request)
-    return json_response(person_view(await service_of(request).set_role(person, name, ask.role, host_of(request))))
+    return json_response(
+        person_view(await service_of(request).people.directory.set_role(person, name, ask.role, host_of(request)))
+    )
 
 
 @router.post("/{name}/block", response_model=PersonView, responses=CHANGE)
@@ -83,7 +88,7 @@ async def block(request: Request, name: str, ask: BlockAsk) -> Response:
     What they have under way goes on; with `cancel` it is cancelled, and they are told the same reason.
     """
     person, host = await person_of(request), host_of(request)
-    done = await service_of(request).block_person(person, name, ask.why, cancel=ask.cancel, host=host)
+    done = await service_of(request).people.work.block_person(person, name, ask.why, cancel=ask.cancel, host=host)
     view = replace(person_view(done.profile), work=work_view(done.work, base_of(request)))
     return json_response(replace(view, cancelled=tuple(one.id for one in done.cancelled)))
 
@@ -92,14 +97,16 @@ async def block(request: Request, name: str, ask: BlockAsk) -> Response:
 async def unblock(request: Request, name: str) -> Response:
     """Let someone in again."""
     person = await person_of(request)
-    return json_response(person_view(await service_of(request).unblock(person, name, host_of(request))))
+    return json_response(
+        person_view(await service_of(request).people.directory.unblock(person, name, host_of(request)))
+    )
 
 
 @router.post("/{name}/identities", status_code=201, response_model=PersonView, responses=CHANGE)
 async def add_identity(request: Request, name: str, ask: IdentityAsk) -> Response:
     """Know someone by another name too."""
     person = await person_of(request)
-    done = await service_of(request).add_identity(person, name, ask.kind, ask.value, host_of(request))
+    done = await service_of(request).people.directory.add_identity(person, name, ask.kind, ask.value, host_of(request))
     return json_response(person_view(done), 201)
 
 
@@ -108,7 +115,9 @@ async def remove_identity(request: Request, name: str, kind: str, value: str) ->
     """Know someone by that name no more."""
     person = await person_of(request)
     return json_response(
-        person_view(await service_of(request).remove_identity(person, name, kind, value, host_of(request)))
+        person_view(
+            await service_of(request).people.directory.remove_identity(person, name, kind, value, host_of(request))
+        )
     )
 
 

@@ -16,8 +16,8 @@ from sublet.api.paths import allow_any_path
 from sublet.api.people import person_of, service_of
 from sublet.api.sessions import LOOK, Id
 from sublet.errors import Changed
-from sublet.service.desk import Person
 from sublet.service.output import ResultFile
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.wire.v1.results import ResultFileView, ResultList
 
@@ -28,7 +28,7 @@ router = APIRouter(prefix="/v1/sessions", tags=["Logs and results"])
 @router.get("/{id}/results", response_model=ResultList, responses=LOOK)
 async def results(request: Request, id: Id) -> Response:
     """The files in its working directory, and the folders in it that are empty."""
-    left = await service_of(request).results(id, await person_of(request))
+    left = await service_of(request).output.results(id, await person_of(request))
     views = (
         ResultFileView(path=file.path, size=file.size, modified=file.modified, etag=etag_of(file))
         for file in left.files
@@ -49,7 +49,7 @@ async def file_response(
     service: Service, person: Person, id: str, path: str, asked: Mapping[str, str] | None = None
 ) -> Response:
     """One file of a session, to be saved, or a part of it."""
-    file, reading = await service.result(id, person, path)
+    file, reading = await service.output.result(id, person, path)
     etag, asked = etag_of(file), asked or {}
     if asked.get("if-match", "*") not in ("*", etag):
         raise Changed(path=path)
@@ -104,14 +104,14 @@ async def fetched(request: Request, id: Id) -> Response:
     On a system that Sublet is a guest on, its files are removed now instead of after their keep time; elsewhere, and
     while the session is not over, nothing is done.
     """
-    await service_of(request).fetched(id, await person_of(request))
+    await service_of(request).output.fetched(id, await person_of(request))
     return Response(status_code=204)
 
 
 async def archive_response(service: Service, person: Person, id: str) -> Response:
     """All files of a session, to be saved."""
-    session = await service.session(id, person)
-    pieces = service.archive(session.id, person)
+    session = await service.sessions.get(id, person)
+    pieces = service.output.archive(session.id, person)
     first = await anext(pieces, b"")  # what can't be read is an error now, not half an archive
     headers = _saved_as(f"{session.id[:8]}.tar.gz")
     return StreamingResponse(_again(first, pieces), media_type="application/gzip", headers=headers)

@@ -21,7 +21,7 @@ router = APIRouter(prefix="/v1/rules", tags=["Access"])
 @router.get("", response_model=RuleList, responses=described.problems(401, 403, 409))
 async def rules(request: Request) -> Response:
     """All access rules, oldest first."""
-    found = await service_of(request).rules(await person_of(request))
+    found = await service_of(request).access.rules.rules(await person_of(request))
     return json_response(RuleList(items=tuple(map(rule_view, found))))
 
 
@@ -29,7 +29,7 @@ async def rules(request: Request) -> Response:
 async def add(request: Request, ask: RuleAsk) -> Response:
     """Add a rule: it counts at once. The answer names sessions that go on although their owners lose access."""
     person = await person_of(request)
-    changed = await service_of(request).add_rule(
+    changed = await service_of(request).access.rules.add_rule(
         person,
         effect=ask.effect,
         who=ask.who,
@@ -46,14 +46,14 @@ async def add(request: Request, ask: RuleAsk) -> Response:
 @router.get("/{id}", response_model=RuleView, responses=described.problems(401, 403, 404, 409))
 async def rule(request: Request, id: str) -> Response:
     """One rule, by its id or the beginning of it."""
-    return json_response(rule_view(await service_of(request).rule(id, await person_of(request))))
+    return json_response(rule_view(await service_of(request).access.rules.rule(id, await person_of(request))))
 
 
 @router.delete("/{id}", response_model=RuleChange, responses=described.problems(401, 403, 404, 409))
 async def remove(request: Request, id: str) -> Response:
     """Remove a rule: that counts at once. The answer names sessions that go on although their owners lose access."""
     person = await person_of(request)
-    return json_response(_view(await service_of(request).remove_rule(id, person, host_of(request))))
+    return json_response(_view(await service_of(request).access.rules.remove_rule(id, person, host_of(request))))
 
 
 def zoned(instant: datetime | None) -> datetime | None:

@@ -8,7 +8,7 @@ from starlette.routing import compile_path
 from sublet.api.paths import allow_any_path
 from sublet.core.scopes import Scope, allows
 from sublet.errors import OutOfScope
-from sublet.service.desk import Person
+from sublet.service.person import Person
 
 allow_any_path()
 LOOKS = frozenset({"GET", "HEAD"})

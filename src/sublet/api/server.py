@@ -26,6 +26,7 @@ from sublet.api.people import ON_SOCKET
 from sublet.api.ports import listen_tcp
 from sublet.api.profiles import person_view
 from sublet.api.signals import Reloader, handle_signals, load_settings, log_file
+from sublet.app import open_service
 from sublet.descriptors import raise_limit
 from sublet.errors import NotAGateway, NotHere
 from sublet.hangup import Hangup
@@ -82,8 +83,8 @@ async def _serve(options: ServeOptions, home: Home, path: str, settings: Setting
     keeps_port = settings.mode == "personal" and path == home.socket
     listening = listen_tcp(settings.host, settings.port, home if keeps_port else None)
     with listening.socket as tcp, _unix(path) as unix:
-        async with Service.open(settings) as service:
-            service.base_url = settings.url or _url(settings.host, tcp.getsockname()[1])
+        async with open_service(settings) as service:
+            service.presenter.base_url = settings.url or _url(settings.host, tcp.getsockname()[1])
             app = make_app(service, _owner())
             app.state.moved_from = listening.moved_from
             public, private = _receptions(settings)
@@ -95,8 +96,8 @@ async def _serve(options: ServeOptions, home: Home, path: str, settings: Setting
             for listener in (tcp, unix):
                 listener.listen(2048)
             if path == home.socket:
-                record_serving(home, service.base_url, path)
-            log.info("service.listening", url=service.base_url, socket=path)
+                record_serving(home, service.presenter.base_url, path)
+            log.info("service.listening", url=service.presenter.base_url, socket=path)
             spare_collector()
             async with _pilots(service, public):
                 await asyncio.gather(servers[0].serve([tcp]), servers[1].serve([unix]))
@@ -116,8 +117,8 @@ def _receptions(settings: Settings) -> tuple[Reception, Reception]:
 @contextlib.asynccontextmanager
 async def _pilots(service: Service, reception: Reception) -> AsyncIterator[None]:
     """Listen for pilots while there are leases."""
-    service.listener = PilotListener(service, reception)
-    task = asyncio.create_task(service.listener.run(), name="pilots' listener")
+    service.annexes.pilot_plans.listener = PilotListener(service, reception)
+    task = asyncio.create_task(service.annexes.pilot_plans.listener.run(), name="pilots' listener")
     try:
         yield
     finally:

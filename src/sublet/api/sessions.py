@@ -57,7 +57,7 @@ async def sessions(
     asker = await person_of(request)
     filters: Filters = {"phases": phase, "kind": kind, "platform": platform, "name": name, "active": active}
     filters |= {"app": app, "annex": annex, "since": in_utc(since), "until": in_utc(until)}
-    page = await service_of(request).sessions(asker, of=person, limit=limit, after=after, **filters)
+    page = await service_of(request).sessions.page(asker, of=person, limit=limit, after=after, **filters)
     base = base_of(request)
     return json_response(SessionPage(items=tuple(session_view(one, base) for one in page.items), next=page.next))
 
@@ -69,7 +69,7 @@ async def cancel_all(request: Request, ask: CancelAllAsk) -> Response:
     Nothing is done if one of them does not exist or is not the asker's to stop.
     """
     person, base = await person_of(request), base_of(request)
-    done = await service_of(request).cancel_all(ask.sessions, person, ask.reason, dry_run=ask.dry_run)
+    done = await service_of(request).sessions.cancel_all(ask.sessions, person, ask.reason, dry_run=ask.dry_run)
     views = [tuple(session_view(one, base) for one in some) for some in (done.cancelled, done.over)]
     return json_response(CancelView(cancelled=views[0], over=views[1], dry_run=ask.dry_run))
 
@@ -77,7 +77,7 @@ async def cancel_all(request: Request, ask: CancelAllAsk) -> Response:
 @router.get("/{id}", response_model=SessionView, responses=LOOK)
 async def session(request: Request, id: Id) -> Response:
     """One session."""
-    return _view(request, await service_of(request).session(id, await person_of(request)))
+    return _view(request, await service_of(request).sessions.get(id, await person_of(request)))
 
 
 @router.post("/{id}/accept", response_model=SessionView, **described.keyed(CHANGE))
@@ -88,9 +88,9 @@ async def accept(request: Request, id: Id, key: Key) -> Response:
     """
     service, person = service_of(request), await person_of(request)
     if service.mode == "gateway":
-        session, secret = await service.accept_with_token(id, person, key=key, host=host_of(request))
+        session, secret = await service.people.tokens.accept_with_token(id, person, key=key, host=host_of(request))
     else:
-        session, secret = await service.accept(id, person, key=key), ""
+        session, secret = await service.sessions.accept(id, person, key=key), ""
     view = session_view(session, base_of(request))
     return json_response(replace(view, token=secret) if secret else view)
 
@@ -98,26 +98,26 @@ async def accept(request: Request, id: Id, key: Key) -> Response:
 @router.post("/{id}/reject", response_model=SessionView, responses=CHANGE)
 async def reject(request: Request, id: Id) -> Response:
     """Decline an offer: what was held for it is free again."""
-    return _view(request, await service_of(request).reject(id, await person_of(request)))
+    return _view(request, await service_of(request).sessions.reject(id, await person_of(request)))
 
 
 @router.post("/{id}/cancel", response_model=SessionView, responses=CHANGE)
 async def cancel(request: Request, id: Id, ask: CancelAsk | None = None) -> Response:
     """Stop it, whatever it is doing. Its owner sees the `reason`."""
     reason = ask.reason if ask else ""
-    return _view(request, await service_of(request).cancel(id, await person_of(request), reason))
+    return _view(request, await service_of(request).sessions.cancel(id, await person_of(request), reason))
 
 
 @router.post("/{id}/pause", response_model=PauseView, responses=CHANGE)
 async def pause(request: Request, id: Id) -> Response:
     """Let it stand still: what waits is held in its queue, what runs is stopped. Its time limit runs on."""
-    return _paused(request, *await service_of(request).pause(id, await person_of(request)))
+    return _paused(request, *await service_of(request).pausing.pause(id, await person_of(request)))
 
 
 @router.post("/{id}/resume", response_model=PauseView, responses=CHANGE)
 async def resume(request: Request, id: Id) -> Response:
     """Let it go on."""
-    return _paused(request, *await service_of(request).resume(id, await person_of(request)))
+    return _paused(request, *await service_of(request).pausing.resume(id, await person_of(request)))
 
 
 @router.post("/{id}/extend", response_model=SessionView, responses=CHANGE)
@@ -128,20 +128,20 @@ async def extend(request: Request, id: Id, ask: ExtendAsk) -> Response:
         raise BadRequest(detail="say `by` (how much longer, as in 30m) or `until` (an instant), and not both.")
     if ask.until is not None and ask.until.tzinfo is None:
         raise BadRequest(detail="`until` needs a zone, as in 2026-12-01T12:00:00Z.")
-    return _view(request, await service_of(request).extend(id, person, until=ask.until, by=ask.by or None))
+    return _view(request, await service_of(request).sessions.extend(id, person, until=ask.until, by=ask.by or None))
 
 
 @router.delete("/{id}", status_code=204, responses=CHANGE)
 async def delete(request: Request, id: Id) -> Response:
     """Forget a session that is over, with its files."""
-    await service_of(request).delete(id, await person_of(request))
+    await service_of(request).sessions.delete(id, await person_of(request))
     return Response(status_code=204)
 
 
 @router.get("/{id}/explain", response_model=Explanation, responses=LOOK)
 async def explain(request: Request, id: Id) -> Response:
     """Why it is where it is, in sentences."""
-    session, sentences = await service_of(request).explain(id, await person_of(request))
+    session, sentences = await service_of(request).explanations.explain(id, await person_of(request))
     return json_response(Explanation(session=session.id, phase=session.phase.value, sentences=tuple(sentences)))
 
 
@@ -152,7 +152,7 @@ async def again(
     """Ask for the same once more, with changes: new offers, whose notes say what was changed."""
     changes = {name: value for name, value in vars(ask).items() if name not in ("set", "words")}
     service = service_of(request)
-    found, told = await service.again(id, await person_of(request), changes, ask.set, ask.words, said, key)
+    found, told = await service.rerun.again(id, await person_of(request), changes, ask.set, ask.words, said, key)
     base = base_of(request)
     response = json_response(offerset_view(found, base, told, service.settings.prefer), 201)
     response.headers["location"] = f"{base}/v1/offersets/{found.id}"

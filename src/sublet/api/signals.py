@@ -60,7 +60,7 @@ class Reloader:
             except OSError as error:
                 log.error("log.not-opened", why=error.strerror)
         try:
-            reload_settings(service, load_settings(self.options, self.home))
+            reload_settings(service.settings, service.throttle, service.mail, load_settings(self.options, self.home))
         except BadSettings as error:
             log.error("settings.refused", why=error.message)
             return

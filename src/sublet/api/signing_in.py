@@ -10,7 +10,7 @@ from sublet.api.bodies import json_response
 from sublet.api.people import base_of, host_of, secret_of, service_of
 from sublet.api.tokens import token_view
 from sublet.errors import NotSignedIn
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.wire.v1.factors import OnceAsk, SecondAsk, WayList, WayView
 from sublet.wire.v1.people import CodeAsk, SignInAsk, SignInView, TokenView
 
@@ -21,7 +21,7 @@ SENT = "If this address may sign in, a code is on its way to it. It counts for t
 @router.post("/sign-in", status_code=202, response_model=SignInView, responses=described.problems(400, 409, 429, 503))
 async def ask(request: Request, ask: SignInAsk) -> Response:
     """Have a code sent to an address; the answer is the same whether its owner may sign in or not."""
-    await service_of(request).ask_code(ask.address, host_of(request))
+    await service_of(request).people.signing_in.ask_code(ask.address, host_of(request))
     return json_response(SignInView(message=SENT), 202)
 
 
@@ -30,7 +30,9 @@ async def ask(request: Request, ask: SignInAsk) -> Response:
 )
 async def sign_in(request: Request, ask: CodeAsk) -> Response:
     """A token for the code that came by mail; its text is in this answer and nowhere else."""
-    made = await service_of(request).sign_in_by_code(ask.address, ask.code, host_of(request), note=ask.client)
+    made = await service_of(request).people.signing_in.sign_in_by_code(
+        ask.address, ask.code, host_of(request), note=ask.client
+    )
     return json_response(token_view(*made), 201)
 
 
@@ -40,7 +42,7 @@ async def ways(request: Request) -> Response:
     service, base = service_of(request), base_of(request)
     items = tuple(
         WayView(name=name, title=title, page=f"{base}/web/sign-in/oidc/{name}")
-        for name, title in service.providers.items()
+        for name, title in service.people.oidc.providers.items()
     )
     return json_response(WayList(mail=service.mode == "gateway" and service.mail.possible, items=items))
 
@@ -50,7 +52,7 @@ async def ways(request: Request) -> Response:
 )
 async def second(request: Request, ask: SecondAsk) -> Response:
     """A whole token for half a one: whoever has a second factor gets only that (`use` begins with `half-`)."""
-    made = await service_of(request).second(ask.token, ask.code, host_of(request))
+    made = await service_of(request).people.factors.second(ask.token, ask.code, host_of(request))
     return json_response(token_view(*made), 201)
 
 
@@ -60,7 +62,7 @@ async def second(request: Request, ask: SecondAsk) -> Response:
 async def once(request: Request, ask: OnceAsk) -> Response:
     """A token for the code that a page showed after a sign-in by an OpenID provider, for the terminal that began it."""
     service = service_of(request)
-    made = await service.sign_in_once(ask.code, ask.verifier, host_of(request), ask.client)
+    made = await service.people.oidc.sign_in_once(ask.code, ask.verifier, host_of(request), ask.client)
     return json_response(token_view(*made), 201)
 
 
@@ -69,8 +71,8 @@ async def sign_out(request: Request) -> Response:
     """Make the token worthless that this request shows."""
     service = service_of(request)
     secret = secret_of(request.headers)
-    token = await service.token_of(secret) if secret else None
+    token = await service.people.tokens.token_of(secret) if secret else None
     if token is None:
         raise NotSignedIn
-    await service.end_visit(Person(token.person), token.id, host_of(request))
+    await service.people.signing_in.end_visit(Person(token.person), token.id, host_of(request))
     return Response(status_code=204)

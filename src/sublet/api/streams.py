@@ -10,7 +10,7 @@ from fastapi import Request
 
 from sublet.api.people import MOMENT, on_socket, person_of, secret_of
 from sublet.errors import SubletError
-from sublet.service.desk import Person
+from sublet.service.person import Person
 
 _END = b""
 

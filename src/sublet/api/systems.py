@@ -25,18 +25,18 @@ async def probe(request: Request, name: str) -> Response:
     """
     if not (await person_of(request)).operator:
         raise OperatorsOnly
-    return json_response(_probed(await service_of(request).probe(name)))
+    return json_response(_probed(await service_of(request).probing.probe(name)))
 
 
 @router.get("/{name}/record", response_model=RecordView, responses=described.problems(401, 403, 404))
 async def record(request: Request, name: str) -> Response:
     """How a system's predicted starts came true, by queue and size."""
-    found = await service_of(request).record(name, await person_of(request))
+    found = await service_of(request).probing.record(name, await person_of(request))
     items = tuple(
         TrackView(queue=one.queue, size=one.size, samples=one.samples, p10=one.p10, p50=one.p50, p90=one.p90)
         for one in found
     )
-    notes = tuple(service_of(request).notes(name))
+    notes = tuple(service_of(request).probing.notes(name))
     return json_response(RecordView(system=name, days=RECENT.days, enough=ENOUGH, items=items, notes=notes))
 
 

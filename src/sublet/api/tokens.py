@@ -38,23 +38,27 @@ async def make(request: Request, ask: TokenAsk) -> Response:
     if ask.session:
         if ask.person or ask.expires or ask.scope:
             raise BadRequest(detail="a session's token is for its owner, as long as the session: say nothing else.")
-        return json_response(token_view(*await service.make_session_token(person, ask.session, host=host)), 201)
+        return json_response(
+            token_view(*await service.people.tokens.make_session_token(person, ask.session, host=host)), 201
+        )
     lasts = parse_duration(ask.expires) if ask.expires else None
-    made = await service.make_token(person, ask.note, lasts, ask.person or None, scope=ask.scope, host=host)
+    made = await service.people.tokens.make_token(
+        person, ask.note, lasts, ask.person or None, scope=ask.scope, host=host
+    )
     return json_response(token_view(*made), 201)
 
 
 @router.get("/tokens", response_model=TokenList, responses=described.problems(401))
 async def tokens(request: Request) -> Response:
     """The asker's tokens, without their texts."""
-    found = await service_of(request).tokens(await person_of(request))
+    found = await service_of(request).people.tokens.tokens(await person_of(request))
     return json_response(TokenList(items=tuple(token_view(token) for token in found)))
 
 
 @router.delete("/tokens/{id}", status_code=204, responses=described.problems(401, 404))
 async def revoke(request: Request, id: str) -> Response:
     """Make a token worthless: at once here, within seconds in every other process of the service."""
-    await service_of(request).revoke_token(await person_of(request), id, host=host_of(request))
+    await service_of(request).people.tokens.revoke_token(await person_of(request), id, host=host_of(request))
     request.app.state.remembered.clear()
     return Response(status_code=204)
 

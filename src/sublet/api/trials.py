@@ -32,6 +32,6 @@ async def make(request: Request, name: str = "app", image: str = "", kind: str =
     if service_of(request).settings.mode != "personal":
         raise OwnAppsOnly  # before so much is read
     body = await read_body(request, MOST_BYTES)
-    trial = await service_of(request).try_app(body, name=name, image=image, kind=kind)
+    trial = await service_of(request).apps.trials.try_app(body, name=name, image=image, kind=kind)
     findings = tuple(str(finding) for finding in trial.reading.findings)
     return json_response(TrialView(name=trial.name, manifest=to_json(trial.manifest), findings=findings), 201)

@@ -37,7 +37,7 @@ async def usage(
     """Sessions, core-hours and node-hours by quarter, platform and person; with `Accept: text/csv`, as a table."""
     times = {"since": in_utc(since), "until": in_utc(until)}
     asker = await person_of(request)
-    found = await service_of(request).usage(asker, of=person, platform=platform, quarter=quarter, **times)
+    found = await service_of(request).access.usage.usage(asker, of=person, platform=platform, quarter=quarter, **times)
     view = usage_report(found.since, found.until, found.rows)
     if CSV in request.headers.get("accept", ""):
         return Response(csv_text(view), media_type=CSV, headers={"content-disposition": "attachment"})

@@ -20,11 +20,17 @@ from sublet.errors import (
     NotFound,
     TooManyOpen,
 )
-from sublet.service.desk import Person
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock
+from sublet.service.mail import Mail
+from sublet.service.person import Person
+from sublet.service.presenter import Presenter
 from sublet.service.quotas import decided, who_is
 from sublet.service.rules import AccessRules, rule_detail
-from sublet.service.throttle import neighbours
+from sublet.service.throttle import Throttle, neighbours
+from sublet.settings import Settings
 from sublet.store.audit import Entry
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 MOST_OPEN = 20  # requests of one person
@@ -40,8 +46,18 @@ class Asked:
     notes: tuple[str, ...] = ()
 
 
-class Access(AccessRules):
+@dataclass
+class Access:
     """Requests for access, from the wish to the rule that comes of it."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    presenter: Presenter
+    throttle: Throttle
+    mail: Mail
+    authority: Authority
+    rules: AccessRules
 
     async def ask_access(self, person: Person, noun: str, name: str, reason: str, host: str = "") -> Asked:
         """Ask to be let in; asking twice is asking once."""
@@ -86,7 +102,7 @@ class Access(AccessRules):
         """What a name means; without a noun, whatever is called so."""
         if noun and noun not in NOUNS:
             raise BadRequest(detail=f"{noun} is none of {', '.join(NOUNS)}")
-        found = [thing for thing in self.things(tx) if thing[1] == name and noun in ("", thing[0])]
+        found = [thing for thing in self.rules.things(tx) if thing[1] == name and noun in ("", thing[0])]
         if not found:
             raise NotFound(
                 noun=noun or "account, system, pledge or app", name=name, hint="`sublet access` lists what there is."
@@ -113,7 +129,7 @@ class Access(AccessRules):
         host: str = "",
     ) -> Asked:
         """Let someone in: a rule for them is made, which counts at once."""
-        self.operated(person)
+        self.authority.require_operator(person)
         if expires and expires <= self.now():
             raise BadRequest(detail=f"the access would have expired on {expires:%Y-%m-%d}", hint="Name a later day.")
         granted = await self.store.write(lambda tx: self._grant(tx, name, person, limits, expires, answer, host))
@@ -150,7 +166,7 @@ class Access(AccessRules):
 
     async def refuse_access(self, name: str, person: Person, answer: str = "", host: str = "") -> Asked:
         """Let someone know that they are not let in."""
-        self.operated(person)
+        self.authority.require_operator(person)
         refused = await self.store.write(lambda tx: self._refuse(tx, name, person, answer, host))
         return await self._answered(refused, f"You may not use the {refused.noun} {refused.name}.")
 
@@ -163,12 +179,12 @@ class Access(AccessRules):
 
     async def _answered(self, request: AccessRequest, sentence: str) -> Asked:
         said = f"\n\n{_quoted(request.answer)}" if request.answer else ""
-        text = f"{sentence}{said}\n\nWhat you may use: {self.page('access')}\n"
+        text = f"{sentence}{said}\n\nWhat you may use: {self.presenter.page('access')}\n"
         told = await self.mail.send_each([request.person], f"Your request for {request.name} was {request.state}", text)
         return Asked(request, () if told else (f"{request.person} could not be told by mail.",))
 
     def _link(self, request: AccessRequest) -> str:
-        return self.page(f"access/requests/{request.id}")
+        return self.presenter.page(f"access/requests/{request.id}")
 
 
 def _found(tx: Tx, name: str, person: Person) -> AccessRequest:

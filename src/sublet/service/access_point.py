@@ -21,7 +21,11 @@ from sublet.pilots.fetching import unpacked as unpacked_release
 from sublet.pilots.own import Contact
 from sublet.pilots.release import Release, find_release
 from sublet.reach.local import LocalReach
-from sublet.service.desk import Desk, log
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.log import log
+from sublet.settings import Settings
 
 TENDED = timedelta(seconds=30)  # how often it is looked at
 PLACE = "htcondor"  # below SUBLET_HOME: the release that was fetched
@@ -47,8 +51,13 @@ class AccessPointState:
 
 
 @dataclass
-class AccessPoints(Desk):
+class AccessPoints:
     """Find it, start it, tell how it is, stop it."""
+
+    settings: Settings
+    now: Clock
+    platforms: KnownPlatforms
+    authority: Authority
 
     point: AccessPoint | None = None  # once it was looked for
     _well: datetime | None = None  # when it was last seen to answer
@@ -61,7 +70,7 @@ class AccessPoints(Desk):
 
     async def access_point(self, system: str = "") -> AccessPoint:
         """The access point, running; `system` is one whose nodes have to reach it."""
-        self.personal()
+        self.authority.require_owner()
         async with self._starting:
             now = self.now()
             if self.point is None or (system and self.point.contact.collector.startswith(f"{LOOPBACK}:")):
@@ -75,7 +84,6 @@ class AccessPoints(Desk):
 
     async def look_after(self, now: datetime) -> None:
         """Once in a while, and at once when the service has started: start again what has ended of it."""
-        await super().look_after(now)
         if self.settings.mode != "personal" or (self._tended and abs(now - self._tended) < TENDED):
             return
         self._tended = now
@@ -92,7 +100,7 @@ class AccessPoints(Desk):
 
     async def stop_access_point(self) -> None:
         """End what Sublet started of it, until it is wanted again; the queue stays."""
-        self.personal()
+        self.authority.require_owner()
         async with self._starting:
             known = known_access_point(self.settings.home)
             self.point = self._well = None
@@ -108,7 +116,7 @@ class AccessPoints(Desk):
 
     async def set_up(self, *, fetch: bool, system: str = "") -> AccessPointState:
         """Make it ready; where there is no HTCondor, begin to bring it if that is wanted."""
-        self.personal()
+        self.authority.require_owner()
         self.point = self._well = None
         try:
             await self.access_point(system)
@@ -122,7 +130,7 @@ class AccessPoints(Desk):
 
     async def access_point_state(self) -> AccessPointState:
         """How it is; nothing is started."""
-        self.personal()
+        self.authority.require_owner()
         settings = self.settings.annex
         if self._fetching:
             return AccessPointState("fetching", url=settings.release, progress=self._fetched)
@@ -167,8 +175,8 @@ class AccessPoints(Desk):
     def _host(self, system: str) -> str:
         """The login host of a system, else of any: this machine's address on the way there is one it can reach."""
         if system:
-            return str(getattr(self.there(system), "host", ""))
-        hosts = (getattr(one, "host", "") for one in self.platforms_by_name.values() if one.has_queues)
+            return str(getattr(self.platforms.get(system), "host", ""))
+        hosts = (getattr(one, "host", "") for one in self.platforms.by_name.values() if one.has_queues)
         return str(next((host for host in hosts if host), ""))
 
     async def _fetch(self) -> None:
@@ -177,7 +185,7 @@ class AccessPoints(Desk):
         try:
             url = release_url(self.settings.annex.release, this_os())
             with tempfile.TemporaryDirectory(prefix=f".{PLACE}-", dir=home) as scratch:
-                archive = await self._bring(url, await self._checksum(url), Path(scratch))
+                archive = await self.bring_release(url, await self.find_checksum(url), Path(scratch))
                 self._fetched = "unpacking"
                 made = Path(scratch) / "unpacked"
                 made.mkdir()
@@ -193,7 +201,7 @@ class AccessPoints(Desk):
         finally:
             self._fetching = None
 
-    async def _checksum(self, url: str) -> str:
+    async def find_checksum(self, url: str) -> str:
         """What its checksum has to be: as set, else as listed beside it by the same server."""
         if self.settings.annex.release_sha256:
             return self.settings.annex.release_sha256.lower()
@@ -201,13 +209,13 @@ class AccessPoints(Desk):
         if urlsplit(url).scheme != "https":
             raise ReleaseRefused(why=f"nothing says what the checksum of {url} has to be")
         with tempfile.TemporaryDirectory() as scratch:
-            listed = await self._bring(f"{address}/{CHECKSUMS}", "", Path(scratch))
+            listed = await self.bring_release(f"{address}/{CHECKSUMS}", "", Path(scratch))
             found = checksum_of(listed.read_text(errors="replace"), name)
         if not found:
             raise ReleaseRefused(why=f"{address}/{CHECKSUMS} doesn't list {name}")
         return found
 
-    async def _bring(self, url: str, checksum: str, target: Path) -> Path:
+    async def bring_release(self, url: str, checksum: str, target: Path) -> Path:
         data = Data("HTCondor", "simple-data-resource", url, checksum=f"sha256:{checksum}" if checksum else "")
 
         def progress(done: int, total: int | None) -> None:

@@ -8,17 +8,20 @@ import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from sublet.core.account import Account
 from sublet.errors import BadSettings
+from sublet.platforms.port import Platform
 from sublet.platforms.registry import load_platforms
+from sublet.platforms.remote import Remote
 from sublet.reach.agent import Agent
 from sublet.reach.target import private
 from sublet.reach.unattended import Holding
-from sublet.service.desk import Desk
+from sublet.service.vault import Vault
+from sublet.settings import Settings
+from sublet.store.store import Store
 
 EVERY = timedelta(seconds=1)
 DIRECTORY = "accounts"  # in SUBLET_HOME: of each account what ssh must read, which is nothing secret
@@ -27,18 +30,25 @@ NEVER = (-1, -1)  # a stamp that no accounts have
 
 
 @dataclass
-class AccountPlatforms(Desk):
+class AccountPlatforms:
     """Knows which accounts there are, and how each is reached."""
+
+    settings: Settings
+    store: Store
+    vault: Vault
 
     _accounts_seen: datetime | None = None
     _accounts_stamp: tuple[int, int] = NEVER
+    _agent: Agent | None = None
 
-    @cached_property
+    @property
     def agent(self) -> Agent:
         """The ssh-agent of this process."""
-        return Agent(self.settings.home / "run")
+        if self._agent is None:
+            self._agent = Agent(self.settings.home / "run")
+        return self._agent
 
-    async def account_platforms(self, now: datetime) -> tuple[dict[str, dict[str, Any]], dict[str, str]] | None:
+    async def find(self, now: datetime) -> tuple[dict[str, dict[str, Any]], dict[str, str]] | None:
         """The settings of each, and what is wrong with others; None if they are as before, or were just looked at."""
         if self._accounts_seen and abs(now - self._accounts_seen) < EVERY:
             return None
@@ -78,10 +88,21 @@ class AccountPlatforms(Desk):
 
         return held
 
+    def look_again(self, *, changed: bool = False) -> None:
+        """Look at the accounts at once when asked next; `changed`: also if they are the same as before."""
+        self._accounts_seen = None
+        if changed:
+            self._accounts_stamp = NEVER
+
+    def prepare(self, platform: Platform) -> None:
+        """Give a platform that is an account the key that it signs in with."""
+        if isinstance(platform, Remote):
+            platform.hold_key(self.holding(platform.name))
+
     async def end_agent(self) -> None:
         """Forget every key that is open."""
-        if "agent" in self.__dict__:
-            await self.agent.close()
+        if self._agent:
+            await self._agent.close()
 
     def _account_place(self, name: str) -> Path:
         return self.settings.home / DIRECTORY / name

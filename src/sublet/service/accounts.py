@@ -20,9 +20,18 @@ from sublet.platforms.slurm_options import ALLOWED
 from sublet.reach.host_keys import scan
 from sublet.service.account_keys import read_key
 from sublet.service.account_platforms import PURPOSE, AccountPlatforms
-from sublet.service.desk import Person
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.person import Person
+from sublet.service.platform_changes import PlatformChanges
+from sublet.service.quotas import Quotas
 from sublet.service.rules import AccessRules
+from sublet.service.signals import Signals
+from sublet.service.vault import Vault
+from sublet.settings import Settings
 from sublet.store.audit import Entry
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 MOST = 1000  # sessions that are counted when one is removed
@@ -41,8 +50,21 @@ class AccountState:
     usable: bool = True  # by who looks at it; others see what it is, and not how busy
 
 
-class Accounts(AccountPlatforms, AccessRules):
+@dataclass
+class Accounts:
     """Add, change, look at and remove accounts; only operators do, and nobody sees a key again."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    signals: Signals
+    vault: Vault
+    authority: Authority
+    quotas: Quotas
+    rules: AccessRules
+    account_platforms: AccountPlatforms
+    changes: PlatformChanges
 
     async def accounts(self, person: Person) -> list[AccountState]:
         """All of them, as a person may see them."""
@@ -57,9 +79,9 @@ class Accounts(AccountPlatforms, AccessRules):
         return await self._as_seen(person, account, turns)
 
     async def _as_seen(self, person: Person, account: Account, turns: Sequence[Turn]) -> AccountState:
-        if not person.operator and await self.refused(person, "account", account.name):
+        if not person.operator and await self.quotas.refused(person, "account", account.name):
             return AccountState(account, usable=False)
-        return AccountState(account, turns, self.broken.get(f"account {account.name}", ""))
+        return AccountState(account, turns, self.platforms.broken.get(f"account {account.name}", ""))
 
     async def add_account(
         self,
@@ -75,7 +97,7 @@ class Accounts(AccountPlatforms, AccessRules):
         _operator(person)
         about = [self._rule_of(person, account.name, rule) for rule in rules]
         self._check_account(account)
-        if account.name in self.platforms_by_name:
+        if account.name in self.platforms.by_name:
             raise BadAccount(name=account.name, why="another platform is called so")
         whole, public = await asyncio.to_thread(read_key, key, passphrase)
         sealed = await asyncio.to_thread(self.vault.seal, PURPOSE.format(account.name), whole)
@@ -91,7 +113,7 @@ class Accounts(AccountPlatforms, AccessRules):
             tx.accounts.add(new, sealed, now)
             tx.audit.add(entry)
             for rule in about:
-                self._add(tx, rule, host)
+                self.rules.add_in(tx, rule, host)
 
         await self.store.write(add)
         await self._accounts_taken_up()
@@ -124,7 +146,7 @@ class Accounts(AccountPlatforms, AccessRules):
 
         await self.store.write(change)
         await self._accounts_taken_up()
-        await self.tell()
+        await self.signals.announce()
         return new
 
     async def remove_account(self, person: Person, name: str, *, host: str = "") -> None:
@@ -147,11 +169,11 @@ class Accounts(AccountPlatforms, AccessRules):
         _operator(person)
         state = await self.account(name, person)
         await self._accounts_taken_up()
-        self.surveys.pop(name, None)
-        if state.trouble or name not in self.platforms_by_name:
+        self.platforms.surveys.pop(name, None)
+        if state.trouble or name not in self.platforms.by_name:
             return state
         try:
-            await self.survey(name)  # however long it takes: somebody waits to see whether it works
+            await self.platforms.survey(name)  # however long it takes: somebody waits to see whether it works
         except SubletError as error:
             return replace(state, trouble=f"{error.message} {error.advice}".strip())
         return state
@@ -166,17 +188,8 @@ class Accounts(AccountPlatforms, AccessRules):
         _operator(person)
         return read_hpc(document, ALLOWED)
 
-    async def rekey(self, person: Person, *, host: str = "") -> dict[str, int]:
-        """Seal all that is stored with the newest master key."""
-        _operator(person)
-        done = await self.reseal()
-        entry = Entry(self.now(), person.name, "vault.rekey", "vault", "", done, host)
-        await self.store.write(lambda tx: tx.audit.add(entry))
-        return done
-
     async def reseal(self) -> dict[str, int]:
-        """The accounts' keys, after what others store."""
-        done = await super().reseal()
+        """Seal the accounts' keys with the newest master key."""
         keys = await self.store.read(lambda tx: tx.accounts.keys())
         new = {
             name: await asyncio.to_thread(self.vault.reseal, PURPOSE.format(name), key) for name, key in keys.items()
@@ -188,11 +201,11 @@ class Accounts(AccountPlatforms, AccessRules):
                     tx.accounts.seal(name, key)
 
         await self.store.write(seal)
-        return done | {"account": len(new)}
+        return {"account": len(new)}
 
     def _rule_of(self, person: Person, name: str, rule: Mapping[str, Any]) -> AccessRule:
         """A rule that came with an account; on a personal service its owner needs none, and can have none."""
-        self.operated(person)
+        self.authority.require_operator(person)
         try:
             limits = Limits(**{key: READ.get(key, int)(value) for key, value in rule.get("limits", {}).items()})
         except (TypeError, ValueError) as error:
@@ -208,7 +221,7 @@ class Accounts(AccountPlatforms, AccessRules):
         if not account.host_keys or not all(map(host_key, account.host_keys)):
             raise UnknownHostKey(host=account.host)
         try:
-            _, broken = load_platforms({account.name: self.platform_settings(account)})
+            _, broken = load_platforms({account.name: self.account_platforms.platform_settings(account)})
         except BadSettings as error:
             why = error.message.partition(f"platforms.{account.name}.")[2] or error.message
             raise BadAccount(name=account.name, why=why.rstrip(".")) from error
@@ -217,8 +230,8 @@ class Accounts(AccountPlatforms, AccessRules):
 
     async def _accounts_taken_up(self) -> None:
         """See to it that the platforms are as the accounts are, at once."""
-        self._accounts_seen = None
-        await self.refresh()
+        self.account_platforms.look_again()
+        await self.changes.refresh()
 
 
 def _told(account: Account) -> dict[str, Any]:

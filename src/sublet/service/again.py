@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sublet.core.giving_way import USUAL, Precedence
 from sublet.core.session import OfferSet
+from sublet.service.asking import Asking
 from sublet.service.contents import Contents
-from sublet.service.desk import Person
+from sublet.service.person import Person
+from sublet.service.sessions import Sessions
 from sublet.wire.again import with_changes
 from sublet.wire.document import parse_document
 
 
-class Again(Contents):
+@dataclass
+class Again:
     """Ask again for what ran before."""
+
+    contents: Contents
+    asking: Asking
+    sessions: Sessions
 
     async def again(
         self,
@@ -29,9 +36,9 @@ class Again(Contents):
         key: str | None = None,
     ) -> tuple[OfferSet, tuple[str, ...]]:
         """Offers for a session's request with changes put over it, and each change in words."""
-        session = await self.session_to_read(name, person, "request")
-        old = await self.offerset_of(session)
+        session = await self.contents.session_to_read(name, person, "request")
+        old = await self.sessions.offerset_of(session)
         document = parse_document(old.document.encode(), old.content_type)
         new, told = with_changes(document, changes, set or {}, words or {})
-        asked = await self.read(json.dumps(new).encode(), "application/json", person)
-        return await self.ask(person, replace(asked, precedence=precedence), key=key), told
+        asked = await self.asking.read(json.dumps(new).encode(), "application/json", person)
+        return await self.asking.ask(person, replace(asked, precedence=precedence), key=key), told

@@ -8,8 +8,16 @@ from datetime import UTC, datetime, timedelta
 
 from sublet.core.annex import DRAINING, Annex, Lease, Pilot
 from sublet.errors import BadRequest, NoLease, NotFound, PlatformRefused, SubletError
-from sublet.service.desk import Person, log
-from sublet.service.shrinking import FIRST, GIVEN_BACK, Shrinking
+from sublet.service.annexes import Annexes
+from sublet.service.clock import Clock
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.leases import Leases
+from sublet.service.log import log
+from sublet.service.person import Person
+from sublet.service.shrinking import FIRST, GIVEN_BACK
+from sublet.service.signals import Signals
+from sublet.settings import Settings
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 EVERY = timedelta(seconds=2)  # between two looks for nodes that are drained and not yet given back
@@ -18,8 +26,16 @@ AGAIN = timedelta(seconds=30)  # after a try to give one back that failed
 
 
 @dataclass
-class AnnexDrains(Shrinking):
+class AnnexDrains:
     """Drain leases or nodes, undo that, and give back what has been drained."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    signals: Signals
+    leases: Leases
+    annexes: Annexes
 
     _drains_looked: datetime | None = None
     _not_before: dict[tuple[str, int], datetime] = field(default_factory=dict)  # lease, node → when it is tried again
@@ -35,7 +51,7 @@ class AnnexDrains(Shrinking):
     async def _change_drains(
         self, name: str, nodes: Sequence[str], person: Person, *, is_wanted: bool
     ) -> tuple[Annex, Sequence[Lease]]:
-        annex, leases = await self.leases(name, person)
+        annex, leases = await self.annexes.leases(name, person)
         now = self.now()
 
         def change(tx: Tx) -> list[Lease]:
@@ -55,12 +71,11 @@ class AnnexDrains(Shrinking):
             return running
 
         changed = await self.store.write(change)
-        await self.tell()
+        await self.signals.announce()
         return annex, changed
 
     async def look_after(self, now: datetime) -> None:
         """Give back the nodes that have been drained, once in a while, beside everything else."""
-        await super().look_after(now)
         if self.settings.mode != "personal" or (self._drains_looked and now - self._drains_looked < EVERY):
             return
         self._drains_looked = now
@@ -71,12 +86,12 @@ class AnnexDrains(Shrinking):
                 await self._give_back_drained(lease, due)
 
     async def _give_back_drained(self, lease: Lease, pilots: Sequence[Pilot]) -> None:
-        session = await self.session_of(lease)
+        session = await self.leases.session_of(lease)
         if session is None or session.cancel_by:
             return
         numbers = [pilot.number for pilot in pilots]
         try:
-            await self.platform_of(session).give_back(session.job, [pilot.node for pilot in pilots])
+            await self.platforms.of(session).give_back(session.job, [pilot.node for pilot in pilots])
         except PlatformRefused as error:
             log.info("lease.not-shrunk", lease=lease.id, nodes=numbers, why=error.message)
             self._not_before |= {(lease.id, number): NEVER for number in numbers}

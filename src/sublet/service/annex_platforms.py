@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,81 +20,76 @@ from sublet.core.offer import Offer, Predicted, Terms
 from sublet.core.session import OfferSet, Session
 from sublet.pilots.access_point import AccessPoint
 from sublet.service.access_point import PLACE, AccessPoints
-from sublet.service.annexes import Annexes
-from sublet.service.desk import Person
-from sublet.service.sessions import Sessions
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.person import Person
+from sublet.settings import Settings
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 PREFIX = ANNEX_PLATFORM
 EVERY = timedelta(seconds=1)
 MOST = 1000  # sessions of one guest that are cancelled at once
 KEPT = "platform.json"  # in a platform's directory: its settings, for when there is no access point or no lease
-Settings = dict[str, dict[str, Any]]
+PlatformSettings = dict[str, dict[str, Any]]
 Leased = tuple[Annex, list[tuple[Lease, Session]]]  # an annex, and those of its leases that wait
 
 
 @dataclass
-class AnnexPlatforms(Annexes, AccessPoints, Sessions):
+class AnnexPlatforms:
     """Knows which annexes are platforms now, and with which settings."""
 
-    _annexes_seen: datetime | None = None
-    _annexes: Settings = field(default_factory=dict)  # as they were last
+    settings: Settings
+    store: Store
+    platforms: KnownPlatforms
+    access_points: AccessPoints
 
-    async def annex_platforms(self, now: datetime) -> Settings | None:
+    _annexes_seen: datetime | None = None
+    known: PlatformSettings = field(default_factory=dict)  # as they were last
+
+    async def find(self, now: datetime) -> PlatformSettings | None:
         """The settings of each; None if they are as before, or were looked at just now."""
         if self.settings.mode != "personal" or (self._annexes_seen and abs(now - self._annexes_seen) < EVERY):
             return None
         self._annexes_seen = now
         live = await self.store.read(_leased)
         found = await asyncio.to_thread(self._settings_of, live, now)
-        if found == self._annexes:
+        if found == self.known:
             return None
-        self._annexes = found
+        self.known = found
         return found
 
     def could_lease(self, found: OfferSet) -> tuple[str, ...]:
         """What an annex would be for something that is offered on a system, and on no annex yet; in words."""
         offers = [session.offer for session in found.offers]
         waiting = [offer for offer in offers if self._has_queues(offer.platform) and not offer.interactive]
-        if self.settings.mode != "personal" or not waiting or any(offer.platform in self._annexes for offer in offers):
+        if self.settings.mode != "personal" or not waiting or any(offer.platform in self.known for offer in offers):
             return ()
         return (to_make_one(min(waiting, key=lambda offer: offer.start)),)
 
     def _has_queues(self, platform: str) -> bool:
-        known = self.platforms_by_name.get(platform)
+        known = self.platforms.by_name.get(platform)
         return known is not None and known.has_queues
 
-    async def invited(self, person: Person) -> set[str]:
+    async def shared_with(self, person: Person) -> set[str]:
         """The annexes that are shared with someone, as platforms: by what is written down at this moment."""
         annexes = await self.store.read(lambda tx: {one.id for one in tx.annexes.list() if person.name in one.guests})
-        return {name for name, values in self._annexes.items() if values.get("annex") in annexes}
+        return {name for name, values in self.known.items() if values.get("annex") in annexes}
 
-    async def open_annex(self, name: str, person: Person, *, wide: bool, sessions: bool = False) -> Annex:
-        """The same; whether its times are booked is so for the next one who asks."""
-        annex = await super().open_annex(name, person, wide=wide, sessions=sessions)
+    def look_again(self) -> None:
+        """Look at the annexes at once when asked next."""
         self._annexes_seen = None
-        await self.refresh()
-        return annex
 
-    async def unshare(self, name: str, guest: str, person: Person) -> Annex:
-        """Let someone run nothing there any more: what they have there is cancelled."""
-        annex = await super().unshare(name, guest, person)
-        theirs = [name for name, values in self._annexes.items() if values.get("annex") == annex.id]
-        reason = f"the annex {annex.name} is no longer shared with you"
-        for platform in theirs:
-            page = await self.sessions(Person(guest), platform=platform, active=True, limit=MOST)
-            for session in page.items:
-                await self.store.write(partial(self._cancel, id=session.id, person=person, reason=reason))
-        await self.tell()
-        return annex
-
-    def _settings_of(self, live: Iterable[Leased], now: datetime) -> Settings:
+    def _settings_of(self, live: Iterable[Leased], now: datetime) -> PlatformSettings:
         """Of those that have leases; and of those that have none any more, but sessions."""
         home, programs = self.settings.home / "platforms", self.settings.home / PLACE
-        found: Settings = {}
+        found: PlatformSettings = {}
         for annex, waiting in live:
             name = _free_name(annex, found)
-            if values := platform_of(annex, self.point, programs) if self.point else read_kept(home / name):
+            if (
+                values := platform_of(annex, self.access_points.point, programs)
+                if self.access_points.point
+                else read_kept(home / name)
+            ):
                 found[name] = values | {"live": True, "coming": _coming(annex, waiting, now)}
         for name in _with_sessions(home):
             if name not in found and (values := read_kept(home / name)):

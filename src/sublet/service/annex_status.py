@@ -17,10 +17,16 @@ from sublet.errors import SubletError
 from sublet.pilots.access_point import known_access_point
 from sublet.pilots.occupancy import to_jobs, to_occupancy
 from sublet.reach.local import LocalReach
-from sublet.service.desk import Person
+from sublet.service.access_point import AccessPoints
+from sublet.service.annexes import Annexes
+from sublet.service.clock import Clock
 from sublet.service.leases import Leases
+from sublet.service.person import Person
 from sublet.service.shrinking import GIVEN_BACK
+from sublet.service.splits import Splits
 from sublet.service.systems import known_system
+from sublet.settings import Settings
+from sublet.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +39,34 @@ class Heard:
     systems: dict[str, System] = field(default_factory=dict)
 
 
-class AnnexStatus(Leases):
+@dataclass
+class AnnexStatus:
     """Look at annexes."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    leases: Leases
+    splits: Splits
+    access_points: AccessPoints
+    annexes: Annexes
 
     async def annex_states(self, person: Person) -> list[AnnexState]:
         """All of a person's, with the leases that have not ended."""
-        found = await self.annexes(person)
+        found = await self.annexes.annexes(person)
         heard = await self.hear()
         return [await self._annex_state(annex, await self._live(annex), heard) for annex in found]
 
     async def annex_state(self, name: str, person: Person) -> AnnexState:
         """One, with the leases that have not ended; or those that a name means, ended or not."""
-        annex, leases = await self.leases(name, person)
+        annex, leases = await self.annexes.leases(name, person)
         if name == annex.name:
             leases = [lease for lease in leases if lease.ended is None]
         return await self.state_of_leases(annex, leases)
 
     async def annex_history(self, name: str, person: Person) -> tuple[AnnexState, list[Event]]:
         """All leases that a name means, and what happened to them."""
-        annex, leases = await self.leases(name, person)
+        annex, leases = await self.annexes.leases(name, person)
         ids = [annex.id, *(id for lease in leases for id in (lease.id, lease.session) if id)]
         found = await self.store.read(lambda tx: [event for id in ids for event in tx.events.after(session=id)])
         return await self.state_of_leases(annex, leases), sorted(found, key=lambda event: event.id)
@@ -59,9 +74,9 @@ class AnnexStatus(Leases):
     async def hear(self) -> Heard:
         """Ask the access point, if there is one."""
         try:
-            if self.point is None and not await asyncio.to_thread(known_access_point, self.settings.home):
+            if self.access_points.point is None and not await asyncio.to_thread(known_access_point, self.settings.home):
                 return Heard(trouble="there is no access point yet; `sublet annex setup` makes one")
-            point, here = await self.access_point(), LocalReach("access point")
+            point, here = await self.access_points.access_point(), LocalReach("access point")
             slots, jobs = await asyncio.gather(here.run(to_occupancy(point.gathering)), here.run(to_jobs(point.tools)))
         except SubletError as error:
             return Heard(trouble=error.message)
@@ -81,13 +96,13 @@ class AnnexStatus(Leases):
         return AnnexState(annex, states, jobs, heard.trouble)
 
     async def _lease_state(self, lease: Lease, heard: Heard) -> LeaseState:
-        session = await self.session_of(lease)
+        session = await self.leases.session_of(lease)
         pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
         slots = None if heard.slots is None else [one for one in heard.slots if one.lease == lease.id]
         nodes = nodes_of(pilots, slots, self.now())
         state, why = state_of(lease, session, nodes)
         if state in ("up", "dead", "starting") and session:
-            why = await self.carried_words(lease.id, session.offer.platform) or why
+            why = await self.splits.carried_words(lease.id, session.offer.platform) or why
         return LeaseState(lease, state, why, session, nodes, await self._cost(lease, session, pilots, heard))
 
     async def _cost(self, lease: Lease, session: Session | None, pilots: Sequence[Pilot], heard: Heard) -> Cost | None:

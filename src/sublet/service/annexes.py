@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sublet.core.annex import Annex, Lease, Named, check_name, chosen, parse_named
 from sublet.errors import BadRequest, NameTaken, NoLease, NotFound
-from sublet.service.desk import Desk, Person
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock
+from sublet.service.person import Person
+from sublet.service.signals import Signals
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 
-class Annexes(Desk):
+@dataclass
+class Annexes:
     """A person's own annexes; nobody else sees them."""
+
+    store: Store
+    now: Clock
+    signals: Signals
+    authority: Authority
 
     async def annex(self, name: str, person: Person) -> Annex:
         """One, by its name."""
-        self.personal(person)
+        self.authority.require_owner(person)
         return await self.store.read(lambda tx: annex_named(tx, parse_named(name), person))
 
     async def annexes(self, person: Person) -> Sequence[Annex]:
         """All of the person's, by name."""
-        self.personal(person)
+        self.authority.require_owner(person)
         return await self.store.read(lambda tx: tx.annexes.list(person.name))
 
     async def leases(self, name: str, person: Person) -> tuple[Annex, Sequence[Lease]]:
@@ -51,7 +61,7 @@ class Annexes(Desk):
 
         return await self._change(name, person, renamed)
 
-    async def open_annex(self, name: str, person: Person, *, wide: bool, sessions: bool = False) -> Annex:
+    async def set_open(self, name: str, person: Person, *, wide: bool, sessions: bool = False) -> Annex:
         """Let it run all its owner's jobs, or only those that name it, or none: sessions alone, at booked times."""
         return await self._change(name, person, lambda tx, annex: replace(annex, open=wide, sessions=sessions))
 
@@ -66,7 +76,7 @@ class Annexes(Desk):
 
         return await self._change(name, person, shared)
 
-    async def unshare(self, name: str, guest: str, person: Person) -> Annex:
+    async def remove_guest(self, name: str, guest: str, person: Person) -> Annex:
         """Let them no longer."""
 
         def unshared(tx: Tx, annex: Annex) -> Annex:
@@ -78,7 +88,7 @@ class Annexes(Desk):
         return await self._change(name, person, unshared)
 
     async def _change(self, name: str, person: Person, change: Callable[[Tx, Annex], Annex]) -> Annex:
-        self.personal(person)
+        self.authority.require_owner(person)
         named = whole(name)
 
         def changed(tx: Tx) -> Annex:
@@ -87,7 +97,7 @@ class Annexes(Desk):
             return new
 
         new = await self.store.write(changed)
-        await self.tell()
+        await self.signals.announce()
         return new
 
 

@@ -12,7 +12,11 @@ from sublet.core.app import App, Version, VersionState, read_ref, revoked
 from sublet.core.tree import hash_of
 from sublet.errors import AppRevoked, NotFound
 from sublet.movers.app import FOLDER
-from sublet.service.desk import Desk, Person
+from sublet.service.person import Person
+from sublet.service.presenter import Presenter
+from sublet.service.quotas import Quotas
+from sublet.settings import Settings
+from sublet.store.store import Store
 
 HINT = "`sublet app list` shows those that there are."
 P = VersionState
@@ -31,8 +35,14 @@ class AppState:
         return next((one for one in self.versions if one.state is P.APPROVED), None)
 
 
-class AppCatalogue(Desk):
+@dataclass
+class AppCatalogue:
     """Look at apps."""
+
+    settings: Settings
+    store: Store
+    presenter: Presenter
+    quotas: Quotas
 
     @property
     def archives(self) -> Path:
@@ -41,32 +51,32 @@ class AppCatalogue(Desk):
 
     def app_link(self, version: Version) -> str:
         """The page on which a version is looked at."""
-        return self.page(f"apps/{version.app}/{version.number}")
+        return self.presenter.page(f"apps/{version.app}/{version.number}")
 
     async def apps(self, person: Person) -> list[AppState]:
         """Those that a person may run, and for those who bring or review them all."""
-        states = await self._app_states()
+        states = await self.app_states()
         return [shown for one in states if (shown := await self._seen(one, person))]
 
     async def approved_apps(self) -> list[AppState]:
         """All that are approved, for a catalogue that anyone may read: whoever runs one is asked who they are."""
         states = [
             replace(one, versions=[version for version in one.versions if version.state is P.APPROVED])
-            for one in await self._app_states()
+            for one in await self.app_states()
         ]
         return [one for one in states if one.versions]
 
-    async def _app_states(self) -> list[AppState]:
+    async def app_states(self) -> list[AppState]:
         return await self.store.read(lambda tx: [AppState(app, tx.apps.versions(app.name)) for app in tx.apps.list()])
 
-    async def _app_state(self, name: str) -> AppState | None:
+    async def app_state(self, name: str) -> AppState | None:
         return await self.store.read(
             lambda tx: AppState(app, tx.apps.versions(name)) if (app := tx.apps.get(name)) else None
         )
 
     async def app(self, name: str, person: Person) -> AppState:
         """One of them."""
-        found = await self._app_state(name)
+        found = await self.app_state(name)
         shown = await self._seen(found, person) if found else None
         if shown is None:
             raise await self.gone(found, person) or NotFound(noun="app", name=name, hint=HINT)
@@ -78,7 +88,7 @@ class AppCatalogue(Desk):
         if state is None or taken is None:
             return None
         known = decides(person) or state.app.person == person.name
-        if not known and await self.refused(person, "app", taken.app) is not None:
+        if not known and await self.quotas.refused(person, "app", taken.app) is not None:
             return None
         return AppRevoked(version=taken.name, when=taken.when, why=taken.why)
 
@@ -87,7 +97,7 @@ class AppCatalogue(Desk):
         if decides(person) or state.app.person == person.name:
             return state
         own = [one for one in state.versions if one.state is P.APPROVED or one.proposed_by == person.name]
-        allowed = bool(own) and await self.refused(person, "app", state.app.name) is None
+        allowed = bool(own) and await self.quotas.refused(person, "app", state.app.name) is None
         mine = any(one.proposed_by == person.name for one in own)
         return replace(state, versions=own) if allowed or mine else None
 

@@ -14,10 +14,16 @@ from sublet.core.repository import plain_address, read_address
 from sublet.core.request import Executable
 from sublet.core.session import OfferSet, Session
 from sublet.errors import Ambiguous, AppRevoked, NoOffers, NotFound, NotReviewed
-from sublet.service.apps import KIND
-from sublet.service.candidates import DirectKey
-from sublet.service.desk import Person
+from sublet.service.app_catalogue import AppCatalogue
+from sublet.service.apps import KIND, Apps
+from sublet.service.asked import DirectKey
+from sublet.service.asking import Asking
+from sublet.service.candidates import Candidates
+from sublet.service.direct import Direct
+from sublet.service.known_platforms import KnownPlatforms
 from sublet.service.maintainers import Maintainers
+from sublet.service.person import Person
+from sublet.service.quotas import Quotas
 from sublet.service.tokens import Tokens
 from sublet.wire.app_runs import AppWish, document_of
 
@@ -32,17 +38,30 @@ class Places:
     reasons: tuple[Reason, ...] = ()
 
 
-class AppRuns(Maintainers, Tokens):
+@dataclass
+class AppRuns:
     """Ask for apps."""
+
+    platforms: KnownPlatforms
+    quotas: Quotas
+    apps: Apps
+    tokens: Tokens
+    catalogue: AppCatalogue
+    maintainers: Maintainers
+    candidates: Candidates
+    asking: Asking
+    direct: Direct
 
     async def places(self, person: Person, version: Version) -> Places:
         """The platforms that this person may use, and where the app is known to run."""
-        if reason := await self.refused(person, KIND, version.app):
+        if reason := await self.quotas.refused(person, KIND, version.app):
             return Places(reasons=(reason,))
         executable = Executable(KIND, version.app, {"app": version.app, "pinned": version.pinned})
         names, reasons = [], []
-        for name in await self._open_to(person):
-            reason = self.barred(name, executable) or await self.refused(person, self.noun_of(name), name)
+        for name in await self.candidates.open_to(person):
+            reason = self.apps.find_bar(name, executable) or await self.quotas.refused(
+                person, self.platforms.noun_of(name), name
+            )
             if reason:
                 reasons.append(reason)
             else:
@@ -58,8 +77,8 @@ class AppRuns(Maintainers, Tokens):
         typed = {name: read_word(manifest.parameter(name), word) for name, word in wish.words.items()}
         parameters = {**typed, **wish.set}
         document = document_of(wish, version.app, version.number, parameters)
-        asked = await self.read(json.dumps(document).encode(), "application/json", person)
-        return await self.ask(person, replace(asked, precedence=precedence), key=key)
+        asked = await self.asking.read(json.dumps(document).encode(), "application/json", person)
+        return await self.asking.ask(person, replace(asked, precedence=precedence), key=key)
 
     async def start_app(
         self, person: Person, wish: AppWish, host: str = "", *, key: str | None = None
@@ -68,30 +87,32 @@ class AppRuns(Maintainers, Tokens):
         found = await self.ask_app(person, wish, Precedence(firm=True), key=key and DirectKey(key))
         if not found.offers:
             raise no_offers(found.reasons)
-        session = await self.accept_best(found, person)
-        _, secret = await self.make_session_token(person, session.id, host=host)
+        session = await self.direct.accept_best(found, person)
+        _, secret = await self.tokens.make_session_token(person, session.id, host=host)
         return session, secret
 
     async def runnable(self, person: Person, wish: AppWish) -> Version:
         """The approved version that is meant, if this person may run it."""
         if wish.app:
-            state = await self.app(wish.app, person)
+            state = await self.catalogue.app(wish.app, person)
             for one in state.versions:
                 if one.state is VersionState.APPROVED and wish.version in ("", str(one.number)):
-                    if not self.approved_for(wish.maintainer, one):
+                    if not self.maintainers.approved_for(wish.maintainer, one):
                         raise NotFound(f"{one.name} was not approved for the maintainer {wish.maintainer}.", hint=LIST)
                     return one
             number = int(wish.version) if wish.version.isdecimal() else None
-            if gone := await self.gone(await self._app_state(wish.app), person, number):
+            if gone := await self.catalogue.gone(await self.catalogue.app_state(wish.app), person, number):
                 raise gone
             raise NotFound(f"{wish.app} has no approved version {wish.version}".rstrip() + ".", hint=LIST)
         address = plain_address(read_address(wish.repository).text)
-        states = await self.apps(person)
+        states = await self.catalogue.apps(person)
         current = [state.current for state in states]
         found = [
             each
             for each in current
-            if each and plain_address(each.repository) == address and self.approved_for(wish.maintainer, each)
+            if each
+            and plain_address(each.repository) == address
+            and self.maintainers.approved_for(wish.maintainer, each)
         ]
         if len(found) > 1:
             names = ", ".join(each.app for each in found)
@@ -102,9 +123,13 @@ class AppRuns(Maintainers, Tokens):
 
     async def _gone(self, person: Person, address: str) -> AppRevoked | None:
         """That what came from a repository was revoked."""
-        for state in await self._app_states():
+        for state in await self.catalogue.app_states():
             taken = revoked(state.versions)
-            if taken and plain_address(taken.repository) == address and (gone := await self.gone(state, person)):
+            if (
+                taken
+                and plain_address(taken.repository) == address
+                and (gone := await self.catalogue.gone(state, person))
+            ):
                 return gone
         return None
 

@@ -3,42 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sublet.core.app import Version, VersionState, hash_manifest, read_ref
 from sublet.core.app_request import fitted
 from sublet.core.manifest import Manifest, from_json
-from sublet.core.offer import Reason
+from sublet.core.offer import Offer, Reason
 from sublet.core.request import Executable, Request
-from sublet.core.session import ACTIVE, Session
-from sublet.errors import AppRefused, AppRevoked, BadName
+from sublet.core.session import Session
+from sublet.errors import AppRefused, AppRevoked, BadName, SubletError
 from sublet.kinds.app import name_of
 from sublet.service.app_catalogue import AppCatalogue, read_archive
-from sublet.service.desk import Person
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.person import Person
+from sublet.service.quotas import Quotas
 from sublet.service.reviewing import revoked_words
-from sublet.service.sessions import Sessions
 from sublet.service.trials import is_trial
+from sublet.settings import Settings
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 KIND = "app"
 CHANGED = "its code on this machine is not what was approved"
 
 
-class Apps(AppCatalogue, Sessions):
+@dataclass
+class Apps:
     """Apps, as they are run."""
 
-    async def resolved(self, person: Person, request: Request) -> Request | Reason:
-        """A request for an app, pinned to the version that it means; other requests as they are."""
+    settings: Settings
+    store: Store
+    platforms: KnownPlatforms
+    quotas: Quotas
+    catalogue: AppCatalogue
+
+    async def resolve(self, person: Person, request: Request) -> Request | Reason | None:
+        """A request for an app, pinned to the version that it means; None: it asks for something else."""
         executable = request.executable
-        if executable is None or executable.kind != KIND:
-            return request
-        if is_trial(name_of(executable)):
-            return await super().resolved(person, request)
+        if executable is None or executable.kind != KIND or is_trial(name_of(executable)):
+            return None
         found = await self._approved(person, executable)
         if isinstance(found, Reason):
             return found
-        if reason := await self.refused(person, KIND, found.app):
+        if reason := await self.quotas.refused(person, KIND, found.app):
             return reason
         fields = {**executable.fields, "app": found.app, "pinned": found.pinned}
         named = replace(executable, name=executable.name or found.app, fields=fields)
@@ -55,14 +63,14 @@ class Apps(AppCatalogue, Sessions):
             if not str(wanted).isdecimal() or len(str(wanted)) > 9:
                 return Reason("urn:invalid-value", "executable.version", "A version is a number.", str(wanted))
             number = int(str(wanted))
-        state = await self._app_state(name)
+        state = await self.catalogue.app_state(name)
         approved = [one for one in state.versions if one.state is VersionState.APPROVED] if state else []
         for one in approved:
             if number in (None, one.number):
                 return one
-        return _no_version(name, number, await self.gone(state, person, number), approved)
+        return _no_version(name, number, await self.catalogue.gone(state, person, number), approved)
 
-    def barred(self, platform: str, executable: Executable) -> Reason | None:
+    def find_bar(self, platform: str, executable: Executable) -> Reason | None:
         """Why this may not run there: under an account only apps may, and apps only where they are known to run."""
         if executable.kind == KIND:
             manifest = _manifest(executable)
@@ -73,7 +81,11 @@ class Apps(AppCatalogue, Sessions):
                 return Reason("urn:not-supported", "platform", told, platform, known, systems[0], platform)
             return None
         others = self.settings.apps.others.get(platform, ())
-        if self.settings.mode == "personal" or self.noun_of(platform) != "account" or executable.kind in others:
+        if (
+            self.settings.mode == "personal"
+            or self.platforms.noun_of(platform) != "account"
+            or executable.kind in others
+        ):
             return None
         told = f"Under the account {platform} only apps that were reviewed can be run."
         nearest = "an app: sublet app list; or propose yours: sublet app propose REPOSITORY"
@@ -81,13 +93,18 @@ class Apps(AppCatalogue, Sessions):
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
         """Let a session be accepted only while its version is approved."""
-        super().admit(tx, session, now)
         if session.app and self.settings.mode == "gateway":
             version = tx.apps.version(session.app)
             if version is None or version.state is not VersionState.APPROVED:
                 raise AppRefused(version=version.name if version else "It", why=_why(version))
 
-    async def unapproved(self, session: Session, request: Request) -> str:
+    def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
+        """A longer time needs no other approval."""
+
+    async def note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
+        """Refusals are written down by the access rules, those of apps too."""
+
+    async def find_objection(self, session: Session, request: Request) -> str:
         """Why the code of a session may not be started after all; empty if it may."""
         executable = request.executable
         if executable is None or executable.kind != KIND or self.settings.mode == "personal":
@@ -98,16 +115,10 @@ class Apps(AppCatalogue, Sessions):
         altered = hash_manifest(version.manifest) != version.manifest_hash
         if altered or executable.fields.get("pinned") != version.pinned or not version.digest:
             return "what it was to run is not what was approved."
-        code = await asyncio.to_thread(read_archive, self.archives, version.tree)
+        code = await asyncio.to_thread(read_archive, self.catalogue.archives, version.tree)
         return "" if code is not None else f"{version.name}: {CHANGED}."
 
-    async def session(self, name: str, person: Person) -> Session:
-        """A session, which says that its app was revoked even where a look that began before then has the last word."""
-        found = await super().session(name, person)
-        untold = found.app and found.phase in ACTIVE and not found.condition
-        return replace(found, condition=await self.word_on(found)) if untold else found
-
-    async def word_on(self, session: Session) -> str:
+    async def describe_code(self, session: Session) -> str:
         """What there is to say of the app that a session runs, while it runs."""
         if not session.app or self.settings.mode == "personal":
             return ""

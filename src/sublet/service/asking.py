@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -23,12 +23,21 @@ from sublet.core.session import OfferSet, Phase, Session
 from sublet.core.short_ids import SHORTEST, pick_named, pick_one, require_length
 from sublet.errors import KeyReused, NotFound, NotYours, TooMany
 from sublet.service import metrics
-from sublet.service.candidates import Asked, Candidate, Candidates, DirectKey
+from sublet.service.asked import Asked, DirectKey
+from sublet.service.authority import Authority
+from sublet.service.candidates import Candidate, Candidates
+from sublet.service.clock import Clock
 from sublet.service.dependencies import end_of_all, hopeless, later, latest_end, own, planned_end
-from sublet.service.desk import Person
 from sublet.service.holds import GIVE_BACK, give_back, held_on, take_hold
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.person import Person
 from sublet.service.planning import Plan, plan_answers
+from sublet.service.ports import AskPolicy, Names, Resolver
+from sublet.service.presenter import Presenter
+from sublet.service.signals import Signals
 from sublet.service.track import corrected, recall
+from sublet.settings import Settings
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 from sublet.wire.document import parse_document
 from sublet.wire.request import read_document
@@ -52,8 +61,21 @@ PINNED = Reason(
 GONE = frozenset({Phase.REJECTED, Phase.EXPIRED})  # offers that nobody took: they don't stand in the way of others
 
 
-class Asking(Candidates):
+@dataclass
+class Asking:
     """Ask, and look at what was answered."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    presenter: Presenter
+    signals: Signals
+    authority: Authority
+    names: Names
+    resolvers: Sequence[Resolver]
+    policies: Sequence[AskPolicy]
+    candidates: Candidates
 
     async def read(self, body: bytes, content_type: str, person: Person) -> Asked:
         """Understand a document, in the short or the full form; BadRequest, TooLarge or WrongType if that can't be."""
@@ -71,27 +93,38 @@ class Asking(Candidates):
         notes: tuple[str, ...] = ()
         reasons = read.reasons
         if self.settings.rules and not reasons:
-            names = await self.names_of(person)
+            names = await self.names.names_of(person)
             changed, reasons, notes = apply_rules(self.settings.rules, full_document(document), *names)
             read = read_document(changed, now)
         return Asked(read.request, text, content_type, reasons, notes, remarks=read.remarks)
 
     async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
         """Offers, each held until the set expires; or a NO with every reason."""
+        for policy in self.policies:
+            policy.limit_asking(person)
         asked = await self._after(person, asked)
         if not asked.reasons:
-            pinned = await self.resolved(person, asked.request)
+            pinned = await self._resolve(person, asked.request)
             if isinstance(pinned, Reason):
                 asked = replace(asked, reasons=(pinned,), unresolved=True)
             else:
                 asked = replace(asked, request=pinned)
-        candidates, reasons = await self._candidates(asked, person)
+        candidates, reasons = await self.candidates.find(asked, person)
         shared = await self._shared(asked.request, candidates)
         found = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
         metrics.offersets.labels(found.result).inc()
         for name in {reason.platform for reason in found.reasons if reason.as_of}:
-            self.refresh_survey(name)
+            self.platforms.refresh_survey(name)
+        for policy in self.policies:
+            await policy.note_answer(person, asked, found)
         return found
+
+    async def _resolve(self, person: Person, request: Request) -> Request | Reason:
+        """The request with what it names, pinned by whoever knows the name."""
+        for resolver in self.resolvers:
+            if (found := await resolver.resolve(person, request)) is not None:
+                return found
+        return request
 
     async def _after(self, person: Person, asked: Asked) -> Asked:
         """The request with the whole ids of what it waits for, and no start before those are planned to end."""
@@ -113,9 +146,9 @@ class Asking(Candidates):
         found = await self.store.read(lambda tx: _whole(tx, tx.offersets.get(name), self.settings.prefer))
         if found is None:
             raise NotFound(noun="offer set", name=name, hint="Offers that nobody took are forgotten: ask again.")
-        if not self.can_read(found.person, person):
+        if not self.authority.can_read(found.person, person):
             raise NotYours(noun="offer set")
-        return replace(found, offers=tuple(self.shown(session, person) for session in found.offers))
+        return replace(found, offers=tuple(self.presenter.with_connectors(session, person) for session in found.offers))
 
     async def _shared(self, request: Request, candidates: Sequence[Candidate]) -> dict[str, Answer]:
         """What platforms that we don't own answered, as their record makes it likely."""
@@ -128,7 +161,7 @@ class Asking(Candidates):
 
     async def _as_likely(self, platform: str, answer: Answer) -> Answer:
         """Predicted starts, corrected by the platform's record."""
-        there = self.platforms_by_name.get(platform)
+        there = self.platforms.by_name.get(platform)
         if there is None or not any(offer.terms.kind == "predicted" and offer.queue for offer in answer.offers):
             return answer
         now = self.now()
@@ -147,7 +180,7 @@ class Asking(Candidates):
             hint = f"Accept or reject some of them, or give back all: {GIVE_BACK}"
             raise TooMany(told, hint=hint, seconds=round(self.settings.hold.total_seconds()))
         for hold in movable[-surplus:]:
-            self.freed |= held_on(give_back(tx, hold.offerset, now, by=person.name, newer=newer))
+            self.signals.freed |= held_on(give_back(tx, hold.offerset, now, by=person.name, newer=newer))
 
     def _hold(
         self,
@@ -190,10 +223,10 @@ class Asking(Candidates):
         expires = max(expiries, default=now + hold)
         for name, found in held.items():
             if take_hold(tx, name, id, hold_of(found), plans[name].older, now):
-                self.freed.add(name)
+                self.signals.freed.add(name)
         instead_of = asked.precedence.instead_of
         if offers and instead_of and self._is_theirs(tx, person, instead_of):
-            self.freed |= held_on(give_back(tx, instead_of, now, by=person.name, newer=id))
+            self.signals.freed |= held_on(give_back(tx, instead_of, now, by=person.name, newer=id))
         sessions = tuple(
             self._offered(id, person, asked.request, offer, now, until)
             for offer, until in zip(offers, expiries, strict=True)
@@ -239,7 +272,7 @@ class Asking(Candidates):
 
     def _within(self, candidate: Candidate, answer: Answer) -> Answer:
         """An answer without what the rules don't let the asker have of a platform."""
-        thing = (self.noun_of(candidate.platform), candidate.platform)
+        thing = (self.platforms.noun_of(candidate.platform), candidate.platform)
         return within(candidate.bounds.limits, thing, candidate.platform, answer)
 
     @staticmethod
@@ -255,7 +288,7 @@ class Asking(Candidates):
         def look(pledge: Mapping[str, int]) -> Answer:
             limits = bounds.across(pledge)
             wish = capped(capped(request, bounds.limits), limits)
-            thing = (self.noun_of(name), name) if set(pledge) == {OPEN} else ("pledge", pledge_text(pledge))
+            thing = (self.platforms.noun_of(name), name) if set(pledge) == {OPEN} else ("pledge", pledge_text(pledge))
             return within(limits, thing, name, self._searched(calendar, candidate, wish, pledge, now))
 
         if not bounds.pledges:

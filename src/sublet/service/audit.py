@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from sublet.errors import OperatorsOnly
-from sublet.service.desk import Desk, Person
+from sublet.service.person import Person
 from sublet.store.audit import Entry as Entry  # also for those who show it
+from sublet.store.store import Store
 
 STEP = 500  # entries that are read at once
 COLUMNS = ("id", "time", "person", "action", "noun", "name", "host", "detail")
@@ -31,8 +32,11 @@ class Sought:
     until: datetime | None = None
 
 
-class AuditLog(Desk):
+@dataclass
+class AuditLog:
     """The audit log, for those who may see it."""
+
+    store: Store
 
     async def audit(
         self, person: Person, sought: Sought, *, after: int = 0, before: int | None = None, limit: int = 100

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sublet.core.access_words import capped
@@ -13,7 +13,6 @@ from sublet.core.amounts import duration_text
 from sublet.core.answers import date_reasons, find_fault
 from sublet.core.bounds import Bounds, names_of
 from sublet.core.drain import Drain
-from sublet.core.giving_way import USUAL, Precedence
 from sublet.core.limits import check_metrics, drop_unaffordable
 from sublet.core.offer import EXECUTABLE_REQUIRED, IGNORED, Answer, Reason
 from sublet.core.offers import WayFacts
@@ -21,10 +20,19 @@ from sublet.core.request import Executable, Request
 from sublet.errors import PlatformBroken, PlatformTimedOut, SubletError
 from sublet.platforms.port import Platform, Survey
 from sublet.service import metrics
+from sublet.service.asked import Asked
+from sublet.service.clock import Clock
 from sublet.service.deadline import gather_within
-from sublet.service.desk import Desk, Person, log, needs_login
+from sublet.service.drains_seen import DrainsSeen
+from sublet.service.executables import ExecutableKinds, Movers
+from sublet.service.known_platforms import KnownPlatforms, needs_login
+from sublet.service.log import log
 from sublet.service.pending import Pending
+from sublet.service.person import Person
+from sublet.service.ports import Bar, GuestPlatforms, OfferLimits
 from sublet.service.staging import bringing
+from sublet.settings import Settings
+from sublet.store.store import Store
 
 NAMED = 4  # times as long is waited for a platform that was named: nobody else's offers wait for it
 UNINVITED = Reason(
@@ -33,34 +41,6 @@ UNINVITED = Reason(
     "Nothing is shared with you here.",
     nearest="an annex that its owner shares: sublet annex share NAME PERSON",
 )
-
-
-class DirectKey(str):
-    """A key under which the best offer is accepted at once: it is kept apart from those of requests alone."""
-
-    __slots__ = ("own",)
-    own: str  # as the asker sent it
-
-    def __new__(cls, own: str) -> DirectKey:
-        """As it is kept."""
-        kept = super().__new__(cls, f"direct {own}")
-        kept.own = own
-        return kept
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request as it was received, read, and with the operator's rules applied."""
-
-    request: Request
-    document: str
-    content_type: str
-    reasons: tuple[Reason, ...] = ()
-    notes: tuple[str, ...] = ()
-    remarks: tuple[Reason, ...] = ()  # what was ignored in it
-    unresolved: bool = False  # it names an app that can't be run so; the reasons say why
-    precedence: Precedence = USUAL
-    booked_from: datetime | None = None  # what it waits for is sure to have ended then, as far as that is planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +59,35 @@ class Candidate:
 
 
 @dataclass
-class Candidates(Desk):
+class Candidates:
     """Look for those that could run something."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    kinds: ExecutableKinds
+    movers: Movers
+    drains_seen: DrainsSeen
+    guests: GuestPlatforms
+    limits: OfferLimits
+    bars: Sequence[Bar]
 
     pending: Pending = field(default_factory=Pending)  # requests whose platforms have not all answered yet
 
-    async def _candidates(self, asked: Asked, person: Person) -> tuple[list[Candidate], list[Reason]]:
+    async def find(self, asked: Asked, person: Person) -> tuple[list[Candidate], list[Reason]]:
         """The platforms that could run it, and every reason that speaks against it before any calendar is opened."""
         request, executable = asked.request, asked.request.executable
         reasons = [*asked.reasons]
         if executable is None:
             return [], reasons or [EXECUTABLE_REQUIRED]
-        kind = self.kinds.get(executable.kind)
+        kind = self.kinds.by_name.get(executable.kind)
         if kind is None:
-            known = ", ".join(sorted(self.kinds))
+            known = ", ".join(sorted(self.kinds.by_name))
             why = f"No kind of executable called {executable.kind} is known here; these are: {known}."
             reasons.append(Reason("urn:unknown-kind", "executable.kind", why, executable.kind, known, "command"))
             return [], reasons
-        open_to = await self._open_to(person)
+        open_to = await self.open_to(person)
         bounds, refused = await self._bounded(person, open_to, request)
         if refused and not bounds:
             return [], [*reasons, *refused]
@@ -105,7 +96,10 @@ class Candidates(Desk):
         found = kind.check(executable, request)
         remarks = [reason for reason in found if reason.kind == IGNORED]
         wrong = [reason for reason in found if reason.kind != IGNORED]
-        prepare, data_reasons = await bringing(self, None if wrong else executable, request, guest=person.guest)
+        look = any(not platform.plays for platform in self.platforms.by_name.values())
+        prepare, data_reasons = await bringing(
+            self.kinds, self.movers, None if wrong else executable, request, guest=person.guest, look=look
+        )
         reasons += [*wrong, *data_reasons]
         if reasons:
             return [], [*reasons, *remarks]
@@ -119,12 +113,12 @@ class Candidates(Desk):
             reasons.append(Reason("urn:invalid-value", "platform", why, request.platform, names, names))
         return candidates, [*reasons, *remarks]
 
-    async def _open_to(self, person: Person) -> dict[str, Platform]:
+    async def open_to(self, person: Person) -> dict[str, Platform]:
         """The platforms where a person may run something; a guest only where someone shares with them, now."""
-        invited = await self.invited(person) if person.guest else set()
+        invited = await self.guests.shared_with(person) if person.guest else set()
         return {
             name: platform
-            for name, platform in self.platforms_by_name.items()
+            for name, platform in self.platforms.by_name.items()
             if (name in invited if person.guest else platform.serves(person.name))
         }
 
@@ -138,7 +132,7 @@ class Candidates(Desk):
         drains = await self.drains_seen.read(self.store, now)
         for name, platform in open_to.items():
             if request.platform == name or not (request.platform or platform.asleep):
-                found = await self.bounds(person, name, request)
+                found = await self.limits.bounds(person, name, request)
                 if name in drains and not isinstance(found, Reason):
                     found = _draining(drains[name])
                 if isinstance(found, Reason):
@@ -146,6 +140,10 @@ class Candidates(Desk):
                 else:
                     bounds[name] = found
         return bounds, refused
+
+    def _find_bar(self, platform: str, executable: Executable) -> Reason | None:
+        reasons = (bar.find_bar(platform, executable) for bar in self.bars)
+        return next((reason for reason in reasons if reason), None)
 
     def _unnamed(self, platform: Platform, request: Request) -> Reason | None:
         """Why a queue, a quality of service, a project or a pledge can't be named here; None if it can, or none is."""
@@ -206,11 +204,11 @@ class Candidates(Desk):
         """What one platform has for a request: a way to run it and, if its calendar is others', its offers."""
         executable: Any = request.executable
         name = platform.name
-        no = self._unnamed(platform, request) or _unfit(platform, request) or self.barred(name, executable)
+        no = self._unnamed(platform, request) or _unfit(platform, request) or self._find_bar(name, executable)
         if no:
             return no
         survey = await self._last_seen(name)
-        self.there(name)  # it may have gone meanwhile
+        self.platforms.get(name)  # it may have gone meanwhile
         found = self._candidate(platform, survey, executable, prepare, person)
         if isinstance(found, Reason):
             return date_reasons([found], survey.as_of, self.now())[0]
@@ -218,7 +216,7 @@ class Candidates(Desk):
             return replace(found, bounds=most, needs_login=await needs_login(platform))
         if slow := check_metrics(request, survey.metrics, name):
             return slow[0]
-        parts = self.kinds[executable.kind].parts(executable, request.compute.cores.min)
+        parts = self.kinds.by_name[executable.kind].parts(executable, request.compute.cores.min)
         wanted = capped(replace(request, parts=parts, metrics=()), most.limits)
         ways = [way.name for way in found.ways]
         answer = await platform.offers(wanted, ways, self.now())
@@ -233,21 +231,21 @@ class Candidates(Desk):
         """What a platform has; if that takes too long, what it had when it was last seen."""
         try:
             async with asyncio.timeout(self.settings.answer_within.total_seconds() / 2):
-                return await self.survey(name)
+                return await self.platforms.survey(name)
         except TimeoutError:
-            last = self.surveys.get(name)
-            return last or await self.survey(name)
+            last = self.platforms.surveys.get(name)
+            return last or await self.platforms.survey(name)
 
     def _candidate(
         self, platform: Platform, survey: Survey, executable: Executable, prepare: timedelta, person: Person
     ) -> Candidate | Reason:
         name = platform.name
-        ways = [way for way in self.ways(executable, survey.tools) if way.contained or not person.guest]
+        ways = [way for way in self.kinds.ways(executable, survey.tools) if way.contained or not person.guest]
         if ways:
             facts = tuple(WayFacts(way.name, way.prepare) for way in ways)
             interactive = frozenset(way.name for way in ways if way.interactive)
             return Candidate(name, platform, survey, facts, prepare, interactive)
-        needs = self.kinds[executable.kind].needs(executable)
+        needs = self.kinds.by_name[executable.kind].needs(executable)
         only = "a gateway runs containers only" if self.settings.mode == "gateway" else ""
         only = "it is shared with you for containers only" if person.guest else only
         why = f"{name} can't run {executable.kind} sessions{f' ({only})' if only else ''}; that needs {needs}."

@@ -14,7 +14,8 @@ from sublet.core.amounts import duration_text
 from sublet.core.session import Session
 from sublet.platforms.shim import clocks
 from sublet.platforms.shim.processes import boot_id
-from sublet.service.desk import Desk, log
+from sublet.service.log import log
+from sublet.service.loop_context import LoopContext
 from sublet.store.tx import Tx
 
 LEAST = timedelta(seconds=2)  # smaller differences are clocks being corrected smoothly
@@ -25,9 +26,9 @@ TIMES = ("start", "until", "started", "ended")
 class ClockWatch:
     """Looks at the clock at each turn of the loop; the database remembers how it was set."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: LoopContext) -> None:
         """Nothing was seen yet."""
-        self._desk = desk
+        self._context = context
         self._recorded: float | None = None  # the offset that the database has
         self.followed = 0  # steps of the clock since this process began
 
@@ -46,12 +47,12 @@ class ClockWatch:
         offset, before = clocks.offset(), self._recorded
         if before is not None and not self.is_behind:
             return
-        here = [name for name, one in self._desk.platforms_by_name.items() if one.is_here]
-        step = await self._desk.store.write(lambda tx: follow_clock(tx, here, offset, self._desk.now()))
+        here = [name for name, one in self._context.platforms.by_name.items() if one.is_here]
+        step = await self._context.store.write(lambda tx: follow_clock(tx, here, offset, self._context.now()))
         self._recorded = offset
         self.followed += 1
         boot = boot_id()
-        self._desk.clock_step = await self._desk.store.read(lambda tx: tx.clocks.last_step(boot))
+        self._context.loop_state.clock_step = await self._context.store.read(lambda tx: tx.clocks.last_step(boot))
         step = step or timedelta(seconds=offset - (offset if before is None else before))  # another process followed
         if abs(step) >= LEAST:
             log.warning("clock.stepped", how=describe_step(step))
@@ -59,11 +60,11 @@ class ClockWatch:
 
     async def _look_anew(self) -> None:
         """What was seen lately is no more known to be new."""
-        for platform in self._desk.platforms_by_name.values():
+        for platform in self._context.platforms.by_name.values():
             platform.expire_survey()
-        self._desk.surveys.clear()
-        self._desk.freed.update(self._desk.platforms_by_name)
-        await self._desk.tell()
+        self._context.platforms.surveys.clear()
+        self._context.signals.freed.update(self._context.platforms.by_name)
+        await self._context.signals.announce()
 
 
 def describe_step(step: timedelta) -> str:

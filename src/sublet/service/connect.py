@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sublet.core.refused_moves import refuse_move
 from sublet.core.session import Phase
 from sublet.errors import NotFound, NotYours, PlatformUnreachable
-from sublet.service.desk import Desk, Person
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.person import Person
+from sublet.service.standing import Standing
+from sublet.store.store import Store
 
 
-class Connect(Desk):
+@dataclass
+class Connect:
     """The way in to an interactive session."""
+
+    store: Store
+    platforms: KnownPlatforms
+    standing: Standing
 
     async def upstream(self, id: str) -> str:
         """The address behind /connect/{id}; whoever comes there must bring the session's own secret to it."""
         session = await self.store.read(lambda tx: tx.sessions.get(id))
         if session is None:
             raise NotFound(noun="session", name=id)
-        if await self.as_now(Person(session.person)) is None:
+        if await self.standing.as_now(Person(session.person)) is None:
             raise NotYours("The owner of this session is blocked.", hint="Ask an operator of this service.")
         if session.phase not in (Phase.AVAILABLE, Phase.RUNNING):
             raise refuse_move(session.phase, "opened", id)
-        states = await self.platform_of(session).ask([session.job])
+        states = await self.platforms.of(session).ask([session.job])
         state = states.get(session.job)
         if state is None or state.connector is None:
             raise PlatformUnreachable(platform=session.offer.platform, why="the session does not listen (yet)")
@@ -29,4 +39,4 @@ class Connect(Desk):
     async def may_stay(self, id: str) -> bool:
         """Whether whoever is connected to a session may stay: it is there, and its owner is not blocked."""
         session = await self.store.read(lambda tx: tx.sessions.get(id))
-        return session is not None and await self.as_now(Person(session.person)) is not None
+        return session is not None and await self.standing.as_now(Person(session.person)) is not None

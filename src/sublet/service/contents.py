@@ -7,26 +7,34 @@ from datetime import datetime, timedelta
 
 from sublet.core.session import Session
 from sublet.errors import ContentsPrivate
-from sublet.service.desk import Person
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock
+from sublet.service.person import Person
 from sublet.service.sessions import Sessions
 from sublet.store.audit import Entry
+from sublet.store.store import Store
 
 ONE_LOOK = timedelta(minutes=10)  # within which reading on is not another look
 MOST_LOOKS = 1000
 
 
 @dataclass
-class Contents(Sessions):
+class Contents:
     """Decides who may read a session's output and results."""
+
+    store: Store
+    now: Clock
+    authority: Authority
+    sessions: Sessions
 
     _looks: dict[tuple[str, str, str], datetime] = field(default_factory=dict)  # who, session, what → when recorded
 
     async def session_to_read(self, name: str, person: Person, part: str) -> Session:
         """The session, if this person may read that part of it (`output`, `results`, `request`)."""
-        session = await self.session(name, person)
+        session = await self.sessions.get(name, person)
         if session.person == person.name:
             return session
-        can_read = self.can_read(session.person, person)
+        can_read = self.authority.can_read(session.person, person)
         await self._record_look(session, person, part, can_read)
         if not can_read:
             raise ContentsPrivate(session=session.id[:8], person=session.person)

@@ -16,7 +16,8 @@ from sublet.core.offer import Answer, Offer, Predicted, Reason
 from sublet.core.session import ACTIVE, OVER, Dependency, EndKind, Phase, Session
 from sublet.errors import NotYours
 from sublet.platforms.port import Platform
-from sublet.service.desk import Desk, Person
+from sublet.service.loop_context import LoopContext
+from sublet.service.person import Person
 from sublet.service.step import GRACE, RETRY, Step, deadline_of, failed
 from sublet.store.tx import Tx
 from sublet.wire.ends import end_sentence
@@ -116,69 +117,69 @@ def _called(session: Session) -> str:
 # In the loop
 
 
-async def _found(desk: Desk, session: Session) -> list[Dependency]:
-    return await desk.store.read(lambda tx: tx.dependencies.of(session.id)) if session.offer.after else []
+async def _found(context: LoopContext, session: Session) -> list[Dependency]:
+    return await context.store.read(lambda tx: tx.dependencies.of(session.id)) if session.offer.after else []
 
 
-async def doomed(desk: Desk, session: Session) -> Step | None:
+async def doomed(context: LoopContext, session: Session) -> Step | None:
     """The end of a session whose wait is in vain."""
-    for one in await _found(desk, session):
+    for one in await _found(context, session):
         if one.failed:
-            return failed(desk, EndKind.DEPENDENCY_FAILED, one.words)
+            return failed(context, EndKind.DEPENDENCY_FAILED, one.words)
     return None
 
 
-async def must_wait(desk: Desk, session: Session, platform: Platform) -> Step | None:
+async def must_wait(context: LoopContext, session: Session, platform: Platform) -> Step | None:
     """A step that holds a session back, or ends it; None if it may go on."""
-    if step := await doomed(desk, session):
+    if step := await doomed(context, session):
         return step
     booked = session.offer.terms.kind == "booked"
-    now, words = desk.now(), await waited_for(desk, session)
+    now, words = context.now(), await waited_for(context, session)
     latest = session.start if booked else deadline_of(session)
     if not words or (booked and session.phase is Phase.WAITING):
         return None
     if latest and now >= latest + GRACE:
-        return failed(desk, EndKind.WINDOW_PASSED, f"It {words}, and that had not ended in time.")
-    if not booked and await _chain(desk, session, platform) is not None:
+        return failed(context, EndKind.WINDOW_PASSED, f"It {words}, and that had not ended in time.")
+    if not booked and await _chain(context, session, platform) is not None:
         return None
     again = now + (RETRY if booked else LOOK)
     return Step(due=min(again, latest + GRACE) if latest else again, changes={"condition": words})
 
 
-async def waited_for(desk: Desk, session: Session) -> str:
+async def waited_for(context: LoopContext, session: Session) -> str:
     """For whom a session waits, in words; empty if for nobody."""
-    names = [one.id[:8] for one in await _found(desk, session) if one.open]
+    names = [one.id[:8] for one in await _found(context, session) if one.open]
     return f"waits for {', '.join(names)} to complete" if names else ""
 
 
-async def jobs_before(desk: Desk, session: Session, platform: Platform) -> tuple[str, ...]:
+async def jobs_before(context: LoopContext, session: Session, platform: Platform) -> tuple[str, ...]:
     """The jobs that the platform's own queue has to wait for."""
-    return await _chain(desk, session, platform) or ()
+    return await _chain(context, session, platform) or ()
 
 
-async def _chain(desk: Desk, session: Session, platform: Platform) -> tuple[str, ...] | None:
+async def _chain(context: LoopContext, session: Session, platform: Platform) -> tuple[str, ...] | None:
     """The jobs of all that it waits for, if its platform has them and can wait for them itself.
 
     Not for one in parts: how that ended is only known when what they left is put together.
     """
-    ids = [one.id for one in await _found(desk, session) if one.open]
-    others = await desk.store.read(lambda tx: [tx.sessions.get(id) for id in ids])
+    ids = [one.id for one in await _found(context, session) if one.open]
+    others = await context.store.read(lambda tx: [tx.sessions.get(id) for id in ids])
     there = [one for one in others if one and one.offer.platform == session.offer.platform and one.offer.parts == 1]
     jobs = [one.job for one in there if one.job]
     return tuple(jobs) if platform.chains and len(jobs) == len(ids) else None
 
 
-async def ended_with(desk: Desk, session: Session, platform: Platform, state: JobState) -> Step | None:
+async def ended_with(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step | None:
     """A job that waited in its queue for one that failed: its queue gives it up, or it is taken out of it."""
     given_up = state.end is not None and state.end.kind is EndKind.CANCELLED and not session.cancel_by
     if state.state is not State.QUEUED and not given_up:
         return None
-    step = await doomed(desk, session)
+    step = await doomed(context, session)
     if step and state.state is State.QUEUED:
         await platform.cancel([session.job], "sublet, because what it waited for did not complete")
-    if step or not given_up or not await waited_for(desk, session):
+    if step or not given_up or not await waited_for(context, session):
         return step
-    now = desk.now()
+    now = context.now()
     if now - (state.ended or now) > TOLD:
         return None  # someone else took it out of the queue
     return Step(due=now + RETRY, changes={"condition": "its queue gave it up; what it waited for is looked at"})

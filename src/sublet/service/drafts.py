@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -25,12 +25,20 @@ from sublet.errors import (
     TooManyDrafts,
     TooManyHooks,
 )
+from sublet.service.app_catalogue import AppCatalogue
 from sublet.service.app_runs import AppRuns
 from sublet.service.best_offer import best_offer
-from sublet.service.desk import Person
+from sublet.service.clock import Clock
+from sublet.service.direct import Direct
 from sublet.service.forgetting import SUBMITTED
 from sublet.service.hooks import Hooks
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.offers import Offers
 from sublet.service.output import Output
+from sublet.service.person import Person
+from sublet.service.presenter import Presenter
+from sublet.settings import Settings
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 from sublet.wire.app_runs import AppWish, read_seed
 from sublet.wire.cybergis import CODE, SETTABLE, find_same_name, log_of, mail_of, seed_of
@@ -43,8 +51,21 @@ LOG = 64 * 1024  # bytes of each stream that are shown
 log = structlog.get_logger()
 
 
-class Drafts(Hooks, AppRuns, Output):
+@dataclass
+class Drafts:
     """Drafts, for the compatibility layer."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    presenter: Presenter
+    output: Output
+    catalogue: AppCatalogue
+    app_runs: AppRuns
+    offers: Offers
+    hooks: Hooks
+    direct: Direct
 
     async def new_draft(self, person: Person, fields: Mapping[str, Any]) -> Draft:
         """A job that is not yet submitted."""
@@ -92,18 +113,20 @@ class Drafts(Hooks, AppRuns, Output):
         if draft.session:
             raise AlreadySubmitted(job=id)
         wish = await self._find_app(read_seed(seed_of(draft)))
-        manifest = (await self.runnable(person, wish)).as_manifest()
+        manifest = (await self.app_runs.runnable(person, wish)).as_manifest()
         mailto = await self._mailed(person, draft)
-        found = await self.ask_app(person, replace(wish, set=as_typed(manifest, wish.set)), Precedence(firm=True))
+        found = await self.app_runs.ask_app(
+            person, replace(wish, set=as_typed(manifest, wish.set)), Precedence(firm=True)
+        )
         if not found.offers:
             raise BadRequest(" ".join(reason.message for reason in found.reasons), hint=_nearest(found.reasons))
         offered = best_offer(found).id
         now = self.now()
         if not await self.store.write(lambda tx: tx.drafts.submit(id, offered, now)):  # of two at once, one goes on
-            await self.reject_set(found.id, person)
+            await self.offers.reject_set(found.id, person)
             raise AlreadySubmitted(job=id)
         try:
-            session = await self.accept_of(found, offered, person)
+            session = await self.direct.accept_of(found, offered, person)
         except SubletError:
             await self.store.write(lambda tx: tx.drafts.reopen(id, offered))
             raise
@@ -113,18 +136,18 @@ class Drafts(Hooks, AppRuns, Output):
 
     async def _find_app(self, wish: AppWish) -> AppWish:
         """The same wish for the app that is meant, as old clients write names."""
-        names = [state.app.name for state in await self.approved_apps()]
+        names = [state.app.name for state in await self.catalogue.approved_apps()]
         return replace(wish, app=find_same_name(wish.app, names) or wish.app) if wish.app else wish
 
     async def _mailed(self, person: Person, draft: Draft) -> str:
         """To whom a letter is to be sent; nobody but who submits it."""
         to, _ = mail_of(draft)
-        return await self.checked_address(person, f"{MAILTO}{to}") if to else ""
+        return await self.hooks.checked_address(person, f"{MAILTO}{to}") if to else ""
 
     async def _tell_by_mail(self, person: Person, address: str, draft: Draft, session: Session) -> None:
         """Have the box ticked for a letter; the job runs though somebody has too many of them."""
         try:
-            await self.add_hook(person, address, session=session.id, events=mail_of(draft)[1])
+            await self.hooks.add_hook(person, address, session=session.id, events=mail_of(draft)[1])
         except TooManyHooks as error:
             log.info("hook.refused", session=session.id, person=person.name, why=error.message)
 
@@ -158,7 +181,7 @@ class Drafts(Hooks, AppRuns, Output):
     async def draft_session(self, person: Person, draft: Draft) -> Session | None:
         """The session that it became, unless that is forgotten."""
         found = await self.store.read(lambda tx: _session(tx, draft))
-        return self.shown(found) if found else None
+        return self.presenter.with_connectors(found) if found else None
 
     async def draft_events(self, draft: Draft) -> Sequence[Event]:
         """What happened to its session."""
@@ -166,16 +189,14 @@ class Drafts(Hooks, AppRuns, Output):
             return ()
         return await self.store.read(lambda tx: tx.events.after(0, session=draft.session))
 
-    def results_link(self, session: Session) -> str:
-        """The page where a browser downloads what a session left; old clients themselves can only ask Globus."""
-        return self.page(f"sessions/{session.id}/archive")
-
     async def draft_logs(self, person: Person, session: Session) -> list[dict[str, Any]]:
         """What it printed so far, on each of its streams; the beginning, if it is long."""
-        found = [log_of(session, f"Results: {self.results_link(session)}", session.ended or session.modified)]
+        found = [
+            log_of(session, f"Results: {results_page(self.presenter, session)}", session.ended or session.modified)
+        ]
         found = found if session.phase in OVER else []
         for stream in ("stdout", "stderr"):
-            text = (await self.output(session.id, person, stream, 0, LOG)).data.decode("utf-8", "replace")
+            text = (await self.output.output(session.id, person, stream, 0, LOG)).data.decode("utf-8", "replace")
             if text:
                 found.append(log_of(session, text, session.ended or session.modified))
         return found
@@ -192,3 +213,8 @@ def _nearest(reasons: Sequence[Any]) -> str:
 def runtime_of(session: Session | None, now: datetime) -> float | None:
     """For how many seconds it has run."""
     return ((session.ended or now) - session.started).total_seconds() if session and session.started else None
+
+
+def results_page(presenter: Presenter, session: Session) -> str:
+    """The page where a browser downloads what a session left; old clients themselves can only ask Globus."""
+    return presenter.page(f"sessions/{session.id}/archive")

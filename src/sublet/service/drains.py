@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sublet.core.drain import Drain
 from sublet.core.session import ACTIVE, Phase
 from sublet.errors import BadRequest, NotDraining, OperatorsOnly
-from sublet.service.desk import Person, log
+from sublet.service.clock import Clock
+from sublet.service.drains_seen import DrainsSeen
 from sublet.service.held_back import go_on, holds_back, is_held
-from sublet.service.sessions import Sessions, check_reason
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.log import log
+from sublet.service.person import Person
+from sublet.service.session_endings import SessionEndings
+from sublet.service.sessions import check_reason
+from sublet.service.signals import Signals
+from sublet.settings import Settings
 from sublet.store.audit import Entry
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 USUAL_GRACE = timedelta(minutes=10)
 MOST = 1000  # sessions that are told, or cancelled, in one write
 
 
-class Drains(Sessions):
+@dataclass
+class Drains:
     """Drain platforms, and let them be used again; for operators."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    signals: Signals
+    drains_seen: DrainsSeen
+    endings: SessionEndings
 
     async def drain(
         self,
@@ -33,7 +51,7 @@ class Drains(Sessions):
         """Let nothing new begin on a platform; with a grace, what still runs after it is cancelled."""
         if not person.operator:
             raise OperatorsOnly
-        self.there(platform)
+        self.platforms.get(platform)
         now = self.now()
         if until is not None and until <= now:
             raise BadRequest(detail="`until` is in the past", hint="Name a time to come, or none.")
@@ -42,7 +60,7 @@ class Drains(Sessions):
         await self.store.write(lambda tx: self._begin_drain(tx, made, host))
         self.drains_seen.forget()
         log.info("platform.drained", platform=platform, person=person.name)
-        await self.tell()
+        await self.signals.announce()
         return made
 
     def _begin_drain(self, tx: Tx, drain: Drain, host: str) -> None:
@@ -75,7 +93,7 @@ class Drains(Sessions):
         await self.store.write(work)
         self.drains_seen.forget()
         log.info("platform.undrained", platform=platform, person=person.name)
-        await self.tell()
+        await self.signals.announce()
 
     async def drains(self) -> dict[str, Drain]:
         """The platforms that are being drained now."""
@@ -84,10 +102,9 @@ class Drains(Sessions):
 
     async def look_after(self, now: datetime) -> None:
         """End drains whose time is over, and cancel what still runs where that was ordered."""
-        await super().look_after(now)
         if await self.store.read(lambda tx: tx.drains.due(now)):
             await self.store.write(lambda tx: self._carry_out_all(tx, now))
-            await self.tell()
+            await self.signals.announce()
 
     def _carry_out_all(self, tx: Tx, now: datetime) -> None:
         for drain in tx.drains.due(now):
@@ -102,7 +119,7 @@ class Drains(Sessions):
         page = tx.sessions.list(platform=drain.platform, active=True, limit=MOST)
         for session in page.items:
             if not is_held(session) and session.phase in ACTIVE and not session.cancel_by:
-                self._cancel(tx, session.id, Person(drain.by, operator=True), drain.sentence)
+                self.endings.cancel(tx, session.id, Person(drain.by, operator=True), drain.sentence)
         if page.next is None:
             tx.drains.clear_ends(drain.platform)
 

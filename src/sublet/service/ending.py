@@ -8,7 +8,7 @@ from datetime import datetime
 from sublet.core.job import JobState, State
 from sublet.core.session import End, EndKind, Phase, Session
 from sublet.platforms.port import Platform
-from sublet.service.desk import Desk
+from sublet.service.loop_context import LoopContext
 from sublet.service.step import GRACE, RETRY, Step
 
 
@@ -18,21 +18,21 @@ async def ask_state(platform: Platform, session: Session) -> JobState:
     return states.get(session.job) or JobState(State.UNKNOWN)
 
 
-def record_end(desk: Desk, session: Session, state: JobState) -> Step:
+def record_end(context: LoopContext, session: Session, state: JobState) -> Step:
     """Its job has ended, as its platform says."""
     end = with_reason(session, state.end or End(EndKind.UNKNOWN))
-    ended = state.ended or desk.now()
+    ended = state.ended or context.now()
     started = session.started or state.started
-    if state.started and state.ended and desk.platform_of(session).is_here:
+    if state.started and state.ended and context.platforms.of(session).is_here:
         started = state.started  # by the clock as it was set at the end, so that the time between them is true
     changes = {"end": end, "ended": ended, "started": min(started, ended) if started else None, "condition": ""}
-    return Step(Phase.RELEASING, desk.now(), "session.ended", end.kind.value, changes=changes)
+    return Step(Phase.RELEASING, context.now(), "session.ended", end.kind.value, changes=changes)
 
 
-async def cancel_job(desk: Desk, session: Session, platform: Platform, state: JobState) -> Step:
+async def cancel_job(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step:
     """Have it stopped. What the platform has no record of, even after it was told to stop it, is given up."""
     await platform.cancel([session.job], session.cancel_by)
-    now = desk.now()
+    now = context.now()
     if state.state is not State.UNKNOWN:
         return Step(due=now + RETRY, changes={"condition": "being cancelled"})
     words = "being cancelled; unknown: the platform has no record of it"
@@ -43,39 +43,39 @@ async def cancel_job(desk: Desk, session: Session, platform: Platform, state: Jo
     return Step(Phase.RELEASING, now, "session.ended", end.kind.value, changes={"end": end, "ended": now})
 
 
-def note_found(desk: Desk, session: Session, state: JobState) -> Step | None:
+def note_found(context: LoopContext, session: Session, state: JobState) -> Step | None:
     """Its platform knows it again."""
     if session.lost is None or state.state is State.UNKNOWN:
         return None
-    return Step(due=desk.now(), changes={"lost": None, "condition": ""})
+    return Step(due=context.now(), changes={"lost": None, "condition": ""})
 
 
-async def give_up_lost(desk: Desk, session: Session, platform: Platform, state: JobState) -> Step:
+async def give_up_lost(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step:
     """Its platform has no record of it: say so, and until when that may last. It is never started again by itself."""
-    now = desk.now()
+    now = context.now()
     lost = session.lost or now
-    until = _give_up_at(desk, session, state, lost)
+    until = _give_up_at(context, session, state, lost)
     if session.lost is None:
         words = f"unknown: the platform has no record of it; if that stays so, it is given up at {until:%H:%M:%S} UTC"
         return Step(None, min(until, now + RETRY), "session.lost", words, changes={"condition": words, "lost": now})
     if now < until:
         return Step(due=min(until, now + RETRY))
     if not _may_have_run(session, state):
-        return await _end_unstarted(desk, session, platform, lost)
+        return await _end_unstarted(context, session, platform, lost)
     end = End(EndKind.UNKNOWN, detail=f"{session.offer.platform} has no record of it.")
     return Step(Phase.RELEASING, now, "session.ended", "unknown", changes={"end": end, "ended": now})
 
 
-async def _end_unstarted(desk: Desk, session: Session, platform: Platform, lost: datetime) -> Step:
+async def _end_unstarted(context: LoopContext, session: Session, platform: Platform, lost: datetime) -> Step:
     """End what waited in a queue that lost it; first see to it that it never runs, should the queue find it again."""
     name = session.offer.platform
     await platform.cancel([session.job], f"sublet, because {name} had no record of it")
     state = await ask_state(platform, session)
     if state.state is State.ENDED and state.end and state.end.kind is not EndKind.CANCELLED:
-        return record_end(desk, session, state)
+        return record_end(context, session, state)
     if state.state is State.RUNNING:
-        return Step(due=desk.now() + RETRY, changes={"lost": None})
-    now = desk.now()
+        return Step(due=context.now() + RETRY, changes={"lost": None})
+    now = context.now()
     why = f"It never ran: {name} lost it while it waited in the queue, and has had no record of it since"
     end = End(EndKind.NOT_STARTED, detail=f"{why} {lost:%Y-%m-%d %H:%M:%S} UTC.")
     changes = {"end": end, "ended": now, "started": None, "condition": ""}
@@ -86,10 +86,10 @@ def _may_have_run(session: Session, state: JobState) -> bool:
     return session.phase is not Phase.PREPARING or bool(session.started or state.started)
 
 
-def _give_up_at(desk: Desk, session: Session, state: JobState, lost: datetime) -> datetime:
+def _give_up_at(context: LoopContext, session: Session, state: JobState, lost: datetime) -> datetime:
     """What may have run is waited for until its time is over; what only waited in a queue, for a while."""
     if not _may_have_run(session, state):
-        return lost + desk.settings.lost_after
+        return lost + context.settings.lost_after
     until = session.until or (session.started or state.started or lost) + session.offer.duration
     return until + GRACE
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sublet.core.amounts import duration_text
 from sublet.core.pledge import pledge_text
 from sublet.core.session import ACTIVE, Phase, Session
-from sublet.service.desk import Person
+from sublet.service.clock import Clock
 from sublet.service.holds import GIVE_BACK
 from sublet.service.moving_up import find_causes
+from sublet.service.person import Person
 from sublet.service.sessions import Sessions
+from sublet.store.store import Store
 from sublet.wire.ends import end_sentence
 
 P = Phase
@@ -69,12 +72,17 @@ SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
 }
 
 
-class Explain(Sessions):
+@dataclass
+class Explain:
     """The answer to *why is it not running?*"""
+
+    store: Store
+    now: Clock
+    sessions: Sessions
 
     async def explain(self, name: str, person: Person) -> tuple[Session, list[str]]:
         """The session, and what can be said about it."""
-        session = await self.session(name, person)
+        session = await self.sessions.get(name, person)
         sentences = SENTENCES[session.phase](session, self.now())
         if person.name == session.person:
             sentences += await self._held_up(session)

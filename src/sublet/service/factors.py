@@ -7,21 +7,25 @@ import hashlib
 import hmac
 import math
 import secrets
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from uuid import uuid4
+from dataclasses import dataclass
+from datetime import datetime
 
 from sublet.errors import AlreadyThere, FactorNeeded, NotFound, SubletError, TooMany, WrongCode
-from sublet.service.desk import Person
-from sublet.service.signing_in import SigningIn
-from sublet.service.throttle import neighbours
-from sublet.service.tokens import PREFIX, Token
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock
+from sublet.service.person import Person
+from sublet.service.session_secrets import SessionSecrets
+from sublet.service.sign_in_tokens import SignInTokens
+from sublet.service.standings import Standings
+from sublet.service.throttle import Throttle, neighbours
+from sublet.service.tokens import HALF, Token
+from sublet.service.vault import Vault
+from sublet.settings import Settings
 from sublet.store.audit import Entry
 from sublet.store.factors import Factor
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-HALF = "half-"  # the use of a token for which the second factor is still missing begins so
-HALF_LASTS = timedelta(minutes=5)
 PURPOSE = "totp:{}"
 STEP = 30  # seconds for which one code is shown
 RECOVERIES = 8
@@ -37,12 +41,23 @@ class Enrolment:
     uri: str
 
 
-class Factors(SigningIn):
+@dataclass
+class Factors:
     """Whoever has a second factor is let in half, until they show a code of it."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    standings: Standings
+    vault: Vault
+    throttle: Throttle
+    authority: Authority
+    secrets: SessionSecrets
+    sign_in_tokens: SignInTokens
 
     async def factor(self, person: Person) -> Factor | None:
         """Someone's own second factor, if it counts."""
-        self.gateway()
+        self.authority.require_gateway()
         found = await self.store.read(lambda tx: tx.factors.get(person.name))
         return found if found and found.confirmed else None
 
@@ -58,7 +73,7 @@ class Factors(SigningIn):
         """A new secret for an authenticator; it counts once a code of it is shown."""
         import pyotp
 
-        self.gateway()
+        self.authority.require_gateway()
         secret = pyotp.random_base32()
         sealed = await asyncio.to_thread(self.vault.seal, PURPOSE.format(person.name), secret)
         now = self.now()
@@ -88,12 +103,12 @@ class Factors(SigningIn):
             tx.audit.add(Entry(now, person.name, "factor.on", "person", person.name, {}, host))
 
         await self.store.write(work)
-        self.standings += 1
+        self.standings.bump()
         return codes
 
     async def remove_factor(self, person: Person, code: str, *, host: str = "") -> None:
         """Come in without it from now on; a code of it is needed."""
-        self.gateway()
+        self.authority.require_gateway()
         if not code:
             raise FactorNeeded
         await self._check_factor(person.name, code, host)
@@ -101,7 +116,7 @@ class Factors(SigningIn):
 
     async def reset_factor(self, person: Person, name: str, *, host: str = "") -> None:
         """Let someone in without the second factor that they have lost; not oneself."""
-        self.operated(person)
+        self.authority.require_operator(person)
         if name == person.name:
             raise FactorNeeded(hint="Another operator can reset yours.")
         await self._remove_factor(person, name, host)
@@ -115,20 +130,11 @@ class Factors(SigningIn):
             tx.audit.add(Entry(now, person.name, "factor.off", "person", whose, {}, host))
 
         await self.store.write(work)
-        self.standings += 1
-
-    def let_in(self, tx: Tx, name: str, now: datetime, host: str, note: str, use: str, way: str) -> tuple[Token, str]:
-        """Half of a token where a second factor is needed; it is good for nothing but to be made whole."""
-        if way in WHOLE or not tx.factors.on(name):
-            return super().let_in(tx, name, now, host, note, use, way)
-        token = Token(str(uuid4()), name, note, now, now + HALF_LASTS, use=f"{HALF}{use}")
-        secret = PREFIX + secrets.token_urlsafe(32)
-        tx.tokens.add(token, secret)
-        return token, secret
+        self.standings.bump()
 
     async def second(self, half: str, code: str, host: str = "") -> tuple[Token, str]:
         """A whole token for a half one and a code of the second factor, or one of the recovery codes."""
-        self.gateway()
+        self.authority.require_gateway()
         self.throttle.spend("codes_per_host", neighbours(host))
         now = self.now()
         token = await self.store.read(lambda tx: tx.tokens.check(half, now))
@@ -141,38 +147,22 @@ class Factors(SigningIn):
             known = tx.people.get(token.person)
             if known is None or known.blocked is not None or not tx.tokens.revoke(token.id):
                 return None
-            return self.let_in(tx, token.person, now, host, token.name, use, "second")
+            return self.sign_in_tokens.issue(tx, token.person, now, host, token.name, use, "second")
 
         whole = await self.store.write(work)
         if whole is None:
             raise WrongCode(hint="Begin to sign in again.")
         return whole
 
-    async def holder(self, token: Token) -> Person | None:
-        """Half a token is nobody's."""
-        return None if token.use.startswith(HALF) else await super().holder(token)
-
-    async def as_now(self, person: Person) -> Person | None:
-        """Someone with the part that they have now; a part that needs a second factor counts only with one."""
-        now = await super().as_now(person)
-        if now is None or self.settings.mode == "personal" or not (now.operator or now.reviewer):
-            return now
-        demanded = {"operator": now.operator, "reviewer": now.reviewer}
-        if not any(demanded[part] for part in self.settings.signing.second_factor):
-            return now
-        known, on = await self.store.read(lambda tx: (tx.people.get(now.name), tx.factors.on(now.name)))
-        return now if on or known is None else replace(now, operator=False, reviewer=False)
-
     async def reseal(self) -> dict[str, int]:
-        """The secrets of second factors, after what others store."""
-        done = await super().reseal()
+        """The secrets of second factors."""
         old = await self.store.read(lambda tx: tx.factors.secrets())
         new = {
             name: await asyncio.to_thread(self.vault.reseal, PURPOSE.format(name), sealed)
             for name, sealed in old.items()
         }
         sealed = await self.store.write(lambda tx: sum(tx.factors.seal(name, old[name], new[name]) for name in new))
-        return done | {"second factor": sealed}
+        return {"second factor": sealed}
 
     async def _check_factor(
         self, name: str, code: str, host: str, *, recoverable: bool = True, confirmed: bool = True
@@ -205,11 +195,8 @@ class Factors(SigningIn):
             raise WrongCode(hint="Each code counts once: wait for the next one.")
 
     def _recovery_hash(self, name: str, code: str) -> str:
-        key = self.secret("recovery code").encode()
+        key = self.secrets.of("recovery code").encode()
         return hmac.new(key, f"{name} {code}".encode(), hashlib.sha256).hexdigest()
-
-
-WHOLE = frozenset({"link", "second"})  # ways in after which nothing more is asked
 
 
 def _step(secret: str, typed: str, now: datetime) -> int | None:

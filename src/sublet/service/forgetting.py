@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from sublet.core.estimate import RECENT
-from sublet.service.desk import Desk, log
+from sublet.service.log import log
+from sublet.service.loop_context import LoopContext
 from sublet.store.offersets import Cursor
 
 KEPT = timedelta(hours=1)  # how long an answer that led to nothing can be looked at after it expired
@@ -20,12 +21,12 @@ LEAST, MOST = 200, 3200  # offer sets that are looked at in one transaction: mor
 class Forgetting:
     """Removes what is too old, a batch at a time, so that nobody who writes has to wait for long."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: LoopContext) -> None:
         """Begins with the oldest; what it has seen and kept is not looked at again on the same day."""
-        self._desk = desk
+        self._context = context
         self._seen: Cursor | None = None
         self._batch = LEAST
-        self._began = self._due = desk.now()
+        self._began = self._due = context.now()
 
     async def forget(self, now: datetime) -> bool:
         """Remove a batch, if it is time; whether there was so much that more should be removed at once."""
@@ -33,21 +34,21 @@ class Forgetting:
             return False
         if abs(now - self._began) >= DAY:
             self._began, self._seen = now, None
-        settings, seen, batch = self._desk.settings, self._seen, self._batch
+        settings, seen, batch = self._context.settings, self._seen, self._batch
         before = now - KEPT - settings.hold
-        found = await self._desk.store.write(lambda tx: tx.offersets.forget(before, batch, seen))
+        found = await self._context.store.write(lambda tx: tx.offersets.forget(before, batch, seen))
         self._seen = found.seen or seen
         if found.looked_at == batch:
             self._batch = min(2 * batch, MOST)
             return found.removed > batch // 2
-        await self._desk.store.write(
+        await self._context.store.write(
             lambda tx: (
                 tx.starts.forget(now - RECENT),
                 tx.drafts.forget(now - SUBMITTED, now - settings.keep_drafts),
                 tx.keys.forget(now - KEYS_KEPT),
             )
         )
-        if await self._desk.store.write(lambda tx: tx.space.give_back(PAGES)):
+        if await self._context.store.write(lambda tx: tx.space.give_back(PAGES)):
             return True  # the rest in the next turn: others write in between
         self._batch, self._due = LEAST, now + EVERY
         if found.removed:

@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sublet.core.people import Group, check_group
 from sublet.errors import AlreadyThere, NotFound
-from sublet.service.desk import Desk, Person
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock
 from sublet.service.people import LONGEST_NOTE
+from sublet.service.person import Person
 from sublet.store.audit import Entry
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 
-class Groups(Desk):
+@dataclass
+class Groups:
     """Make groups, and take people in."""
+
+    store: Store
+    now: Clock
+    authority: Authority
 
     async def groups(self, person: Person) -> Sequence[Group]:
         """All groups, by name."""
-        self.operated(person)
+        self.authority.require_operator(person)
         return await self.store.read(lambda tx: tx.groups.list())
 
     async def group(self, person: Person, name: str) -> Group:
         """One of them."""
-        self.operated(person)
+        self.authority.require_operator(person)
         return await self.store.read(lambda tx: _group(tx, name))
 
     async def add_group(self, person: Person, name: str, note: str = "", host: str = "") -> Group:
         """A new group, with nobody in it."""
-        self.operated(person)
+        self.authority.require_operator(person)
         made = Group(check_group(name), self.now(), " ".join(note.split())[:LONGEST_NOTE])
 
         def work(tx: Tx) -> Group:
@@ -41,7 +50,7 @@ class Groups(Desk):
 
     async def remove_group(self, person: Person, name: str, host: str = "") -> None:
         """Forget a group."""
-        self.operated(person)
+        self.authority.require_operator(person)
         now = self.now()
 
         def work(tx: Tx) -> None:
@@ -60,8 +69,8 @@ class Groups(Desk):
         return await self._move_member(person, name, member, "group.leave", host)
 
     async def _move_member(self, person: Person, name: str, member: str, action: str, host: str) -> Group:
-        self.operated(person)
-        address, now = self.check_address(member), self.now()
+        self.authority.require_operator(person)
+        address, now = self.authority.check_address(member), self.now()
 
         def work(tx: Tx) -> Group:
             _group(tx, name)

@@ -6,21 +6,22 @@ import asyncio
 from time import monotonic
 
 from sublet.errors import BrokenStore
-from sublet.service.desk import Desk
+from sublet.service.loop_state import LoopState
+from sublet.store.store import Store
 
 STALLED = 120.0  # seconds; the loop turns at least once a second unless something holds it up
 PATIENCE = 5.0  # seconds that the database may take to answer
 
 
-async def find_trouble(desk: Desk) -> str:
+async def find_trouble(loop_state: LoopState, store: Store) -> str:
     """Why sessions can't be carried on at present; empty: they can. Strangers may read it."""
-    if desk.trouble:
-        return desk.trouble
-    if desk.turned is not None and (since := monotonic() - desk.turned) > STALLED:
+    if loop_state.trouble:
+        return loop_state.trouble
+    if loop_state.turned is not None and (since := monotonic() - loop_state.turned) > STALLED:
         return f"no session has been looked after for {since:.0f} s"
     try:
         async with asyncio.timeout(PATIENCE):
-            await desk.store.check()
+            await store.check()
     except BrokenStore as error:
         return f"the database can't be used ({error.values.get('why')})"
     except TimeoutError:

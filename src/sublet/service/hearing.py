@@ -11,7 +11,8 @@ from sublet.core.job import JobState, State
 from sublet.core.session import ACTIVE, Phase
 from sublet.errors import SubletError
 from sublet.service import metrics
-from sublet.service.desk import Desk, log
+from sublet.service.log import log
+from sublet.service.loop_context import LoopContext
 from sublet.store.tx import Tx
 
 BATCH = 500
@@ -23,9 +24,9 @@ SWEEP = timedelta(minutes=1)  # how often all running jobs are asked after, what
 class Hearing:
     """Makes sessions due whose jobs have something new."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, context: LoopContext) -> None:
         """Nothing was heard yet."""
-        self.desk = desk
+        self.context = context
         self.running: dict[str, str] = {}  # sessions with a job that this process listens for → their platforms
         self.swept: dict[str, datetime] = {}
         self.sweeps: dict[str, asyncio.Task[None]] = {}  # under way: one platform's silence keeps no other waiting
@@ -34,7 +35,7 @@ class Hearing:
     async def hear(self, now: datetime) -> bool:
         """Take what the platforms have to tell, those sessions are due at once; whether there was anything."""
         heard = False
-        for name, platform in list(self.desk.platforms_by_name.items()):
+        for name, platform in list(self.context.platforms.by_name.items()):
             try:
                 news = await platform.news()
             except SubletError as error:
@@ -44,7 +45,7 @@ class Hearing:
                 await self._wake(name, news, now)
                 heard = True
             last = self.swept.get(name)
-            due = last is None or abs(now - last) >= (self.desk.settings.poll if news is None else SWEEP)
+            due = last is None or abs(now - last) >= (self.context.settings.poll if news is None else SWEEP)
             if due and name not in self.sweeps:
                 self.swept[name] = now
                 self.sweeps[name] = asyncio.create_task(self._sweep(name, now), name=f"sweep {name}")
@@ -53,14 +54,14 @@ class Hearing:
 
     async def _sweep(self, name: str, now: datetime) -> None:
         """Ask after every job of a platform, in bulk, and wake the sessions of those that have changed."""
-        jobs = await self.desk.store.read(lambda tx: tx.sessions.active(name))
+        jobs = await self.context.store.read(lambda tx: tx.sessions.active(name))
         self.running |= dict.fromkeys(jobs, name)
         wanted = list(jobs.values())
         seen, new = self.seen.get(name, {}), dict[str, str]()
         for first in range(0, len(wanted), BATCH):
             some = wanted[first : first + BATCH]
             try:
-                states = await self.desk.there(name).ask(some)
+                states = await self.context.platforms.get(name).ask(some)
             except SubletError as error:
                 metrics.platform_errors.labels(name, error.code).inc()
                 words = f"{error.message} {error.advice}".strip()
@@ -75,7 +76,7 @@ class Hearing:
         self.sweeps.pop(name, None)
         if not task.cancelled() and (error := task.exception()):
             log.error("sweep.failed", platform=name, why=repr(error))
-        self.desk.nudged.set()
+        self.context.signals.nudged.set()
 
     async def _tell_all(self, platform: str, jobs: Sequence[str], words: str, now: datetime) -> None:
         """Say of sessions that run why nothing is heard of them; when it is again, their condition is another."""
@@ -85,8 +86,8 @@ class Hearing:
                 tx.sessions.change(session.id, when=RUNS, now=now, condition=words)
 
         if jobs:
-            await self.desk.store.write(tell)
-            await self.desk.tell()
+            await self.context.store.write(tell)
+            await self.context.signals.announce()
 
     @staticmethod
     def _changed(state: JobState | None, condition: str) -> bool:
@@ -101,11 +102,11 @@ class Hearing:
                 tx.sessions.change(session.id, when=tuple(ACTIVE), now=now, due=now)
 
         if jobs:
-            await self.desk.store.write(wake)
+            await self.context.store.write(wake)
 
     def listens_in(self, name: str, now: datetime) -> float:
         """Seconds until a platform with jobs may have something new: soon, if it tells; else when it is asked again."""
-        platform, last = self.desk.platforms_by_name.get(name), self.swept.get(name)
+        platform, last = self.context.platforms.by_name.get(name), self.swept.get(name)
         if platform is None or platform.tells or last is None:
             return LISTEN
-        return max(LISTEN, (last + self.desk.settings.poll - now).total_seconds())
+        return max(LISTEN, (last + self.context.settings.poll - now).total_seconds())

@@ -10,7 +10,7 @@ from sublet.core.holds import takes_of
 from sublet.core.pledge import pool_of
 from sublet.core.request import Request, Window
 from sublet.core.session import EndKind, Phase, Session
-from sublet.service.desk import Desk
+from sublet.service.loop_context import LoopContext
 from sublet.service.step import GRACE, Step, deadline_of, failed
 from sublet.store.tx import Tx
 
@@ -30,15 +30,15 @@ def holds_back(drain: Drain, session: Session) -> bool:
     return is_held(session) and not (booked and drain.until and session.start and session.start >= drain.until)
 
 
-async def held_back(desk: Desk, session: Session) -> Step | None:
+async def held_back(context: LoopContext, session: Session) -> Step | None:
     """A step that holds a session back while its platform is being drained; None if it may go on."""
-    now = desk.now()
-    drain = await desk.store.read(lambda tx: tx.drains.get(session.offer.platform, now))
+    now = context.now()
+    drain = await context.store.read(lambda tx: tx.drains.get(session.offer.platform, now))
     if drain is None:
         return None
     deadline = deadline_of(session)
     if deadline and now >= deadline + GRACE:
-        return failed(desk, EndKind.WINDOW_PASSED, drain.sentence)
+        return failed(context, EndKind.WINDOW_PASSED, drain.sentence)
     again = min(at for at in (now + LOOK, drain.until, deadline and deadline + GRACE) if at)
     return Step(due=again, changes={"condition": drain.sentence})
 

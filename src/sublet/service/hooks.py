@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import uuid4
 
@@ -15,26 +15,39 @@ from sublet.core.session import Event
 from sublet.core.short_ids import pick_one, require_length
 from sublet.errors import BadHook, BadRequest, NotFound, NotTold, TooManyHooks
 from sublet.service.calling import wrong_with
-from sublet.service.desk import Person
+from sublet.service.clock import Clock
+from sublet.service.person import Person
 from sublet.service.sessions import Sessions
+from sublet.service.signals import Signals
 from sublet.service.telling import Telling
+from sublet.service.throttle import Throttle
+from sublet.service.vault import Vault
+from sublet.settings import Settings
 from sublet.store.audit import Entry
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 TEST = "hook.tested"
 
 
-class Hooks(Telling, Sessions):
+@dataclass
+class Hooks:
     """Add, list, try and remove hooks."""
 
+    settings: Settings
+    store: Store
+    now: Clock
+    signals: Signals
+    vault: Vault
+    throttle: Throttle
+    sessions: Sessions
+    telling: Telling
+
     async def reseal(self) -> dict[str, int]:
-        """The secrets that calls are signed with, after what others store."""
-        done = await super().reseal()
+        """The secrets that calls are signed with."""
         old = await self.store.read(lambda tx: tx.hooks.secrets())
         new = {id: await asyncio.to_thread(self.vault.reseal, f"hook:{id}", one) for id, one in old.items()}
-        return done | {
-            "hook": await self.store.write(lambda tx: sum(tx.hooks.seal(id, old[id], new[id]) for id in new))
-        }
+        return {"hook": await self.store.write(lambda tx: sum(tx.hooks.seal(id, old[id], new[id]) for id in new))}
 
     async def add_hook(
         self,
@@ -47,7 +60,7 @@ class Hooks(Telling, Sessions):
         host: str = "",
     ) -> tuple[Hook, str]:
         """A new hook, and the secret that its calls are signed with, which is shown this once (mail has none)."""
-        of = (await self.session(session, person)).id if session else ""
+        of = (await self.sessions.get(session, person)).id if session else ""
         address = await self.checked_address(person, address.strip())
         lasts = lasts or self.settings.hooks.lasts
         if not timedelta(0) < lasts <= self.settings.hooks.longest:
@@ -57,7 +70,7 @@ class Hooks(Telling, Sessions):
         sealed = self.vault.seal(f"hook:{id}", secret) if secret else ""
         hook = Hook(id, person.name, of, address, sealed, words_of(events), now, now + lasts)
         made = await self.store.write(lambda tx: self._add_hook(tx, hook, host))
-        await self.tell()
+        await self.signals.announce()
         return made, secret
 
     def _add_hook(self, tx: Tx, hook: Hook, host: str) -> Hook:
@@ -75,10 +88,12 @@ class Hooks(Telling, Sessions):
             raise BadHook(address=address, why="guests of a personal service have no hooks")
         if address.startswith(MAILTO):
             to = address.removeprefix(MAILTO).strip().lower()
-            if not {to, fold_address(to, self.settings.signing.subaddresses)} & await self.own_addresses(person):
+            if not {to, fold_address(to, self.settings.signing.subaddresses)} & await self.telling.own_addresses(
+                person
+            ):
                 raise BadHook(address=to, why="mail is sent to your own address alone, once you signed in by it")
             return f"{MAILTO}{to}"
-        if why := wrong_with(address, private=self.calls_private):
+        if why := wrong_with(address, private=self.telling.calls_private):
             raise BadHook(address=address, why=why)
         return address
 
@@ -104,7 +119,7 @@ class Hooks(Telling, Sessions):
         hook = await self.hook(person, name)
         self.throttle.spend("hook_tests_per_person", person.name)
         event = Event(0, self.now(), hook.session, person.name, TEST, "This is a test.")
-        answer = await self.tell_hook(hook, f"{hook.id}.test.{secrets.token_hex(4)}", event, None)
+        answer = await self.telling.tell_hook(hook, f"{hook.id}.test.{secrets.token_hex(4)}", event, None)
         if not answer.well:
             seconds = f"{self.settings.hooks.patience.total_seconds():g}"
             hint = "Whoever runs the gateway looks at [mail] in its settings, and at its log." if hook.by_mail else ""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sublet.platforms.kept import digest_of
-from sublet.service.desk import log
 from sublet.service.input_trees import NotShareable, describe_tree, digest_tree, list_tree
+from sublet.service.log import log
 
 RESTLESS = 5  # changes of a directory, seen since jobs name it, after which it is left to HTCondor
 STILL = 1.0  # seconds for which a file must not have changed before it is read: it may be being written

@@ -26,11 +26,16 @@ from sublet.pilots.jobs import ids, to_edit
 from sublet.pilots.queue import to_vacate
 from sublet.platforms.port import Platform
 from sublet.reach.local import LocalReach
-from sublet.service.desk import log
+from sublet.service.access_point import AccessPoints
+from sublet.service.clock import Clock
 from sublet.service.input_files import Fingerprint, InputFiles, read_fingerprint
 from sublet.service.input_trees import NotShareable, pack_tree
 from sublet.service.kept_inputs import Brought, KeptInputs
+from sublet.service.known_platforms import KnownPlatforms
 from sublet.service.leases import Leases
+from sublet.service.log import log
+from sublet.settings import Settings
+from sublet.store.store import Store
 
 OFTEN, SELDOM = timedelta(seconds=2), timedelta(seconds=10)  # between two looks, with leases and without
 SOON = timedelta(minutes=1)  # for so long it is tried at every look to remove what is not needed any more
@@ -48,8 +53,15 @@ class There:
 
 
 @dataclass
-class Inputs(Leases):
+class Inputs:
     """Looks at jobs that wait, brings what they share, and lets go of what no lease has any more."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    leases: Leases
+    access_points: AccessPoints
 
     _inputs: KeptInputs = field(default_factory=KeptInputs)
     _input_files: InputFiles = field(default_factory=InputFiles)
@@ -59,8 +71,9 @@ class Inputs(Leases):
 
     async def look_after(self, now: datetime) -> None:
         """Look at what waits, once in a while, beside everything else."""
-        await super().look_after(now)
-        if self.point is None or (self._inputs_looked and abs(now - self._inputs_looked) < self._inputs_every):
+        if self.access_points.point is None or (
+            self._inputs_looked and abs(now - self._inputs_looked) < self._inputs_every
+        ):
             return
         if self._looking is None or self._looking.done():
             if self._inputs_looked is None:
@@ -71,7 +84,7 @@ class Inputs(Leases):
 
     async def _look_at_inputs(self) -> None:
         try:
-            point = self.point
+            point = self.access_points.point
             looked = int(self.now().timestamp())
             waiting = await LocalReach("access point").run(inputs.to_waiting(point.tools, looked)) if point else []
             leases = await self._there()
@@ -87,14 +100,14 @@ class Inputs(Leases):
     async def _confirm(self, waiting: Sequence[inputs.Waiting], looked: int) -> None:
         """Tell jobs that wait that their files are what they were told: without that they don't take copies."""
         due = any(job.seen != inputs.NONE and inputs.needs_look(job, looked) for job in waiting)
-        if self.point and due:
-            await LocalReach("access point").run(inputs.to_confirm(self.point.tools, looked))
+        if self.access_points.point and due:
+            await LocalReach("access point").run(inputs.to_confirm(self.access_points.point.tools, looked))
 
     async def _there(self) -> list[There]:
         found = []
         for lease in await self.store.read(lambda tx: tx.leases.live()):
-            session = await self.session_of(lease)
-            platform = self.platforms_by_name.get(lease.details.system)
+            session = await self.leases.session_of(lease)
+            platform = self.platforms.by_name.get(lease.details.system)
             if session and platform and session.phase in PENDING | UP and not session.cancel_by:
                 found.append(There(lease, session, platform))
         return found
@@ -145,13 +158,18 @@ class Inputs(Leases):
         self, jobs: Sequence[inputs.Waiting], seen: Mapping[str, Fingerprint], digests: Mapping[str, str] | None
     ) -> None:
         """Let jobs wait again that started with copies of files that had just changed; they are told anew first."""
-        if not digests or not jobs[0].content or combine_digests(digests) == jobs[0].content or self.point is None:
+        if (
+            not digests
+            or not jobs[0].content
+            or combine_digests(digests) == jobs[0].content
+            or self.access_points.point is None
+        ):
             return
         changed = max(seen[name].changed_at for name in digests)
         stale = [job.id for job in jobs if job.started >= int(changed)]
         for clause in ids(stale):
             log.info("jobs.taken-back", jobs=len(stale), first=stale[0])
-            await LocalReach("access point").run(to_vacate(self.point.tools, clause))
+            await LocalReach("access point").run(to_vacate(self.access_points.point.tools, clause))
 
     def _digests(self, named: Named, seen: Mapping[str, Fingerprint]) -> dict[str, str] | None:
         """The digests of the files that a job shares; None while one of them is being written or read."""
@@ -218,10 +236,10 @@ class Inputs(Leases):
             brought.bringing = None
 
     async def _tell_jobs(self, jobs: Sequence[inputs.Waiting], changes: Mapping[str, str]) -> None:
-        if self.point:
+        if self.access_points.point:
             for clause in ids([job.id for job in jobs]):
                 waiting = f"{inputs.WAITING} && ({clause})"  # not those that have started since
-                await LocalReach("access point").run(to_edit(self.point.tools, waiting, changes))
+                await LocalReach("access point").run(to_edit(self.access_points.point.tools, waiting, changes))
 
     async def _let_go(self, leases: Sequence[There]) -> None:
         """Have systems remove what no lease has any more; without a login that is tried again, also after a crash."""
@@ -232,7 +250,7 @@ class Inputs(Leases):
             if is_needed:
                 brought.unneeded = brought.tried = None
             elif brought.tried is None or now - brought.tried >= AGAIN:
-                platform = self.platforms_by_name.get(system)
+                platform = self.platforms.by_name.get(system)
                 if not platform or not brought.may_be_there or await self._removed(platform, digest):
                     del self._inputs.brought[system, digest]
                 brought.unneeded = brought.unneeded or now

@@ -5,24 +5,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from uuid import uuid4
 
 from sublet.core.annex import JOB_TARGET, Annex
 from sublet.core.dags import QueuedDag
 from sublet.core.inputs import JOB_INPUTS, JOB_LOOKED, JOB_READY, JOB_UNTIL
 from sublet.core.jobs import Explained, Looked, QueuedJob, explain
 from sublet.core.universes import INSTEAD, ON_NODES, say_no
-from sublet.errors import BadRequest, NotFound, NotMarkable, OperatorsOnly, SubletError
-from sublet.pilots import marking, queue
+from sublet.errors import BadRequest, NotFound, NotMarkable, SubletError
+from sublet.pilots import queue as queue_commands
 from sublet.pilots.access_point import AccessPoint
 from sublet.pilots.configuration import quoted_string
 from sublet.pilots.jobs import ids, to_remove
 from sublet.pilots.slots import to_config
 from sublet.pilots.submitting import ASKED, environment_for
 from sublet.reach.local import LocalReach
+from sublet.service.access_point import AccessPoints
 from sublet.service.annex_status import AnnexStatus
-from sublet.service.annexes import whole
-from sublet.service.desk import Person
+from sublet.service.annexes import Annexes, whole
+from sublet.service.clock import Clock
+from sublet.service.job_queue import JobQueue, Listed
+from sublet.service.person import Person
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 PROGRAMS = ("condor_submit", "condor_submit_dag", "condor_rm", "condor_q")
@@ -41,50 +44,41 @@ class Submitting:
     programs: Mapping[str, str]  # name → where it is
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Jobs, and what the annexes that they name are called."""
-
-    jobs: Sequence[QueuedJob]
-    names: Mapping[str, str]
-    dags: Sequence[str] = ()  # the DAGs whose nodes they are, where whole ones were named
-
-
-class Jobs(AnnexStatus):
+@dataclass
+class Jobs:
     """A person's own jobs at their own access point."""
+
+    store: Store
+    now: Clock
+    status: AnnexStatus
+    access_points: AccessPoints
+    annexes: Annexes
+    queue: JobQueue
 
     async def submitting(self, name: str, person: Person) -> Submitting:
         """What is needed to submit for an annex; a name that is new is made, so that jobs may wait for its nodes."""
-        self._at_home(person)
+        self.queue.require_own(person)
         named = whole(name)
 
         def find(tx: Tx) -> tuple[Annex, bool]:
-            found = self._find_or_add(tx, named.name, person)
+            found = self.queue.find_or_add(tx, named.name, person)
             return found, any(lease.ended is None for lease in tx.leases.list(found.id))
 
         annex, leased = await self.store.write(find)
-        point = await self.access_point()
+        point = await self.access_points.access_point()
         already = await LocalReach("access point").run(to_config(point.tools, *ASKED))
         told = environment_for(annex.id, point.contact.owner, point.lease, already)
         where = {"CONDOR_CONFIG": point.tools.configuration} if point.tools.configuration else {}
         programs = {program: point.tools.release.program(program) for program in PROGRAMS}
         return Submitting(annex, leased, {**where, **point.tools.environment, **told}, programs)
 
-    def _find_or_add(self, tx: Tx, name: str, person: Person) -> Annex:
-        """A person's annex of this name, which is made if it is new: jobs may wait for its nodes."""
-        found = tx.annexes.named(person.name, name)
-        if found is None:
-            found = Annex(str(uuid4()), person.name, name, self.now())
-            tx.annexes.add(found)
-        return found
-
     async def jobs(self, person: Person, annex: str = "") -> Listed:
         """The person's jobs in the queue: all, or those that name an annex."""
-        self._at_home(person)
-        wanted = f"{JOB_TARGET} =?= {quoted_string((await self.annex(annex, person)).id)}" if annex else "true"
-        point = await self.access_point()
-        found = await LocalReach("access point").run(queue.to_list(point.tools, wanted))
-        return await self._listed(found, person)
+        self.queue.require_own(person)
+        wanted = f"{JOB_TARGET} =?= {quoted_string((await self.annexes.annex(annex, person)).id)}" if annex else "true"
+        point = await self.access_points.access_point()
+        found = await LocalReach("access point").run(queue_commands.to_list(point.tools, wanted))
+        return await self.queue.describe(found, person)
 
     async def mark(self, jobs: Sequence[str], name: str, person: Person) -> Listed:
         """Let jobs that name no annex run on one."""
@@ -95,9 +89,9 @@ class Jobs(AnnexStatus):
         return await self._mark(jobs, name, person, move=True, now=now)
 
     async def _mark(self, jobs: Sequence[str], name: str, person: Person, *, move: bool, now: bool) -> Listed:
-        self._at_home(person)
-        annex = await self.annex(whole(name).name, person)
-        point = await self.access_point()
+        self.queue.require_own(person)
+        annex = await self.annexes.annex(whole(name).name, person)
+        point = await self.access_points.access_point()
         found = await self._jobs_named(point, jobs)
         refuse_universes(found)
         if not move:
@@ -106,40 +100,32 @@ class Jobs(AnnexStatus):
             )
         else:
             refuse_marking((job for job in found if not job.annex), "names no annex", "sublet job mark")
-        await self._edit(point, jobs, await self._marks_for(point, annex.id))
+        await self.queue.edit(point, jobs, await self.queue.marks_for(point, annex.id))
         return await self._changed(point, jobs, found, person, annex.id, now=now)
-
-    async def _marks_for(self, point: AccessPoint, annex: str) -> marking.Marks:
-        """What is set in jobs that are to run on an annex, by its id; on none, if it is empty."""
-        if not annex:
-            return marking.unmark(self.now())
-        usual = await LocalReach("access point").run(to_config(point.tools, marking.LEASE_SETTING))
-        lease = usual.get(marking.LEASE_SETTING, "")
-        return marking.mark_for(annex, point.contact.owner, self.now(), point.lease, lease)
 
     async def unmark(self, jobs: Sequence[str], person: Person, *, now: bool = False) -> Listed:
         """Let jobs run on no annex but those that are open; `now` takes those that run off their nodes."""
-        self._at_home(person)
-        point = await self.access_point()
+        self.queue.require_own(person)
+        point = await self.access_points.access_point()
         found = await self._jobs_named(point, jobs)
-        await self._edit(point, jobs, await self._marks_for(point, ""))
+        await self.queue.edit(point, jobs, await self.queue.marks_for(point, ""))
         return await self._changed(point, jobs, found, person, "", now=now)
 
     async def remove_jobs(self, jobs: Sequence[str], person: Person) -> Listed:
         """Take jobs out of the queue, and those that run off their nodes; they are told as they were."""
-        self._at_home(person)
-        point = await self.access_point()
+        self.queue.require_own(person)
+        point = await self.access_points.access_point()
         found = await self._jobs_named(point, jobs)
         for clause in ids(jobs):
             await LocalReach("access point").run(to_remove(point.tools, clause, f"{person.name} removed it"))
-        return await self._listed(found, person)
+        return await self.queue.describe(found, person)
 
     async def _jobs_named(self, point: AccessPoint, wanted: Sequence[str]) -> list[QueuedJob]:
         """The jobs of these ids, in the queue and the person's own."""
         if not 0 < len(wanted) <= MOST:
             raise BadRequest("No job is named." if not wanted else f"More than {MOST} jobs are named at once.")
         found = await self._find_jobs(point, wanted)
-        if missing := queue.named(found, wanted):
+        if missing := queue_commands.named(found, wanted):
             raise NotFound(noun="job", name=", ".join(missing), hint="`sublet job list` lists those that wait or run.")
         sessions = [job for job in found if job.session]
         refuse_marking(sessions, "belongs to a session, whose place was agreed", "sublet cancel SESSION, and ask again")
@@ -148,21 +134,14 @@ class Jobs(AnnexStatus):
     async def _find_jobs(self, point: AccessPoint, wanted: Sequence[str]) -> list[QueuedJob]:
         """The jobs of these ids; for a cluster that has made none yet, the cluster."""
         here, tools = LocalReach("access point"), point.tools
-        made = [job for clause in ids(wanted) for job in await here.run(queue.to_list(tools, clause))]
+        made = [job for clause in ids(wanted) for job in await here.run(queue_commands.to_list(tools, clause))]
         clusters = {word for word in wanted if "." not in word} - {job.id.partition(".")[0] for job in made}
         none_yet = [
-            job for clause in ids(sorted(clusters)) for job in await here.run(queue.to_list_factories(tools, clause))
+            job
+            for clause in ids(sorted(clusters))
+            for job in await here.run(queue_commands.to_list_factories(tools, clause))
         ]
         return list({job.id: job for job in [*made, *none_yet]}.values())
-
-    async def _edit(self, point: AccessPoint, wanted: Sequence[str], marks: marking.Marks) -> None:
-        """Mark jobs; clusters as one, with what they have yet to make."""
-        here, tools = LocalReach("access point"), point.tools
-        jobs = [job for clause in ids(wanted) for job in await here.run(marking.to_terms(tools, clause))]
-        factories = [one for clause in ids(wanted) for one in await here.run(marking.to_factory_terms(tools, clause))]
-        for edit in marking.plan_edits(wanted, jobs, factories, marks):
-            for command in marking.to_apply(tools, edit):
-                await here.run(command)
 
     async def _changed(
         self,
@@ -178,25 +157,25 @@ class Jobs(AnnexStatus):
         here = LocalReach("access point")
         running = [job.id for job in jobs if job.state in ("running", "suspended") and job.annex != annex]
         for clause in ids(running) if now else ():
-            await here.run(queue.to_vacate(point.tools, clause))
-        return await self._listed(await self._find_jobs(point, wanted), person)
+            await here.run(queue_commands.to_vacate(point.tools, clause))
+        return await self.queue.describe(await self._find_jobs(point, wanted), person)
 
     async def explain_job(self, id: str, person: Person) -> tuple[Listed, Explained]:
         """Why a job runs, waits, is held, or is no more."""
-        self._at_home(person)
-        point, here = await self.access_point(), LocalReach("access point")
+        self.queue.require_own(person)
+        point, here = await self.access_points.access_point(), LocalReach("access point")
         clause = ids([id])[0]
-        found = await here.run(queue.to_list(point.tools, clause)) or await here.run(
-            queue.to_remember(point.tools, clause)
+        found = await here.run(queue_commands.to_list(point.tools, clause)) or await here.run(
+            queue_commands.to_remember(point.tools, clause)
         )
         if not found:
             raise NotFound(noun="job", name=id, hint="`sublet job list` lists those that wait or run.")
         job = next((job for job in found if job.state == "idle"), found[0])
         why = explain(job, await self._look_at_job(point, job, person), self.now())
-        return await self._listed([job], person), why
+        return await self.queue.describe([job], person), why
 
     async def _look_at_job(self, point: AccessPoint, job: QueuedJob, person: Person) -> Looked:
-        annexes = await self.annexes(person)
+        annexes = await self.annexes.annexes(person)
         annex = next((one for one in annexes if one.id == job.annex), None)
         wide = [one.name for one in annexes if one.open]
         if job.state != "idle" or annex is None:
@@ -204,28 +183,16 @@ class Jobs(AnnexStatus):
         here = LocalReach("access point")
         try:
             nodes, unmet, settings = await asyncio.gather(
-                here.run(queue.to_rooms(point.gathering, annex.id)),
-                here.run(queue.to_unmet(point.gathering, job.id, annex.id)),
+                here.run(queue_commands.to_rooms(point.gathering, annex.id)),
+                here.run(queue_commands.to_unmet(point.gathering, job.id, annex.id)),
                 here.run(to_config(point.tools, EXCLUSIVELY)),
             )
         except SubletError:
-            return Looked(await self.annex_state(annex.name, person), wide)
+            return Looked(await self.status.annex_state(annex.name, person), wide)
         others = [condition for condition in unmet if not any(name in condition for name in BROUGHT_FIRST)]
-        state = await self.annex_state(annex.name, person)
+        state = await self.status.annex_state(annex.name, person)
         exclusive = settings.get(EXCLUSIVELY, "").strip().lower() in ("true", "t", "yes", "1")
         return Looked(state, wide, nodes, others, exclusive, bringing=len(others) < len(unmet))
-
-    async def _listed(self, jobs: Sequence[QueuedJob], person: Person) -> Listed:
-        return Listed(jobs, await self._names(person))
-
-    async def _names(self, person: Person) -> Mapping[str, str]:
-        return {annex.id: annex.name for annex in await self.annexes(person)}
-
-    def _at_home(self, person: Person) -> None:
-        """Jobs are those of whose service this is: PersonalOnly on a gateway, OperatorsOnly for guests."""
-        self.personal()
-        if not person.operator:
-            raise OperatorsOnly
 
 
 def refuse_universes(jobs: Iterable[QueuedJob]) -> None:

@@ -14,9 +14,15 @@ from sublet.errors import BadRequest
 from sublet.pilots.access_point import usual_lease
 from sublet.service.access_point import AccessPoints
 from sublet.service.annexes import Annexes
-from sublet.service.desk import Person
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.person import Person
+from sublet.service.platform_changes import PlatformChanges
 from sublet.service.systems import directory_of, known_system
 from sublet.service.templates import Templates
+from sublet.settings import Settings
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 from sublet.systems.own import Systems
 
@@ -32,19 +38,30 @@ class Wanted:
     like: str = ""  # another annex, or one of its leases: the same details
 
 
-class LeasePlans(Annexes, Templates, AccessPoints):
+@dataclass
+class LeasePlans:
     """What a lease would ask for, and what speaks against it."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    authority: Authority
+    templates: Templates
+    access_points: AccessPoints
+    annexes: Annexes
+    changes: PlatformChanges
 
     async def plan_lease(self, name: str, wanted: Wanted, person: Person) -> tuple[Plan, int]:
         """The whole resource request, checked against what is known of its system; and the number it would have."""
-        self.personal(person)
+        self.authority.require_owner(person)
         check_name(name)
         sources, number = await self._sources(name, wanted, person)
         chosen = system_of(sources)
         if not chosen:
             chosen = await self._only_system()
             sources = [*sources, ("it is the only one", Details(system=chosen))]
-        await self.refresh()  # its file may have been edited since
+        await self.changes.refresh()  # its file may have been edited since
         system = await asyncio.to_thread(self._any_system, chosen)
         live = await self.store.read(lambda tx: [lease for lease in tx.leases.live() if lease.details.system == chosen])
         made = plan(sources, system, today=self.now().date(), jobs=len(live) + 1)
@@ -53,29 +70,29 @@ class LeasePlans(Annexes, Templates, AccessPoints):
 
     def _any_system(self, name: str) -> System:
         """What is known of a system that can be leased on, or could be if it were the person's own."""
-        if name in self.platforms_by_name:
+        if name in self.platforms.by_name:
             return known_system(self.settings, name)
         return Systems(str(directory_of(self.settings))).find(name)
 
     def _checked_own(self, row: Row) -> Row:
         """The line of the system: it must be one of the person's own."""
-        if row.value in self.platforms_by_name:
+        if row.value in self.platforms.by_name:
             return row
-        if broken := self.broken.get(f"system {row.value}"):
+        if broken := self.platforms.broken.get(f"system {row.value}"):
             return replace(row, state="error", message=broken)
         message = f"{row.value} is in the catalogue, but not yet yours."
         return replace(row, state="error", message=message, nearest=f"sublet system add {row.value} --user NAME")
 
     def _added_rows(self, system: str) -> list[Row]:
         """What the system's file adds to every lease: options for sbatch, and lines of the pilots' configuration."""
-        platform = self.platforms_by_name.get(system)
+        platform = self.platforms.by_name.get(system)
         found = platform.additions if platform else Additions()
         added = {"sbatch options": " ".join(found.options), "pilot config": "; ".join(found.lines)}
         return [Row(name, text, "the system's file", "the system's file") for name, text in added.items() if text]
 
     async def _point_rows(self) -> list[Row]:
         """What an access point decides: where jobs wait, and for how long they stay with a node that is lost."""
-        state = await self.access_point_state()
+        state = await self.access_points.access_point_state()
         if state.stage in ("absent", "fetching"):
             nearest = "sublet annex setup --fetch" if state.url else "sublet annex setup"
             message = state.failure.message if state.failure else "There is no HTCondor on this machine."
@@ -92,20 +109,24 @@ class LeasePlans(Annexes, Templates, AccessPoints):
         """Where details come from, the first word first: you, what it is to be like, the template, the last time."""
         sources = [(YOU, wanted.details)]
         if wanted.like:
-            annex, lease = await self.last_lease(wanted.like, person)
+            annex, lease = await self.annexes.last_lease(wanted.like, person)
             sources.append((f"{annex.name}#{lease.number}", lease.details))
         if wanted.template:
-            sources.append((f"template {wanted.template}", (await self.template(wanted.template, person)).details))
+            sources.append(
+                (f"template {wanted.template}", (await self.templates.template(wanted.template, person)).details)
+            )
         last, number = await self.store.read(lambda tx: _last(tx, name, person))
         return [*sources, *last], number
 
     async def _only_system(self) -> str:
         """The one system that there is, where none was said."""
-        await self.refresh()
-        names = [name for name, platform in self.platforms_by_name.items() if platform.has_queues]
+        await self.changes.refresh()
+        names = [name for name, platform in self.platforms.by_name.items() if platform.has_queues]
         if len(names) != 1:
             known = ", ".join(names) or "none yet: `sublet system add NAME` makes one yours"
-            broken = "".join(f" {name}: {why}" for name, why in self.broken.items() if name.startswith("system "))
+            broken = "".join(
+                f" {name}: {why}" for name, why in self.platforms.broken.items() if name.startswith("system ")
+            )
             raise BadRequest("Nothing says on which system.", hint=f"Say --system NAME; there are: {known}.{broken}")
         return names[0]
 

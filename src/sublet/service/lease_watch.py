@@ -10,8 +10,12 @@ from sublet.core.annex import Lease, Pilot
 from sublet.core.lease_state import SILENT, UP, nodes_of
 from sublet.core.session import OVER, Phase, Session
 from sublet.service.annex_status import AnnexStatus
-from sublet.service.desk import Person
-from sublet.service.leases import NOTHING_SENT
+from sublet.service.clock import Clock
+from sublet.service.leases import NOTHING_SENT, Leases
+from sublet.service.person import Person
+from sublet.service.session_endings import SessionEndings
+from sublet.service.signals import Signals
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 EVERY = timedelta(seconds=1)
@@ -21,8 +25,15 @@ GONE = timedelta(seconds=20)  # how long a session may go on when its last pilot
 
 
 @dataclass
-class LeaseWatch(AnnexStatus):
+class LeaseWatch:
     """Looks at every lease that has not ended, once in a while, and at once when the service has started."""
+
+    store: Store
+    now: Clock
+    signals: Signals
+    leases: Leases
+    status: AnnexStatus
+    endings: SessionEndings
 
     _began: datetime | None = None  # when this service first looked: what it could not hear before is no silence
     _looked: datetime | None = None
@@ -30,33 +41,32 @@ class LeaseWatch(AnnexStatus):
 
     async def look_after(self, now: datetime) -> None:
         """Look at all leases, if it is time for that."""
-        await super().look_after(now)
         if self._looked and abs(now - self._looked) < EVERY:
             return
         first, self._looked = self._looked is None, now
         self._began = self._began or now
         for lease in await self.store.read(lambda tx: tx.leases.live()):
-            if lease.id not in self.making:
+            if lease.id not in self.leases.making:
                 await self._look_at(lease, now, first=first)
 
     async def _look_at(self, lease: Lease, now: datetime, *, first: bool) -> None:
-        session = await self.session_of(lease)
+        session = await self.leases.session_of(lease)
         if session is None:
             if lease.session:
-                await self.end_lease(lease, "its session was forgotten")
+                await self.leases.end_lease(lease, "its session was forgotten")
             elif first or now - lease.created >= UNSENT:
-                await self.end_lease(lease, NOTHING_SENT)
+                await self.leases.end_lease(lease, NOTHING_SENT)
         elif session.phase is Phase.OFFERED and (first or now - lease.created >= UNSENT):
             await self.store.write(
-                lambda tx: self._decline(tx, session.id, Phase.CANCELLED, _because("it was not sent"))
+                lambda tx: self.endings.decline(tx, session.id, Phase.CANCELLED, _because("it was not sent"))
             )
-            await self.end_lease(lease, NOTHING_SENT)
+            await self.leases.end_lease(lease, NOTHING_SENT)
         elif session.phase in OVER:
-            await self.end_with(lease, session)
+            await self.leases.end_with(lease, session)
         elif session.cancel_by:
             pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
             if all_gone(pilots, lease.details.nodes or 1, now):  # its system may not be reachable for a while
-                await self.end_lease(lease, lease.why or f"{session.cancel_by} shut it down")
+                await self.leases.end_lease(lease, lease.why or f"{session.cancel_by} shut it down")
         elif session.phase in UP:
             await self._check_pilots(lease, session, now)
 
@@ -72,7 +82,7 @@ class LeaseWatch(AnnexStatus):
 
     async def _listen(self, lease: Lease, session: Session, pilots: list[Pilot]) -> None:
         """Pilots that no longer ask may still work: only when the access point hears nothing either are they gone."""
-        heard = await self.hear()
+        heard = await self.status.hear()
         if heard.slots is None:
             return
         slots = [one for one in heard.slots if one.lease == lease.id]
@@ -84,10 +94,10 @@ class LeaseWatch(AnnexStatus):
 
         def release(tx: Tx) -> None:
             tx.leases.explain(lease.id, why)
-            self._cancel(tx, session.id, _because(why))
+            self.endings.cancel(tx, session.id, _because(why))
 
         await self.store.write(release)
-        await self.tell()
+        await self.signals.announce()
 
 
 def without_pilots(pilots: list[Pilot], started: datetime, now: datetime) -> str:

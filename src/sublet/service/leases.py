@@ -28,13 +28,24 @@ from sublet.errors import (
     NotPending,
     SubletError,
 )
-from sublet.service.annexes import annex_named, whole
-from sublet.service.desk import Person, log
+from sublet.service.access_point import AccessPoints
+from sublet.service.annexes import Annexes, annex_named, whole
+from sublet.service.asking import Asking
+from sublet.service.clock import Clock
+from sublet.service.direct import Direct
 from sublet.service.faults import point
 from sublet.service.lease_plans import LeasePlans, Wanted
+from sublet.service.log import log
+from sublet.service.person import Person
+from sublet.service.pilot_orders import PilotOrders
+from sublet.service.pilots import Pilots
+from sublet.service.presenter import Presenter
 from sublet.service.sessions import Sessions
+from sublet.service.signals import Signals
 from sublet.service.splits import Splits
 from sublet.service.systems import known_system
+from sublet.settings import Settings
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 from sublet.wire.ends import end_sentence
 from sublet.wire.kinds import NODE_COMPUTE
@@ -46,8 +57,23 @@ NOTHING_SENT = "nothing was sent"
 
 
 @dataclass
-class Leases(LeasePlans, Splits, Sessions):
+class Leases:
     """Make and end leases. A lease is a session of kind pilot, so there is one submit, one poll, one end."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    presenter: Presenter
+    signals: Signals
+    lease_plans: LeasePlans
+    pilots: Pilots
+    pilot_orders: PilotOrders
+    splits: Splits
+    access_points: AccessPoints
+    annexes: Annexes
+    asking: Asking
+    sessions: Sessions
+    direct: Direct
 
     making: set[str] = field(default_factory=set)  # leases that this process is about to send
     ending: dict[str, str] = field(default_factory=dict)  # leases that are being shut down → by whom
@@ -81,10 +107,10 @@ class Leases(LeasePlans, Splits, Sessions):
     async def _make(
         self, id: str, name: str, wanted: Wanted, person: Person, *, more: bool
     ) -> tuple[Annex, Lease, Session]:
-        made, _ = await self.plan_lease(name, wanted, person)
+        made, _ = await self.lease_plans.plan_lease(name, wanted, person)
         if made.refused:
             raise _refusal(made)
-        await self.access_point(made.details.system)
+        await self.access_points.access_point(made.details.system)
         self.making.add(id)
         try:
             annex, lease = await self.store.write(lambda tx: self._record(tx, id, name, made.details, person, more))
@@ -120,15 +146,15 @@ class Leases(LeasePlans, Splits, Sessions):
         """Ask for its nodes and take the first offer; which session it is, is written down before that is accepted."""
         document = self._document(annex, lease)
         text = json.dumps(document)
-        asked = await self.understand(document, person, text, "application/json")
-        found = await self.ask(person, replace(asked, precedence=Precedence(firm=True)))
+        asked = await self.asking.understand(document, person, text, "application/json")
+        found = await self.asking.ask(person, replace(asked, precedence=Precedence(firm=True)))
         point("lease.offered")
         if not found.offers:
             raise _no_offers(lease.details.system, found)
         session = found.offers[0].id
         await self.store.write(lambda tx: _sent(tx, lease, session))
         point("lease.sent")
-        accepted = await self.accept_of(found, session, person)
+        accepted = await self.direct.accept_of(found, session, person)
         point("lease.accepted")
         return accepted
 
@@ -145,7 +171,7 @@ class Leases(LeasePlans, Splits, Sessions):
                 "kind": "pilot",
                 "name": f"{annex.name}#{lease.number}",
                 "lease": lease.id,
-                "carry": lease.details.carry or self.usual_carry(lease.details.system),
+                "carry": lease.details.carry or self.splits.usual_carry(lease.details.system),
             },
             "compute": {
                 "kind": NODE_COMPUTE,
@@ -173,12 +199,12 @@ class Leases(LeasePlans, Splits, Sessions):
         ended = await self.store.write(end)
         if ended:
             log.info("lease.ended", lease=lease.id, why=why)
-            await self.tell()
+            await self.signals.announce()
         return ended
 
     async def cancel_lease(self, name: str, person: Person) -> tuple[Annex, Sequence[Lease]]:
         """Take back resource requests that still wait: one, or all that a name means."""
-        annex, leases = await self.leases(name, person)
+        annex, leases = await self.annexes.leases(name, person)
         live = [(lease, await self.session_of(lease)) for lease in leases if lease.ended is None]
         begun = await self.store.read(lambda tx: {lease.id for lease, _ in live if tx.pilots.list(lease.id)})
         waiting = [
@@ -196,7 +222,7 @@ class Leases(LeasePlans, Splits, Sessions):
 
     async def shutdown(self, name: str, person: Person) -> tuple[Annex, Sequence[Lease]]:
         """End leases, whatever they are doing: one, or all that a name means."""
-        annex, leases = await self.leases(name, person)
+        annex, leases = await self.annexes.leases(name, person)
         live = [lease for lease in leases if lease.ended is None]
         if not live:
             raise NoLease(name=name, wanted="runs or waits")
@@ -208,7 +234,7 @@ class Leases(LeasePlans, Splits, Sessions):
         session = await self.session_of(lease)
         if session and session.phase not in OVER:
             self.ending[lease.id] = person.name
-            await self.stop_pilots(lease.id)
+            await self.pilot_orders.stop_pilots(lease.id)
             session = await self.session_of(lease)
         await self._give_up(lease, session, person)
 
@@ -216,7 +242,7 @@ class Leases(LeasePlans, Splits, Sessions):
         """Cancel a lease's session; a lease that has none, or none that is under way, is over at once."""
         if session and session.phase not in OVER:
             try:
-                session = await self.cancel(session.id, person)
+                session = await self.sessions.cancel(session.id, person)
             except NotAllowedNow:  # it ended by itself, just now
                 session = await self.session_of(lease)
         if session is None:
@@ -233,13 +259,13 @@ class Leases(LeasePlans, Splits, Sessions):
             words = lease.why
         elif who and (session.started or exited):
             words = f"{who} shut it down"
-        elif session.end and exited and (said := await self.last_words(session)):
+        elif session.end and exited and (said := await self.pilots.last_words(session)):
             words = f"{words}: {said}" if session.end.code in MEANING else said
         return await self.end_lease(lease, words, session.ended)
 
     async def lease_name(self, session: str, person: Person) -> str:
         """`annex#number` of the lease that a session is; empty if it is none."""
-        id = (await self.session(session, person)).id
+        id = (await self.sessions.get(session, person)).id
 
         def find(tx: Tx) -> str:
             lease = tx.leases.of_session(id)
@@ -253,7 +279,7 @@ class Leases(LeasePlans, Splits, Sessions):
         if not lease.session:
             return None
         found = await self.store.read(lambda tx: tx.sessions.get(lease.session))
-        return self.shown(found) if found else None
+        return self.presenter.with_connectors(found) if found else None
 
     async def _again(self, leases: Sequence[Lease]) -> Sequence[Lease]:
         """The same leases, as they are now."""

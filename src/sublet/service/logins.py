@@ -19,7 +19,12 @@ from sublet.errors import NoOwnLogins, NotAsked, NotFound, OperatorsOnly, Sublet
 from sublet.reach.login import Login
 from sublet.reach.prompts import Prompt
 from sublet.reach.record import read_record
-from sublet.service.desk import Desk, Person
+from sublet.service.clock import Clock
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.person import Person
+from sublet.service.signals import Signals
+from sublet.settings import Settings
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 log = structlog.get_logger()
@@ -93,8 +98,14 @@ class Signing:
 
 
 @dataclass
-class Logins(Desk):
+class Logins:
     """Sign in and out, on behalf of the one person whose service this is."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    signals: Signals
 
     signing: dict[str, Signing] = field(default_factory=dict)  # platform → the last try
     patience: float = PATIENCE
@@ -148,7 +159,6 @@ class Logins(Desk):
 
     async def give_up_all(self) -> None:
         """Stop all tries: the service ends."""
-        await super().give_up_all()
         tasks = [found.task for found in self.signing.values() if found.task]
         for task in tasks:
             task.cancel()
@@ -158,10 +168,10 @@ class Logins(Desk):
         """The platforms that a person can sign in to on a page; none in a gateway."""
         if self.settings.mode != "personal":
             return set()
-        return {name for name, platform in self.platforms_by_name.items() if platform.login}
+        return {name for name, platform in self.platforms.by_name.items() if platform.login}
 
     def _login(self, name: str, person: Person) -> Login:
-        platform = self.there(name)
+        platform = self.platforms.get(name)
         if self.settings.mode != "personal":
             raise NoOwnLogins(platform=name)
         if not person.operator:
@@ -188,8 +198,8 @@ class Logins(Desk):
     async def _go_on(self, name: str) -> None:
         """All that waited for this login is due at once."""
         log.info("login.opened", platform=name)
-        self.surveys.pop(name, None)
-        self.refresh_survey(name)
+        self.platforms.surveys.pop(name, None)
+        self.platforms.refresh_survey(name)
         now = self.now()
 
         def wake(tx: Tx) -> None:
@@ -197,7 +207,7 @@ class Logins(Desk):
                 tx.sessions.change(session.id, when=tuple(ACTIVE), now=now, due=now)
 
         await self.store.write(wake)
-        await self.tell()
+        await self.signals.announce()
 
     async def _waiting(self, name: str) -> tuple[Session, ...]:
         """The sessions that wait for a login there."""

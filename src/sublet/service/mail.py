@@ -22,7 +22,7 @@ PATIENCE = 30  # seconds for each step of the conversation
 LONGEST_SUBJECT = 200
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Mail:
     """Sends mail as the settings say."""
 

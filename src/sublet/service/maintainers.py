@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sublet.core.app import Version
 from sublet.service.app_catalogue import AppCatalogue
 from sublet.service.person import Person
+from sublet.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,16 @@ class MaintainerState:
     apps: Mapping[str, str]  # an app's name → its repository
 
 
-class Maintainers(AppCatalogue):
+@dataclass
+class Maintainers:
     """See what the operator offers to code without an image of its own."""
+
+    settings: Settings
+    catalogue: AppCatalogue
 
     async def maintainers(self, person: Person) -> list[MaintainerState]:
         """All of them, with what was approved for each and this person may see."""
-        current = [one.current for one in await self.apps(person)]
+        current = [one.current for one in await self.catalogue.apps(person)]
         return [
             MaintainerState(
                 name,

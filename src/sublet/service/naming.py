@@ -19,8 +19,12 @@ from sublet.pilots.own import OwnAccessPoint
 from sublet.pilots.queue import to_vacate
 from sublet.pilots.slots import to_config
 from sublet.reach.local import LocalReach
+from sublet.service.access_point import AccessPoints
 from sublet.service.dag_moves import DagMoves
-from sublet.service.desk import Person, log
+from sublet.service.job_queue import JobQueue
+from sublet.service.log import log
+from sublet.service.person import Person
+from sublet.store.store import Store
 
 OFTEN, SELDOM = timedelta(seconds=1), timedelta(seconds=10)  # between two looks at the queue, while it changes or not
 UNSEEN = timedelta(seconds=2)  # the same, where the log of the queue can't be seen
@@ -49,8 +53,13 @@ class QueueWatch:
 
 
 @dataclass
-class Naming(DagMoves):
+class Naming:
     """Looks at what is new in the queue, and marks what names an annex."""
+
+    store: Store
+    dag_moves: DagMoves
+    access_points: AccessPoints
+    job_queue: JobQueue
 
     _queue_watch: QueueWatch = field(default_factory=QueueWatch)
     _naming: asyncio.Task[None] | None = None
@@ -58,11 +67,10 @@ class Naming(DagMoves):
 
     async def look_after(self, now: datetime) -> None:
         """Look at the queue, if there may be something new, beside everything else."""
-        await super().look_after(now)
-        if self.point is None or (self._naming and not self._naming.done()):
+        if self.access_points.point is None or (self._naming and not self._naming.done()):
             return
-        if self._queue_watch.is_due(self.point, now):
-            self._naming = asyncio.create_task(self._look_at_lines(self.point), name="annex names")
+        if self._queue_watch.is_due(self.access_points.point, now):
+            self._naming = asyncio.create_task(self._look_at_lines(self.access_points.point), name="annex names")
 
     async def _look_at_lines(self, point: AccessPoint) -> None:
         try:
@@ -79,7 +87,7 @@ class Naming(DagMoves):
         for dag in (one for one in look.dags if not one.problem):
             annex = await self._find_annex(dag.name)
             managers[dag.cluster] = replace(managers[dag.cluster], annex=annex.id, is_named=True)
-            changes = naming.follow_line(await self._marks_for(point, annex.id), dag.written).changes
+            changes = naming.follow_line(await self.job_queue.marks_for(point, annex.id), dag.written).changes
             await here.run(to_edit_cluster(point.tools, dag.cluster, changes))
         followed = await self._follow_dags(point, managers)
         await self._mark_jobs(point, [job for job in look.jobs if not job.problem and job.id not in followed])
@@ -91,7 +99,7 @@ class Naming(DagMoves):
             await LocalReach("access point").run(dag_moves.to_tell(point.tools, told, point.contact.owner))
         marked: set[str] = set()
         for manager in (one for one in managers.values() if one.has_followers):
-            marked |= await self.follow_dag(point, manager)
+            marked |= await self.dag_moves.follow_dag(point, manager)
         return marked
 
     async def _mark_jobs(self, point: AccessPoint, jobs: Sequence[NamingJob]) -> None:
@@ -105,11 +113,11 @@ class Naming(DagMoves):
         sizes = await here.run(naming.to_count(point.tools, sorted({job.cluster for job in jobs})))
         for (name, written), same in alike.items():
             annex = await self._find_annex(name)
-            marks = naming.follow_line(await self._marks_for(point, annex.id), written)
+            marks = naming.follow_line(await self.job_queue.marks_for(point, annex.id), written)
             try:
-                await self._edit(point, naming.choose_whole(same, sizes), marks)
+                await self.job_queue.edit(point, naming.choose_whole(same, sizes), marks)
             except NotMarkable:  # a factory whose jobs each require something else: those that it has made
-                await self._edit(point, [job.id for job in same], marks)
+                await self.job_queue.edit(point, [job.id for job in same], marks)
             log.info("jobs.named-annex", annex=annex.id, jobs=len(same), first=same[0].id)
             # What started elsewhere before it was seen was never meant to run there.
             for clause in ids([job.id for job in same if job.is_new and job.status == RUNNING]):
@@ -128,7 +136,7 @@ class Naming(DagMoves):
     async def _find_annex(self, name: str) -> Annex:
         """The owner's annex of this name, which is made if it is new."""
         owner = Person(getpass.getuser(), operator=True)
-        return await self.store.write(lambda tx: self._find_or_add(tx, name, owner))
+        return await self.store.write(lambda tx: self.job_queue.find_or_add(tx, name, owner))
 
     async def _find_attributes(self, point: AccessPoint) -> Sequence[str]:
         """The words that name an annex here: HTCondor's own too, where its own annexes are not in use."""

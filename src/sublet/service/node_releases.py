@@ -12,7 +12,9 @@ from sublet.core.session import Session
 from sublet.errors import NotYet, ReleaseRefused, SubletError
 from sublet.pilots.node_release import node_release
 from sublet.service.access_point import AccessPoints
-from sublet.service.desk import log
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.log import log
+from sublet.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,12 @@ class NodeRelease:
 
 
 @dataclass
-class NodeReleases(AccessPoints):
+class NodeReleases:
     """Bring releases for nodes."""
+
+    settings: Settings
+    platforms: KnownPlatforms
+    access_points: AccessPoints
 
     _brought: dict[str, asyncio.Task[NodeRelease]] = field(default_factory=dict)  # by their addresses
     _keeping: dict[tuple[str, str], asyncio.Task[bool]] = field(default_factory=dict)  # by platform and digest
@@ -42,12 +48,12 @@ class NodeReleases(AccessPoints):
         return task.result()
 
     async def _bring_release(self, url: str) -> NodeRelease:
-        sha256 = await self._checksum(url)
+        sha256 = await self.access_points.find_checksum(url)
         kept = self.settings.home / "pilots" / "releases" / f"{sha256}.tar"
         if not await asyncio.to_thread(kept.exists):
             kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".part-", dir=kept.parent) as scratch:
-                archive = await self._bring(url, sha256, Path(scratch))
+                archive = await self.access_points.bring_release(url, sha256, Path(scratch))
                 await asyncio.to_thread(os.replace, archive, kept)
             log.info("release.fetched", url=url)
         return NodeRelease(sha256, kept)
@@ -57,7 +63,7 @@ class NodeReleases(AccessPoints):
 
         async def keep() -> bool:
             try:
-                platform = self.there(session.offer.platform)
+                platform = self.platforms.get(session.offer.platform)
                 await platform.keep(release.file, f"sha256:{release.sha256}", session.id)
                 return True
             except (SubletError, OSError) as error:

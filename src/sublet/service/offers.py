@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sublet.core.session import OfferSet
 from sublet.service.asking import Asking
-from sublet.service.desk import Person, log
+from sublet.service.clock import Clock
 from sublet.service.holds import give_back, held_on
+from sublet.service.log import log
+from sublet.service.person import Person
+from sublet.service.signals import Signals
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 
-class Offers(Asking):
+@dataclass
+class Offers:
     """Offers that are open."""
+
+    store: Store
+    now: Clock
+    signals: Signals
+    asking: Asking
 
     async def open_offers(self, person: Person) -> list[OfferSet]:
         """A person's offer sets of which something can still be accepted, each with only that; the newest first."""
@@ -27,7 +37,7 @@ class Offers(Asking):
 
     async def reject_set(self, id: str, person: Person) -> int:
         """Reject all open offers of a set, and say how many those were."""
-        await self.offerset(id, person)  # it is there, and theirs
+        await self.asking.offerset(id, person)  # it is there, and theirs
         return await self._reject(person, lambda tx: [id])
 
     async def reject_all(self, person: Person) -> int:
@@ -39,11 +49,11 @@ class Offers(Asking):
 
         def work(tx: Tx) -> int:
             rejected = [offer for id in choose(tx) for offer in give_back(tx, id, now, by=person.name)]
-            self.freed |= held_on(rejected)
+            self.signals.freed |= held_on(rejected)
             return len(rejected)
 
         count = await self.store.write(work)
         if count:
             log.info("offers.rejected", person=person.name, offers=count)
-            await self.tell()
+            await self.signals.announce()
         return count

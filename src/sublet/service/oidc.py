@@ -17,19 +17,24 @@ from uuid import uuid4
 from sublet.core.mailboxes import fold_address
 from sublet.core.people import Identity, Known, Role
 from sublet.errors import BadAddress, NotConfirmed, NotFound, WrongCode
-from sublet.service.desk import Person, log
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock
+from sublet.service.log import log
 from sublet.service.same_mailbox import is_blocked, known_as
+from sublet.service.session_secrets import SessionSecrets
+from sublet.service.sign_in_tokens import SignInTokens
 from sublet.service.signing_in import SigningIn
-from sublet.service.throttle import neighbours
-from sublet.service.tokens import PREFIX, Token
+from sublet.service.throttle import Throttle, neighbours
+from sublet.service.tokens import ONCE, PREFIX, Token
+from sublet.settings import Settings
 from sublet.store.audit import Entry
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 if TYPE_CHECKING:
     from sublet.service.openid import Confirmed, Provider
 
 LASTS = timedelta(minutes=10)  # for signing in there
-ONCE = "once"  # the use of a code that a terminal changes into a token
 ONCE_LASTS = timedelta(minutes=5)
 MOST = 4096
 
@@ -48,8 +53,17 @@ class Pending:
 
 
 @dataclass
-class Oidc(SigningIn):
+class Oidc:
     """Other ways in: whoever a provider confirms is let in as the person whose identity that is."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    throttle: Throttle
+    authority: Authority
+    secrets: SessionSecrets
+    signing_in: SigningIn
+    sign_in_tokens: SignInTokens
 
     _oidc_providers: dict[str, Provider] = field(default_factory=dict)
 
@@ -101,7 +115,7 @@ class Oidc(SigningIn):
 
     async def sign_in_once(self, code: str, verifier: str, host: str = "", note: str = "") -> tuple[Token, str]:
         """A token for a code that the page showed after signing in, for the terminal that began it."""
-        self.gateway()
+        self.authority.require_gateway()
         self.throttle.spend("codes_per_host", neighbours(host))
         now = self.now()
         challenge = hashlib.sha256(verifier.encode()).hexdigest()
@@ -113,23 +127,19 @@ class Oidc(SigningIn):
             known = tx.people.get(token.person)
             if not hmac.compare_digest(token.name, challenge) or known is None or is_blocked(tx, known):
                 return None
-            return self.let_in(tx, token.person, now, host, note[:100], "api", "oidc")
+            return self.sign_in_tokens.issue(tx, token.person, now, host, note[:100], "api", "oidc")
 
         done = await self.store.write(work)  # a wrong verifier uses the code up too
         if done is None:
             raise WrongCode(hint="Type `sublet login` again.")
         return done
 
-    async def holder(self, token: Token) -> Person | None:
-        """A code that is to be changed into a token is nobody's token yet."""
-        return None if token.use == ONCE else await super().holder(token)
-
     def _oidc_came(self, tx: Tx, name: str, came: Confirmed, host: str, note: str, use: str) -> tuple[Token, str] | str:
         """Let someone in, in this transaction; or why they may not."""
         now = self.now()
         address = self._oidc_address(name, came)
         known = tx.people.find("oidc", came.identity) or (tx.people.find("email", address) if address else None)
-        if why := self.may_sign_in(tx, address or (known.name if known else ""), known):
+        if why := self.signing_in.may_sign_in(tx, address or (known.name if known else ""), known):
             return why
         if known is None:
             known = Known(address or _anonymous(name, came), Role.PERSON, now)
@@ -146,7 +156,7 @@ class Oidc(SigningIn):
             token, secret = Token(str(uuid4()), known.name, note, now, now + ONCE_LASTS, use=ONCE), _code()
             tx.tokens.add(token, secret)
             return token, secret
-        return self.let_in(tx, known.name, now, host, note, use, f"oidc {name}")
+        return self.sign_in_tokens.issue(tx, known.name, now, host, note, use, f"oidc {name}")
 
     async def _oidc_linked(self, person: str, name: str, came: Confirmed, host: str) -> None:
         """Know someone who is signed in by this identity too."""
@@ -170,7 +180,7 @@ class Oidc(SigningIn):
     def _oidc_address(self, name: str, came: Confirmed) -> str:
         """The verified address, if this provider can speak for such."""
         try:
-            address = self.check_address(came.address) if came.address else ""
+            address = self.authority.check_address(came.address) if came.address else ""
         except BadAddress:
             return ""
         folding = self.settings.signing.subaddresses
@@ -206,7 +216,7 @@ class Oidc(SigningIn):
         return Pending(*values) if self.now().timestamp() < until else None
 
     def _oidc_signed(self, body: str) -> str:
-        return hmac.new(self.secret("oidc sign-in").encode(), body.encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self.secrets.of("oidc sign-in").encode(), body.encode(), hashlib.sha256).hexdigest()
 
 
 ASK = "Ask the operator of this gateway."

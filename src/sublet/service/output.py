@@ -15,8 +15,12 @@ from sublet.errors import NotFound
 from sublet.platforms.port import ResultFile as ResultFile  # also for those who show it
 from sublet.platforms.port import Results as Results
 from sublet.service.contents import Contents
-from sublet.service.desk import Person, log
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.log import log
 from sublet.service.log_search import LineSearch, Match
+from sublet.service.person import Person
+from sublet.service.sessions import Sessions
+from sublet.service.signals import Signals
 
 Stream = Literal["stdout", "stderr"]
 Reading = Callable[[int], AsyncIterator[bytes]]
@@ -47,33 +51,39 @@ class Found:
     next: int | None
 
 
-class Output(Contents):
+@dataclass
+class Output:
     """Logs by offset, results as files and as one archive."""
+
+    platforms: KnownPlatforms
+    signals: Signals
+    contents: Contents
+    sessions: Sessions
 
     async def output(self, name: str, person: Person, stream: Stream, offset: int = 0, limit: int = PIECE) -> Chunk:
         """What it printed from `offset` on; works while it runs and after."""
-        session = await self.session_to_read(name, person, "output")
+        session = await self.contents.session_to_read(name, person, "output")
         return await self._chunk(session, stream, offset, min(limit, PIECE * 4))
 
     async def output_tail(self, name: str, person: Person, stream: Stream, limit: int = TAIL) -> Chunk:
         """The last of what it printed, from the beginning of a line on."""
-        session = await self.session_to_read(name, person, "output")
+        session = await self.contents.session_to_read(name, person, "output")
         size = await self._size(session, stream)
         chunk = await self._chunk(session, stream, max(0, size - limit), min(limit, PIECE * 4))
         return _whole_lines(chunk)
 
     async def output_before(self, name: str, person: Person, stream: Stream, end: int, limit: int = TAIL) -> Chunk:
         """What it printed just before a byte, from the beginning of a line on."""
-        session = await self.session_to_read(name, person, "output")
+        session = await self.contents.session_to_read(name, person, "output")
         start = max(0, end - min(limit, PIECE * 4))
         return _whole_lines(await self._chunk(session, stream, start, end - start)) if end else Chunk(b"", 0, False)
 
     async def _size(self, session: Session, stream: Stream) -> int:
-        return await self.platform_of(session).output_size(session.id, stream) if session.job else 0
+        return await self.platforms.of(session).output_size(session.id, stream) if session.job else 0
 
     async def search_output(self, name: str, person: Person, stream: Stream, words: str, offset: int = 0) -> Found:
         """The lines that contain these words, from a byte on: a hundred at most, out of 64 MiB at most."""
-        session = await self.session_to_read(name, person, "output")
+        session = await self.contents.session_to_read(name, person, "output")
         search, read = LineSearch(words, MOST_FOUND, offset), offset
         while words and not search.is_full and read - offset < MOST_SEARCHED:
             chunk = await self._chunk(session, stream, read, PIECE * 4)
@@ -86,7 +96,7 @@ class Output(Contents):
 
     async def whole_output(self, name: str, person: Person, stream: Stream) -> AsyncIterator[bytes]:
         """All that it has printed by now, in pieces."""
-        session, offset = await self.session_to_read(name, person, "output"), 0
+        session, offset = await self.contents.session_to_read(name, person, "output"), 0
         while (chunk := await self._chunk(session, stream, offset, PIECE * 4)).data:
             yield chunk.data
             offset = chunk.next
@@ -95,14 +105,14 @@ class Output(Contents):
         over = session.phase in OVER  # looked at before reading: what is printed later is never missed
         data = b""
         if session.job:
-            data = await self.platform_of(session).output(session.id, stream, offset, limit)
+            data = await self.platforms.of(session).output(session.id, stream, offset, limit)
         return Chunk(data, offset + len(data), over and len(data) < limit)
 
     async def follow(self, name: str, person: Person, stream: Stream, offset: int = 0) -> AsyncIterator[bytes]:
         """Everything it prints, until it is over."""
-        id = (await self.session_to_read(name, person, "output")).id
+        id = (await self.contents.session_to_read(name, person, "output")).id
         while True:
-            session = await self.session(id, person)
+            session = await self.sessions.get(id, person)
             chunk = await self._chunk(session, stream, offset, PIECE)
             if chunk.data:
                 yield chunk.data
@@ -110,34 +120,34 @@ class Output(Contents):
             elif chunk.ended:
                 return
             else:
-                await self.wait_for_news(0.2)
+                await self.signals.wait(0.2)
 
     async def results(self, name: str, person: Person) -> Results:
         """The files in its working directory, and its empty folders."""
-        session = await self.session_to_read(name, person, "results")
-        return await self.platform_of(session).results(session.id) if session.job else Results()
+        session = await self.contents.session_to_read(name, person, "results")
+        return await self.platforms.of(session).results(session.id) if session.job else Results()
 
     async def result(self, name: str, person: Person, path: str) -> tuple[ResultFile, Reading]:
         """One of those files, and how to read it from a byte on."""
-        session = await self.session_to_read(name, person, "results")
+        session = await self.contents.session_to_read(name, person, "results")
         wanted = posixpath.normpath(path)
         for file in (await self.results(session.id, person)).files:
             if file.path == wanted:
-                return file, partial(self.platform_of(session).read, session.id, file.path)
+                return file, partial(self.platforms.of(session).read, session.id, file.path)
         raise NotFound(f"The session left no file {path}.", hint="`sublet result SESSION` lists the files.")
 
     async def fetched(self, name: str, person: Person) -> None:
         """Its files are home: they need not stay where it was a guest."""
-        session = await self.session_to_read(name, person, "results")
+        session = await self.contents.session_to_read(name, person, "results")
         if session.phase in OVER and session.job:
-            await self.platform_of(session).come_home(session.id)
+            await self.platforms.of(session).come_home(session.id)
             log.info("session.fetched", session=session.id, platform=session.offer.platform)
 
     async def archive(self, name: str, person: Person) -> AsyncIterator[bytes]:
         """All the files and empty folders as one .tar.gz, made while it is sent."""
-        session = await self.session_to_read(name, person, "results")
+        session = await self.contents.session_to_read(name, person, "results")
         left = await self.results(session.id, person)
-        platform = self.platform_of(session)
+        platform = self.platforms.of(session)
         squeeze = zlib.compressobj(6, zlib.DEFLATED, 31)
         for folder in left.folders:
             header = tarfile.TarInfo(f"{session.id[:8]}/{folder}")

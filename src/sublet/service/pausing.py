@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sublet.core.refused_moves import refuse_move
 from sublet.core.session import Phase, Session, paused
 from sublet.errors import PlatformRefused
 from sublet.platforms.port import INSTEAD
-from sublet.service.desk import Person, log
-from sublet.service.sessions import Sessions, write_down
+from sublet.service.clock import Clock
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.log import log
+from sublet.service.person import Person
+from sublet.service.presenter import Presenter
+from sublet.service.session_endings import write_down
+from sublet.service.sessions import Sessions
+from sublet.service.signals import Signals
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 PAUSABLE = (Phase.PREPARING, Phase.AVAILABLE, Phase.RUNNING)
 BY_DAEMONS = frozenset({"docker"})  # ways whose processes are not the job's own
 
 
-class Pausing(Sessions):
+@dataclass
+class Pausing:
     """Pause and resume, where the platform can."""
+
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    presenter: Presenter
+    signals: Signals
+    sessions: Sessions
 
     async def pause(self, name: str, person: Person) -> tuple[Session, str]:
         """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
         session = await self._pausable(name, person, "paused")
-        how = await self.platform_of(session).pause(session.job)
+        how = await self.platforms.of(session).pause(session.job)
         return await self._tell(session, person, paused(how), "session.paused", how), how
 
     async def resume(self, name: str, person: Person) -> tuple[Session, str]:
         """Let it go on, and say how."""
         session = await self._pausable(name, person, "resumed")
-        how = await self.platform_of(session).resume(session.job)
+        how = await self.platforms.of(session).resume(session.job)
         return await self._tell(session, person, "", "session.resumed", how), how
 
     async def _pausable(self, name: str, person: Person, wanted: str) -> Session:
         """The session, if its platform has it in hand."""
-        session = await self.session_to_change(name, person)
+        session = await self.sessions.get_to_change(name, person)
         if session.phase not in PAUSABLE or not session.job or session.cancel_by:
             raise refuse_move(session.phase, wanted, session.id, is_being_cancelled=bool(session.cancel_by))
         if session.offer.way in BY_DAEMONS:
@@ -50,5 +67,7 @@ class Pausing(Sessions):
 
         changed = await self.store.write(write)
         log.info(event, session=session.id, platform=session.offer.platform, detail=how)
-        await self.tell()
-        return self.shown(changed, person) if changed else await self.session(session.id, person)
+        await self.signals.announce()
+        return (
+            self.presenter.with_connectors(changed, person) if changed else await self.sessions.get(session.id, person)
+        )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
 from sublet.core.mailboxes import fold_address
 from sublet.core.people import Identity, Known, Role, check_address, check_identity
 from sublet.errors import AlreadyThere, BadRequest, NotFound, OperatorsOnly
-from sublet.service.desk import Desk, Person, log, utc_now
-from sublet.service.same_mailbox import identities_of_all, is_blocked, known_as, note_same_people
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock, utc_now
+from sublet.service.log import log
+from sublet.service.person import Person
+from sublet.service.same_mailbox import known_as, note_same_people
+from sublet.service.standings import Standings
 from sublet.settings import Settings
 from sublet.store.audit import Entry
 from sublet.store.store import Store
@@ -30,24 +34,15 @@ class Profile:
     groups: tuple[str, ...]
 
 
-class People(Desk):
+@dataclass
+class People:
     """People: who is known here, by which identities, in which groups, and what part they have."""
 
-    async def as_now(self, person: Person) -> Person | None:
-        """Someone with the part that they have now; None: they are blocked."""
-        if self.settings.mode == "personal":
-            return person
-
-        def look(tx: Tx) -> tuple[Known | None, bool]:
-            known = tx.people.get(person.name)
-            return known, known is not None and is_blocked(tx, known)
-
-        known, blocked = await self.store.read(look)
-        if known is None:  # the owner of the Unix socket, and those for whom they made a token
-            return person
-        if blocked:
-            return None
-        return replace(person, operator=known.role is Role.OPERATOR, reviewer=known.role is Role.REVIEWER)
+    settings: Settings
+    store: Store
+    now: Clock
+    standings: Standings
+    authority: Authority
 
     async def find_same_people(self) -> None:
         """Note who exists twice by addresses of one mailbox, and tell the operators: in the log and the audit trail."""
@@ -57,25 +52,11 @@ class People(Desk):
         for name, first in await self.store.write(lambda tx: note_same_people(tx, folding, now)):
             log.warning("person.same-mailbox", person=name, first=first)
 
-    async def named(self, name: str) -> str:
-        """The name of whoever has this address, or would have, were they known."""
-        if self.settings.mode == "personal" or "@" not in name:
-            return name
-        address = self.check_address(name)
-        known = await self.store.read(lambda tx: tx.people.find("email", address))
-        return known.name if known else address
-
-    async def names_of(self, person: Person) -> Iterable[str]:
-        """Their name, and every address of theirs that was confirmed."""
-        if self.settings.mode == "personal":
-            return (person.name,)
-        return await self.store.read(lambda tx: names_in(tx, person.name))
-
     async def people(
         self, person: Person, role: str = "", *, blocked: bool = False, after: str = "", limit: int = 1000
     ) -> Sequence[Profile]:
         """Those who are known, by name."""
-        self.operated(person)
+        self.authority.require_operator(person)
         wanted = role_of(role) if role else None
         return await self.store.read(
             lambda tx: [_profile(tx, one) for one in tx.people.list(wanted, blocked=blocked, after=after, limit=limit)]
@@ -83,7 +64,7 @@ class People(Desk):
 
     async def profile(self, person: Person, name: str) -> Profile:
         """One of them, by any of their addresses; people see themselves."""
-        self.gateway()
+        self.authority.require_gateway()
         found = await self.store.read(lambda tx: self._find_profile(tx, name))
         if not person.operator and (found is None or found.known.name != person.name):
             raise OperatorsOnly
@@ -93,8 +74,8 @@ class People(Desk):
 
     async def add_person(self, person: Person, address: str, role: str = "person", host: str = "") -> Profile:
         """Know someone before they come; they can sign in whatever the patterns say."""
-        self.operated(person)
-        now, by, plain = self.now(), person.name, self.check_address(address)
+        self.authority.require_operator(person)
+        now, by, plain = self.now(), person.name, self.authority.check_address(address)
         return await self.store.write(lambda tx: added(tx, now, by, plain, role, host))
 
     async def set_role(self, person: Person, name: str, role: str, host: str = "") -> Profile:
@@ -164,7 +145,7 @@ class People(Desk):
         self, person: Person, name: str, action: str, change: Callable[[Tx, Known], dict[str, Any]], host: str
     ) -> Profile:
         """Change one of the people, and write that down."""
-        self.operated(person)
+        self.authority.require_operator(person)
         now = self.now()
 
         def work(tx: Tx) -> Profile:
@@ -176,26 +157,15 @@ class People(Desk):
             return self._find_profile(tx, found.known.name) or found
 
         done = await self.store.write(work)
-        self.standings += 1
+        self.standings.bump()
         return done
 
     def _find_profile(self, tx: Tx, name: str) -> Profile | None:
-        known = tx.people.get(name) or tx.people.find("email", self.check_address(name))
+        known = tx.people.get(name) or tx.people.find("email", self.authority.check_address(name))
         return _profile(tx, known) if known else None
 
     def _check_identity(self, kind: str, value: str) -> tuple[str, str]:
-        return (kind, self.check_address(value)) if kind == "email" else check_identity(kind, value)
-
-
-def names_in(tx: Tx, person: str) -> frozenset[str]:
-    """All that rules know someone by: addresses are confirmed by a code, a provider, or the operator who adds them."""
-    return rule_names(identities_of_all(tx, person))
-
-
-def rule_names(identities: Mapping[str, Iterable[Identity]]) -> frozenset[str]:
-    """The same, out of someone's names and the identities of each."""
-    addresses = (one.value for some in identities.values() for one in some if one.kind == "email")
-    return frozenset((*identities, *addresses))
+        return (kind, self.authority.check_address(value)) if kind == "email" else check_identity(kind, value)
 
 
 def added(tx: Tx, now: datetime, by: str, address: str, role: str, host: str = "") -> Profile:

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 
 from sublet.core.access import AccessRule
 from sublet.core.session import ACTIVE, Phase, Session
-from sublet.service.desk import Person
+from sublet.service.clock import Clock
 from sublet.service.people import People, Profile
+from sublet.service.person import Person
+from sublet.service.presenter import Presenter
 from sublet.service.quotas import who_is
 from sublet.service.sessions import MOST_AT_ONCE, Sessions
 from sublet.service.tokens import SESSION
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 RUNS = (Phase.AVAILABLE, Phase.RUNNING, Phase.RELEASING)
@@ -38,12 +41,19 @@ class Blocked:
     cancelled: tuple[Session, ...]
 
 
-class PeopleWork(People, Sessions):
+@dataclass
+class PeopleWork:
     """Tell operators what people run, when they look at them or block them."""
+
+    store: Store
+    now: Clock
+    presenter: Presenter
+    people: People
+    sessions: Sessions
 
     async def work_of(self, person: Person, name: str) -> tuple[Profile, Work]:
         """Someone, with what they have under way; people see their own, without the rules."""
-        profile = await self.profile(person, name)
+        profile = await self.people.profile(person, name)
         work = await self.store.read(lambda tx: self._work(tx, profile.known.name, person))
         return profile, work
 
@@ -62,17 +72,17 @@ class PeopleWork(People, Sessions):
             tx.sessions.count_held(name, now),
             len(tokens),
             tuple(rules) if viewer.operator else (),
-            tuple(self.shown(session, viewer) for session in page.items),
+            tuple(self.presenter.with_connectors(session, viewer) for session in page.items),
         )
 
     async def block_person(self, person: Person, name: str, why: str, *, cancel: bool, host: str = "") -> Blocked:
         """Let someone in no more; what they have under way goes on, or is cancelled with the same reason."""
-        profile = await self.block(person, name, why, host)
+        profile = await self.people.block(person, name, why, host)
         cancelled: tuple[Session, ...] = ()
         while cancel:
-            page = await self.sessions(person, of=profile.known.name, active=True, limit=MOST_AT_ONCE)
+            page = await self.sessions.page(person, of=profile.known.name, active=True, limit=MOST_AT_ONCE)
             ids = [one.id for one in page.items if not one.cancel_by and one.phase is not Phase.RELEASING]
             if not ids:
                 break
-            cancelled += (await self.cancel_all(ids, person, why)).cancelled
+            cancelled += (await self.sessions.cancel_all(ids, person, why)).cancelled
         return Blocked(*await self.work_of(person, profile.known.name), cancelled)

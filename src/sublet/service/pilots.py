@@ -6,32 +6,28 @@ once; from then on a pilot has a secret of its own. Both are derived, and stored
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import hmac
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import Protocol
 
-from sublet.core.annex import DRAINING, Annex, Lease, Pilot
+from sublet.core.annex import DRAINING, Lease, Pilot
 from sublet.core.session import ACTIVE, Session
-from sublet.errors import NotListening, PilotRefused, SubletError
-from sublet.kinds.port import Callback
-from sublet.pilots.access_point import AccessPoint
-from sublet.pilots.bundle import Calling, Plan, bundle, master_name, pilot_name, renewal, stamp_of
-from sublet.pilots.certificate import certificate
-from sublet.pilots.jobs import to_queue
-from sublet.pilots.keeping import keep
-from sublet.pilots.keys import order_token, pilot_key
-from sublet.pilots.queue import runs_on
-from sublet.pilots.slots import to_drain, to_drain_no_more, to_stop
-from sublet.platforms.slurm_commands import WANTED as TOOLS
-from sublet.reach.local import LocalReach
-from sublet.service.desk import log
+from sublet.errors import PilotRefused, SubletError
+from sublet.pilots.bundle import renewal, stamp_of
+from sublet.service.access_point import AccessPoints
+from sublet.service.clock import Clock
+from sublet.service.invited_sites import InvitedSites
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.log import log
 from sublet.service.node_releases import NodeRelease, NodeReleases
+from sublet.service.pilot_plans import PilotPlans, Place, same
+from sublet.service.session_secrets import SessionSecrets
+from sublet.service.signals import Signals
+from sublet.service.splits import Splits
+from sublet.settings import Settings
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 AGAIN = timedelta(minutes=10)  # for so long a claim whose answer was lost may be repeated, by who made it
@@ -48,54 +44,32 @@ NONCE = re.compile(r"[0-9a-f]{32}")
 NO_SUCH = "There is no such lease, or this token is not for it."
 
 
-class Listener(Protocol):
-    """Who listens for pilots."""
-
-    async def open(self, address: str, port: int, key: Path, certificate: Path) -> int:
-        """Listen on this address and port (0: a free one), if that isn't so already; the port."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One node's place in a lease."""
-
-    lease: Lease
-    annex: Annex
-    session: Session
-
-
 @dataclass
-class Pilots(NodeReleases):
+class Pilots:
     """What pilots ask, and how they are stopped."""
 
-    listener: Listener | None = None
-
-    async def callback(self, platform: str = "") -> Callback:
-        """Where pilots ask this service: it listens from now on."""
-        if self.listener is None:
-            raise NotListening(why="nothing listens for them")
-        point = await self.access_point(platform)
-        directory = self.settings.home / "pilots"
-        made = await asyncio.to_thread(certificate, directory)
-        host = point.contact.collector.rpartition(":")[0]
-        kept = directory / "port"
-        annex = self.settings.annex
-        port = annex.endpoint or _read_port(kept)
-        port = await self.listener.open(annex.bind or host.strip("[]"), port, made.key, made.file)
-        keep(kept, f"{port}\n".encode())  # what was sent to a queue may ask there days later
-        return Callback((f"https://{host}:{port}",), made.pin)
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    signals: Signals
+    secrets: SessionSecrets
+    access_points: AccessPoints
+    node_releases: NodeReleases
+    sites: InvitedSites
+    pilot_plans: PilotPlans
+    splits: Splits
 
     async def pilots_may_ask(self) -> bool:
-        """Whether there is a lease that has not ended."""
-        return bool(await self.store.read(lambda tx: tx.leases.live()))
+        """While there are leases, and while a site is invited."""
+        return bool(self.sites.find()) or bool(await self.store.read(lambda tx: tx.leases.live()))
 
     # What pilots ask
 
     async def claim_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> bytes:
         """Take a node's place, once, and give it all that it needs. Who lost the answer may ask again."""
         place = await self._place(lease)
-        expected = self.secret(place.session.id) if place else ""
+        expected = self.secrets.of(place.session.id) if place else ""
         if not same(told.get("token", ""), expected) or place is None:
             raise PilotRefused(why=NO_SUCH)
         self._check_open(place)
@@ -111,21 +85,9 @@ class Pilots(NodeReleases):
         if not await self.store.write(lambda tx: _claimed(tx, place, pilot)):
             raise PilotRefused(why=f"Node {number} of this lease was claimed already.")
         log.info("pilot.claimed", lease=lease, number=number, node=pilot.node)
-        self.claimed(place)
-        await self.tell()
-        return await self.bundle_for(place, number, told, now)
-
-    async def bundle_for(self, place: Place, number: int, told: Mapping[str, str], now: datetime) -> bytes:
-        """What a node that has told this of itself needs."""
-        point = await self.access_point(place.session.offer.platform)
-        callback = await self.callback(place.session.offer.platform)
-        plan = await self.plan_pilot(place, number, point)
-        calling = Calling(
-            callback.urls, callback.pin, self._pilot_secret(place.lease.id, number), self.settings.annex.renew
-        )
-        tokens = await point.pilot_tokens(self.settings.annex.tokens, now)
-        key = pilot_key(self._key(), place.lease.id, number)
-        return bundle(plan, calling, tokens, key, stamp_of(plan, now, self.settings.annex.tokens / 2), TOOLS)
+        self.sites.note_claim(place)
+        await self.signals.announce()
+        return await self.splits.bundle_for(place, number, told, now)
 
     async def renew_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> bytes:
         """What has changed since a pilot last asked; nothing, most of the time. PilotRefused: it is to end."""
@@ -133,20 +95,12 @@ class Pilots(NodeReleases):
         now = self.now()
         await self.store.write(lambda tx: tx.pilots.see(lease, number, now))
         self._check_open(place)
-        point = await self.access_point(place.session.offer.platform)
-        plan = await self.plan_pilot(place, number, point)
+        point = await self.access_points.access_point(place.session.offer.platform)
+        plan = await self.pilot_plans.plan_pilot(place, number, point)
         stamp = stamp_of(plan, now, self.settings.annex.tokens / 2)
         if told.get("have") == stamp:
             return b""
         return renewal(plan, await point.pilot_tokens(self.settings.annex.tokens, now), stamp)
-
-    async def plan_pilot(self, place: Place, number: int, point: AccessPoint) -> Plan:
-        """What is decided for one pilot, as of now."""
-        pilot = await self.store.read(lambda tx: tx.pilots.get(place.lease.id, number))
-        platform = self.platforms_by_name.get(place.session.offer.platform)
-        plan = plan_of(place, number, point)
-        draining = pilot is not None and pilot.is_draining
-        return replace(plan, draining=draining, lines=platform.additions.lines if platform else ())
 
     async def release_for_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> NodeRelease:
         """The HTCondor for a node that has none of its own; its system keeps a copy, if it can."""
@@ -154,8 +108,8 @@ class Pilots(NodeReleases):
         self._check_open(place)
         pilot = await self.store.read(lambda tx: tx.pilots.get(lease, number))
         facts = pilot.facts if pilot else {}
-        release = await self.node_release(str(facts.get("arch", "")), str(facts.get("libc", "")))
-        self.keep_release(place.session, release)
+        release = await self.node_releases.node_release(str(facts.get("arch", "")), str(facts.get("libc", "")))
+        self.node_releases.keep_release(place.session, release)
         return release
 
     async def split_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> None:
@@ -172,7 +126,7 @@ class Pilots(NodeReleases):
         now = self.now()
         if await self.store.write(lambda tx: _ended(tx, lease, number, now, why)):
             log.info("pilot.ended", lease=lease, number=number, why=why)
-            await self.tell()
+            await self.signals.announce()
 
     async def _place(self, lease: str) -> Place | None:
         def find(tx: Tx) -> Place | None:
@@ -185,12 +139,9 @@ class Pilots(NodeReleases):
 
     async def _own_place(self, lease: str, number: int, told: Mapping[str, str]) -> Place:
         place = await self._place(lease)
-        if not same(told.get("secret", ""), self._pilot_secret(lease, number)) or place is None:
+        if not same(told.get("secret", ""), self.pilot_plans.secret_of(lease, number)) or place is None:
             raise PilotRefused(why=NO_SUCH)
         return place
-
-    def _pilot_secret(self, lease: str, number: int) -> str:
-        return self.secret(f"pilot {pilot_name(lease, number)}")
 
     def _check_open(self, place: Place) -> None:
         """PilotRefused, with the reason that a pilot then ends for, when its lease is over."""
@@ -202,104 +153,13 @@ class Pilots(NodeReleases):
     async def last_words(self, session: Session) -> str:
         """What a lease's pilots said last, on stderr: one line for each thing, with the nodes that said it."""
         try:
-            said = await self.platform_of(session).output(session.id, "stderr", 0, SPOKEN)
+            said = await self.platforms.of(session).output(session.id, "stderr", 0, SPOKEN)
         except SubletError:
             return ""
         nodes: dict[str, list[str]] = {}
         for _, node, words in SAYING.findall(said.decode("utf-8", "replace")):
             nodes.setdefault(words, []).append(node)
         return "; ".join(f"{words} ({', '.join(sorted(set(where)))})" for words, where in nodes.items())[:1000]
-
-    def claimed(self, place: Place) -> None:
-        """A node has come; whoever else must know it, hears it here."""
-
-    # Orders
-
-    async def stop_pilots(self, lease: str, numbers: Collection[int] = ()) -> bool:
-        """Have a lease's pilots (all, or these) end at once, by orders that only they follow; whether they have ended.
-
-        First they let go of their jobs, while their startds are there to tell of it: a job's shadow that finds none
-        would look for it until the job's lease is over. A pilot's master is known to the access point a moment after
-        its slots, so the order to end is repeated.
-        """
-        is_heard = await self._order(await self._pilots_left(lease, numbers), self._let_go_of_jobs)
-        deadline = self.now() + (STOPPING if is_heard else STOPPING_UNHEARD)
-        while left := await self._pilots_left(lease, numbers):
-            await self._order(left, self._end)
-            if self.now() >= deadline:
-                return False
-            await self.wait_for_news(1.0)
-        return True
-
-    async def _pilots_left(self, lease: str, numbers: Collection[int]) -> list[Pilot]:
-        """Those of a lease's pilots that have not ended."""
-        pilots = await self.store.read(lambda tx: tx.pilots.list(lease))
-        return [one for one in pilots if one.ended is None and (not numbers or one.number in numbers)]
-
-    async def _order(
-        self, pilots: Sequence[Pilot], give: Callable[[AccessPoint, Sequence[str]], Awaitable[None]]
-    ) -> bool:
-        """Give an order to pilots, with the tokens that each of them asks for; whether they all heard it."""
-        names = [pilot_name(pilot.lease, pilot.number) for pilot in pilots]
-        try:
-            point = await self.access_point()
-            for name, pilot in zip(names, pilots, strict=True):
-                point.keep_token(name, order_token(self._key(), pilot.lease, pilot.number, self.now()))
-            try:
-                await give(point, [master_name(pilot.lease, pilot.number) for pilot in pilots])
-            finally:
-                for name in names:
-                    point.drop_token(name)
-        except SubletError as error:
-            log.info("pilots.not-ordered", pilots=names, why=error.message)
-            return False
-        return True
-
-    async def _end(self, point: AccessPoint, masters: Sequence[str]) -> None:
-        """Order them together: a job that one lets go of must not start on another that is about to end."""
-        await LocalReach("access point").run(to_stop(point.gathering, masters))
-
-    async def _let_go_of_jobs(self, point: AccessPoint, masters: Sequence[str]) -> None:
-        """Have pilots take no more jobs and evict those that they have: in order, then by force; until they wait."""
-        here = LocalReach("access point")
-        await asyncio.gather(*(here.run(to_drain(point.gathering, master)) for master in masters))
-        if await self._wait_until_idle(point, masters, VACATING):
-            return
-        await asyncio.gather(*(here.run(to_drain_no_more(point.gathering, master)) for master in masters))
-        await asyncio.gather(*(here.run(to_drain(point.gathering, master, "-fast")) for master in masters))
-        await self._wait_until_idle(point, masters, LETTING_GO)
-
-    async def _wait_until_idle(self, point: AccessPoint, masters: Sequence[str], most: timedelta) -> bool:
-        """Whether no job is on these pilots, within a time."""
-        deadline, active = self.now() + most, to_queue(point.tools, runs_on(masters), ["ClusterId"])
-        while True:
-            jobs = await LocalReach("access point").run(active)
-            if not jobs or self.now() >= deadline:
-                return not jobs
-            await self.wait_for_news(LOOKING)
-
-
-def _read_port(file: Path) -> int:
-    try:
-        return int(file.read_text())
-    except (OSError, ValueError):
-        return 0
-
-
-def plan_of(place: Place, number: int, point: AccessPoint) -> Plan:
-    """What is decided for one pilot, as of now."""
-    details = place.lease.details
-    return Plan(
-        annex=place.annex.id,
-        lease=place.lease.id,
-        number=number,
-        open=place.annex.open,
-        sessions=place.annex.sessions,
-        idle=details.idle or timedelta(minutes=5),
-        lifetime=details.lifetime or place.session.offer.duration,
-        to=point.contact,
-        slots=details.slots or 0,
-    )
 
 
 def _claimed(tx: Tx, place: Place, pilot: Pilot) -> bool:
@@ -338,8 +198,3 @@ def _look_soon(tx: Tx, lease: Lease, now: datetime) -> None:
     session = tx.sessions.get(lease.session)
     if session and session.phase in ACTIVE:
         tx.sessions.change(session.id, now=now, due=now + NEWS)
-
-
-def same(given: str, expected: str) -> bool:
-    """Compare in a time that does not tell where they differ; nothing is the same as nothing."""
-    return hmac.compare_digest(given.encode(), expected.encode()) and bool(expected)

@@ -11,12 +11,14 @@ from typing import Any
 from sublet.errors import SubletError
 from sublet.platforms.port import Platform
 from sublet.platforms.registry import load_platforms
-from sublet.platforms.remote import Remote
-from sublet.service.account_platforms import NEVER, AccountPlatforms
+from sublet.service.account_platforms import AccountPlatforms
 from sublet.service.annex_platforms import AnnexPlatforms, keep
-from sublet.service.invitations import DIRECTORY as INVITED
-from sublet.service.invitations import Invitations
+from sublet.service.clock import Clock
+from sublet.service.invited_sites import DIRECTORY as INVITED
+from sublet.service.invited_sites import InvitedSites
+from sublet.service.known_platforms import KnownPlatforms
 from sublet.service.systems import Stamp, directory_of, stamp_of, systems_of
+from sublet.settings import Settings
 
 OWN_LOGIN = (
     "A person would have to sign in to it, and a gateway takes nobody's password or code. "
@@ -25,8 +27,15 @@ OWN_LOGIN = (
 
 
 @dataclass
-class PlatformChanges(AccountPlatforms, AnnexPlatforms, Invitations):
+class PlatformChanges:
     """Keeps the platforms as those who know of them want them."""
+
+    settings: Settings
+    now: Clock
+    platforms: KnownPlatforms
+    sites: InvitedSites
+    annex_platforms: AnnexPlatforms
+    account_platforms: AccountPlatforms
 
     _own: dict[str, set[str]] = field(default_factory=dict)  # "system" or "annex" → the platforms that are such
     _systems_stamp: Stamp = ()
@@ -37,16 +46,16 @@ class PlatformChanges(AccountPlatforms, AnnexPlatforms, Invitations):
         """Open a platform and show it to others; what is known of one whose settings have changed is out of date."""
         home = self._home_of(platform.name)
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if platform.name in self._own.get("account", ()) and isinstance(platform, Remote):
-            platform.hold_key(self.holding(platform.name))
+        if platform.name in self.platforms.accounts:
+            self.account_platforms.prepare(platform)
         await platform.open(home)
         if changed:
             platform.expire_survey()
-        self.platforms_by_name[platform.name] = platform
+        self.platforms.by_name[platform.name] = platform
 
     async def look_at(self, names: Iterable[str]) -> None:
         """Look at platforms, all at once; one that can't be reached is tried again when it is asked."""
-        looks = await asyncio.gather(*(self.survey_soon(name) for name in names), return_exceptions=True)
+        looks = await asyncio.gather(*(self.platforms.survey_soon(name) for name in names), return_exceptions=True)
         for failure in looks:
             if isinstance(failure, BaseException) and not isinstance(failure, SubletError):
                 raise failure
@@ -62,12 +71,12 @@ class PlatformChanges(AccountPlatforms, AnnexPlatforms, Invitations):
                 found = await asyncio.to_thread(systems_of, self.settings)
                 self._systems_stamp = stamp if await self._take_up("system", *found) else ()
             stamp = stamp_of(self.settings.home / INVITED)
-            if stamp != self._invited_stamp and await self._take_up("site", self.invited_platforms(), {}):
+            if stamp != self._invited_stamp and await self._take_up("site", self.sites.find(), {}):
                 self._invited_stamp = stamp
-            accounts = await self.account_platforms(self.now())
+            accounts = await self.account_platforms.find(self.now())
             if accounts is not None and not await self._take_up("account", *accounts):
-                self._accounts_stamp = NEVER
-            annexes = await self.annex_platforms(self.now())
+                self.account_platforms.look_again(changed=True)
+            annexes = await self.annex_platforms.find(self.now())
             if annexes is not None:
                 await self._take_up("annex", annexes, {})
                 for name in self._own["annex"]:
@@ -78,20 +87,22 @@ class PlatformChanges(AccountPlatforms, AnnexPlatforms, Invitations):
 
         Whether all could be opened: what can't be for the moment, as on a full disk, is to be tried again.
         """
-        own = self._own.setdefault(noun, set())
+        own = self.platforms.accounts if noun == "account" else self._own.setdefault(noun, set())
         made, bad = admitted(*load_platforms(wanted), self.settings.mode)
-        gone = [name for name in own if not alike(made.get(name), self.platforms_by_name[name])]
+        gone = [name for name in own if not alike(made.get(name), self.platforms.by_name[name])]
         for name in gone:
             own.discard(name)
-            self.surveys.pop(name, None)
-            await self.platforms_by_name.pop(name).close()
+            self.platforms.surveys.pop(name, None)
+            await self.platforms.by_name.pop(name).close()
         taken = {
-            name: f"Another platform is called {name}." for name in made if name in self.platforms_by_name.keys() - own
+            name: f"Another platform is called {name}." for name in made if name in self.platforms.by_name.keys() - own
         }
-        self.broken = {name: why for name, why in self.broken.items() if not name.startswith(f"{noun} ")}
-        self.broken |= {f"{noun} {name}": why for name, why in ({**wrong, **bad, **taken}).items()}
+        self.platforms.broken = {
+            name: why for name, why in self.platforms.broken.items() if not name.startswith(f"{noun} ")
+        }
+        self.platforms.broken |= {f"{noun} {name}": why for name, why in ({**wrong, **bad, **taken}).items()}
         unopened = {}
-        new = [platform for name, platform in made.items() if name not in self.platforms_by_name]
+        new = [platform for name, platform in made.items() if name not in self.platforms.by_name]
         for platform in new:
             name = platform.name
             own.add(name)
@@ -100,13 +111,9 @@ class PlatformChanges(AccountPlatforms, AnnexPlatforms, Invitations):
             except (SubletError, OSError) as error:
                 unopened[f"{noun} {name}"] = str(error)
                 own.discard(name)
-        await self.look_at(platform.name for platform in new if platform.name in self.platforms_by_name)
-        self.broken |= unopened
+        await self.look_at(platform.name for platform in new if platform.name in self.platforms.by_name)
+        self.platforms.broken |= unopened
         return not unopened
-
-    def noun_of(self, platform: str) -> str:
-        """What a platform is to the access rules: an `account`, where a community account is behind it."""
-        return "account" if platform in self._own.get("account", ()) else "system"
 
 
 def admitted(

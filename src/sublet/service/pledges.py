@@ -10,9 +10,12 @@ from sublet.core.access import AccessRule, Decision, Thing
 from sublet.core.calendar import Calendar
 from sublet.core.pledge import OPEN, is_pledge, ordered, pool_of, sizes_in, taken_of
 from sublet.errors import NotFound, SubletError
-from sublet.service.desk import Person
+from sublet.service.clock import Clock
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.person import Person
 from sublet.service.platforms import Platforms
 from sublet.service.rules import AccessRules
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 MOMENT = timedelta(seconds=1)
@@ -32,14 +35,21 @@ class PledgeState:
     rules: tuple[AccessRule, ...] = ()  # about it, for operators
 
 
-class Pledges(Platforms, AccessRules):
+@dataclass
+class Pledges:
     """Look at the parts of platforms."""
+
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    usable_platforms: Platforms
+    rules: AccessRules
 
     async def pledges(self, person: Person, name: str = "") -> list[PledgeState]:
         """The parts of the platforms that a person may use; with a name, those that are called so."""
         found: list[PledgeState] = []
-        for platform in await self.usable(person):
-            if self.pledged(platform):
+        for platform in await self.usable_platforms.usable(person):
+            if self.platforms.pledges_of(platform):
                 found += await self.parts_of(platform, person)
         kept = [one for one in found if name in ("", one.name)]
         if name and not kept:
@@ -49,9 +59,9 @@ class Pledges(Platforms, AccessRules):
 
     async def parts_of(self, platform: str, person: Person) -> list[PledgeState]:
         """Those of one platform; none if it has no pledges, or can't be asked what it has."""
-        settings, now = self.there(platform).pledges, self.now()
+        settings, now = self.platforms.get(platform).pledges, self.now()
         try:
-            await self.survey(platform)
+            await self.platforms.survey(platform)
         except SubletError:
             return []
 
@@ -67,7 +77,7 @@ class Pledges(Platforms, AccessRules):
                     sizes[name],
                     taken[name],
                     min(calendar.room(pool_of([name]), now, now + MOMENT), free),
-                    self.stands(tx, person.name, thing).decision,
+                    self.rules.stands(tx, person.name, thing).decision,
                     _about(tx.rules.list(thing[0]), thing) if person.operator else (),
                 )
                 for name in ordered(sizes)
@@ -78,7 +88,7 @@ class Pledges(Platforms, AccessRules):
 
     def _thing_of(self, platform: str, name: str) -> Thing:
         """What the rules call a part: what is open is as the platform itself."""
-        return (self.noun_of(platform), platform) if name == OPEN else ("pledge", name)
+        return (self.platforms.noun_of(platform), platform) if name == OPEN else ("pledge", name)
 
 
 def _taken(calendar: Calendar, now: datetime) -> Mapping[str, int]:

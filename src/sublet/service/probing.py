@@ -4,38 +4,52 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sublet.core.estimate import Track, tracks
 from sublet.core.probe import Probe, probed
-from sublet.service.desk import Person
+from sublet.service.clock import Clock
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.person import Person
+from sublet.service.platform_changes import PlatformChanges
 from sublet.service.platforms import Platforms
 from sublet.service.systems import known_system
 from sublet.service.track import recall
+from sublet.settings import Settings
+from sublet.store.store import Store
 
 WANTED = ("apptainer", "singularity")  # what containers run with; a system's own facts may add to these
 
 
-class Probing(Platforms):
+@dataclass
+class Probing:
     """Ask systems, and remember them."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    usable_platforms: Platforms
+    changes: PlatformChanges
 
     async def probe(self, name: str) -> Probe:
         """Ask the live system, and compare it with what was known; LoginNeeded if nobody is signed in."""
-        await self.refresh()
-        platform = self.there(name)
+        await self.changes.refresh()
+        platform = self.platforms.get(name)
         known = await asyncio.to_thread(known_system, self.settings, name)
         tools = dict.fromkeys(WANTED, "") | {tool.name: tool.module for tool in known.tools}
         live = await platform.probe(tools)
-        self.surveys.pop(name, None)
-        self.refresh_survey(name)
+        self.platforms.surveys.pop(name, None)
+        self.platforms.refresh_survey(name)
         return probed(known, live)
 
     def notes(self, name: str) -> Sequence[str]:
         """What the last survey of a platform noted; nobody is asked anew."""
-        survey = self.surveys.get(name)
+        survey = self.platforms.surveys.get(name)
         return survey.notes if survey else ()
 
     async def record(self, name: str, person: Person) -> Sequence[Track]:
         """How the predicted starts of a platform came true, by queue and size."""
-        await self.opened(name, person)
-        platform, now = self.there(name), self.now()
+        await self.usable_platforms.opened(name, person)
+        platform, now = self.platforms.get(name), self.now()
         return tracks(await self.store.read(lambda tx: recall(tx, platform, now)), now)

@@ -28,9 +28,17 @@ from sublet.movers.app import keep
 from sublet.movers.port import SIMPLE, Pins, kinds_of
 from sublet.movers.registries import read_reference
 from sublet.service.app_catalogue import AppCatalogue, detail_of
-from sublet.service.desk import Person, log
+from sublet.service.clock import Clock
+from sublet.service.executables import Movers
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.log import log
+from sublet.service.mail import Mail
+from sublet.service.person import Person
 from sublet.service.repositories import Repositories
+from sublet.service.throttle import Throttle
+from sublet.settings import Settings
 from sublet.store.audit import Entry
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 from sublet.wire.manifests.reader import read_manifest
 
@@ -51,8 +59,18 @@ class Upstream:
     words: str
 
 
-class Proposing(AppCatalogue):
+@dataclass
+class Proposing:
     """Propose apps, and see what has become of their repositories."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    movers: Movers
+    throttle: Throttle
+    mail: Mail
+    catalogue: AppCatalogue
 
     @cached_property
     def repositories(self) -> Repositories:
@@ -91,7 +109,7 @@ class Proposing(AppCatalogue):
         otherwise = name or name_of(found.repository.rpartition("/")[2].removesuffix(".git"))
         version = await self._version(person, found, name, otherwise, maintainer)
         archive = archive_of(found.files)
-        await asyncio.to_thread(keep, self.archives, archive)
+        await asyncio.to_thread(keep, self.catalogue.archives, archive)
         kept, new = await self.store.write(lambda tx: self._propose(tx, person, version, host, is_named=bool(name)))
         if new:
             log.info("app.proposed", app=kept.name, person=person.name, commit=kept.commit, tree=kept.tree)
@@ -116,7 +134,7 @@ class Proposing(AppCatalogue):
             manifest = replace(manifest, systems=generic.hpc)
         manifest, trouble = await self._settled(manifest)
         plain = to_json(manifest)
-        here = self.facilities(self.platforms_by_name)
+        here = self.facilities(self.platforms.by_name)
         needs = [_tell_need(need, here) for need in find_needs(manifest, contents)]
         findings = [*trouble, *map(str, reading.findings), *needs, *notes_on(found.files)]
         return Version(
@@ -142,10 +160,10 @@ class Proposing(AppCatalogue):
 
     def facilities(self, names: Iterable[str]) -> Facilities:
         """What these platforms have of what apps need, as they were last seen."""
-        there = [(name, platform) for name in sorted(names) if (platform := self.platforms_by_name.get(name))]
+        there = [(name, platform) for name in sorted(names) if (platform := self.platforms.by_name.get(name))]
         outs = {name: platform.lets_out(self.settings.mode == "gateway") for name, platform in there}
-        seen = {name: survey for name, _ in there if (survey := self.surveys.get(name))}
-        schemes = {scheme for mover in self.movers if SIMPLE in kinds_of(mover) for scheme in mover.schemes}
+        seen = {name: survey for name, _ in there if (survey := self.platforms.surveys.get(name))}
+        schemes = {scheme for mover in self.movers.usual if SIMPLE in kinds_of(mover) for scheme in mover.schemes}
         return Facilities(
             images={name: image.location for name, image in self.settings.images.items()},
             mpi=tuple(name for name, platform in there if platform.kind == "slurm"),
@@ -172,7 +190,7 @@ class Proposing(AppCatalogue):
         location = f"docker://{image.location.removeprefix('docker://')}"
         data = Data("image", "simple-data-resource", location)
         try:
-            mover = self.mover_for(data, reviewed=bool(image.name))  # logins are for the operator's own images
+            mover = self.movers.choose(data, reviewed=bool(image.name))  # logins are for the operator's own images
             pinned = await mover.pin(data) if isinstance(mover, Pins) else data
         except DataNotThere as error:
             return manifest, [UNKNOWN_DIGEST.format(image=image.location, why=error.message)]
@@ -201,7 +219,7 @@ class Proposing(AppCatalogue):
         reviewers = await self.store.read(lambda tx: tx.apps.reviewers())
         text = (
             f"{version.proposed_by} proposes {version.name}: {version.repository}, branch {version.branch}, "
-            f"commit {version.commit}.\n\nLook at it there: {self.app_link(version)}\n"
+            f"commit {version.commit}.\n\nLook at it there: {self.catalogue.app_link(version)}\n"
             f"or with: sublet app review {version.name}\n"
         )
         others = [one for one in reviewers if one != version.proposed_by]
@@ -209,7 +227,7 @@ class Proposing(AppCatalogue):
 
     async def check_upstream(self, ref: str, person: Person) -> Upstream:
         """Whether a version's branch has moved on since, or was rewritten; what is run stays the same."""
-        version = await self.version_of(ref, person)
+        version = await self.catalogue.version_of(ref, person)
         async with self._reading:
             tip = await self.repositories.tip(version.repository, version.branch)
             if tip == version.commit:

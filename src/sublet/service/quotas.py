@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from fractions import Fraction
 
 from sublet.core.access import (
@@ -28,14 +28,16 @@ from sublet.core.offer import Offer, Reason
 from sublet.core.pledge import OPEN, shares
 from sublet.core.request import Request
 from sublet.core.session import OfferSet, Session
-from sublet.errors import AppRefused, NotAllowed, TooMany
-from sublet.service.candidates import Asked
-from sublet.service.desk import Person
-from sublet.service.people import rule_names
-from sublet.service.platforms import insist
-from sublet.service.same_mailbox import identities_of_all
-from sublet.service.sessions import Also, Sessions, only
+from sublet.errors import AppRefused, NotAllowed, SubletError, TooMany
+from sublet.service.asked import Asked
+from sublet.service.clock import Clock
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.person import Person
+from sublet.service.same_mailbox import identities_of_all, rule_names
+from sublet.service.throttle import Throttle
+from sublet.settings import Settings
 from sublet.store.audit import Entry
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 WHOLE = Fraction(1)
@@ -68,14 +70,23 @@ def used(tx: Tx, who: Who, thing: Thing, now: datetime) -> Use:
     return Use(sum(use.jobs for use in uses), sum(use.hours for use in uses))
 
 
-class Quotas(Sessions):
+@dataclass
+class Quotas:
     """Who may use what and how much, held on the server at every door."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    throttle: Throttle
 
     async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:
         """Why a person may not use this, or not so much of it, now; None if they may, be it a part of it alone."""
         if self.settings.mode == "personal":
             return None
-        pledges = tuple(self.pledged(name)) if noun == self.noun_of(name) and wanted is None else ()
+        pledges = (
+            tuple(self.platforms.pledges_of(name)) if noun == self.platforms.noun_of(name) and wanted is None else ()
+        )
 
         def work(tx: Tx) -> Reason | None:
             who, now = who_is(tx, person.name), self.now()
@@ -95,14 +106,14 @@ class Quotas(Sessions):
 
             def judged(label: str) -> Decision:
                 noun, _, name = label.rpartition(" ")  # what is broken may be called `account keeling`
-                thing = noun or self.noun_of(name), name
+                thing = noun or self.platforms.noun_of(name), name
                 decision = decide(rules, who, *thing, now)
-                pledges = (decide(rules, who, "pledge", one, now).allowed for one in self.pledged(name))
+                pledges = (decide(rules, who, "pledge", one, now).allowed for one in self.platforms.pledges_of(name))
                 if decision.allowed or not any(pledges):
                     return decision
                 return decide(rules, who, *thing, now, let_in=True)
 
-            found = {name: judged(name) for name in (*self.platforms_by_name, *self.broken)}
+            found = {name: judged(name) for name in (*self.platforms.by_name, *self.platforms.broken)}
             return {name: decision for name, decision in found.items() if not decision.allowed}
 
         return await self.store.read(work)
@@ -110,24 +121,12 @@ class Quotas(Sessions):
     async def bounds(self, person: Person, platform: str, request: Request) -> Bounds | Reason:
         """The most that an offer of a platform may have for this person; or why there can be none."""
         if self.settings.mode == "personal":
-            return Bounds(pledges=dict.fromkeys(names_of(self.pledged(platform)), NO_LIMITS))
-        thing, pledges = (self.noun_of(platform), platform), tuple(self.pledged(platform))
+            return Bounds(pledges=dict.fromkeys(names_of(self.platforms.pledges_of(platform)), NO_LIMITS))
+        thing, pledges = (self.platforms.noun_of(platform), platform), tuple(self.platforms.pledges_of(platform))
         now = self.now()
         return await self.store.read(lambda tx: _bounds(tx, who_is(tx, person.name), thing, pledges, request, now))
 
-    async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
-        """Offers; that the rules let someone have none is written down, though not as often as they ask."""
-        self._limit_asking(person)
-        found = await super().ask(person, asked, key=key)
-        if self.settings.mode == "gateway" and not found.offers and (why := await self._ruled_out(person, found)):
-            place = (self.noun_of(why.platform), why.platform) if why.platform else ("", "")
-            thing = place if why.platform else next(iter(_app_of(asked.request)), place)
-            with suppress(TooMany):
-                self.throttle.spend("refusals_per_person", person.name)
-                await self._write_refused("ask", person, thing, why.message)
-        return found
-
-    def _limit_asking(self, person: Person) -> None:
+    def limit_asking(self, person: Person) -> None:
         """On a gateway nobody fills the database with offers that they don't take."""
         if self.settings.mode != "gateway":
             return
@@ -139,6 +138,15 @@ class Quotas(Sessions):
             hint = "Accept an offer that you have, or ask for many tasks at once: sublet sweep, or a bag."
             raise TooMany(told, hint=hint, seconds=seconds) from error
 
+    async def note_answer(self, person: Person, asked: Asked, answer: OfferSet) -> None:
+        """Write down that the rules let someone have nothing, though not as often as they ask."""
+        if self.settings.mode == "gateway" and not answer.offers and (why := await self._ruled_out(person, answer)):
+            place = (self.platforms.noun_of(why.platform), why.platform) if why.platform else ("", "")
+            thing = place if why.platform else next(iter(_app_of(asked.request)), place)
+            with suppress(TooMany):
+                self.throttle.spend("refusals_per_person", person.name)
+                await self._write_refused("ask", person, thing, why.message)
+
     async def _ruled_out(self, person: Person, found: OfferSet) -> Reason | None:
         """The reason that is a rule's; what is too much may also be too much for a platform."""
         for reason in found.reasons:
@@ -149,23 +157,9 @@ class Quotas(Sessions):
                 return reason
         return None
 
-    async def accept(self, name: str, person: Person, *, key: str | None = None, also: Also = only) -> Session:
-        """Take an offer, if the rules still let its asker; what they refuse is written down."""
-        try:
-            return await super().accept(name, person, key=key, also=also)
-        except (NotAllowed, AppRefused) as error:
-            await self._write_refused("accept", person, _about(error), error.message, offer=name)
-            raise
-
-    async def extend(
-        self, name: str, person: Person, *, until: datetime | None = None, by: str | timedelta | None = None
-    ) -> Session:
-        """Move the end of a session's time, by the same rules."""
-        try:
-            return await super().extend(name, person, until=until, by=by)
-        except NotAllowed as error:
-            await self._write_refused("extend", person, _about(error), error.message, session=name)
-            raise
+    async def note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
+        """Write down that the rules refused something."""
+        await self._write_refused(act, person, _about(error), error.message, **about)
 
     async def _write_refused(self, act: str, person: Person, thing: Thing, why: str, **more: str) -> None:
         entry = Entry(self.now(), person.name, f"{act}.refused", *thing, {**more, "why": why})
@@ -185,7 +179,7 @@ class Quotas(Sessions):
             rules |= dict.fromkeys(rule.id for rule in decision.rules)
         tx.uses.add(session, amounts_of(session.offer), app, now)
         detail = {"session": session.id, "rules": list(rules)} | ({"app": app} if app else {})
-        thing = self.noun_of(session.offer.platform), session.offer.platform
+        thing = self.platforms.noun_of(session.offer.platform), session.offer.platform
         tx.audit.add(Entry(now, session.person, "accept", *thing, detail))
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
@@ -205,13 +199,13 @@ class Quotas(Sessions):
     def claims(self, offer: Offer, app: str) -> Iterator[Claim]:
         """All that an offer lays claim to; who draws on pledges alone needs no rule about the platform."""
         let_in = bool(offer.pledge) and OPEN not in offer.pledge
-        yield Claim((self.noun_of(offer.platform), offer.platform), let_in=let_in)
+        yield Claim((self.platforms.noun_of(offer.platform), offer.platform), let_in=let_in)
         if app:
             yield Claim(("app", app))
         yield from (Claim(("pledge", name), part) for name, part in shares(offer.pledge).items() if name != OPEN)
 
 
-def _about(error: NotAllowed | AppRefused) -> Thing:
+def _about(error: SubletError) -> Thing:
     """What a refusal is about."""
     if isinstance(error, AppRefused):
         return "app", str(error.values.get("version", ""))
@@ -264,3 +258,13 @@ def _app_of(request: Request) -> list[Thing]:
     executable = request.executable
     name = executable.fields.get("app") if executable and executable.kind == "app" else None
     return [("app", name)] if isinstance(name, str) and name else []
+
+
+def insist(reason: Reason | None, thing: Thing) -> None:
+    """Raise NotAllowed if there is a reason."""
+    if reason:
+        raise NotAllowed(why=reason.message, how=_sentence(reason.nearest), noun=thing[0], name=thing[1])
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}." if words and not words.startswith("sublet") else words

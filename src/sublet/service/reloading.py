@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sublet.service.desk import Desk, log
+from sublet.service.log import log
+from sublet.service.mail import Mail
+from sublet.service.throttle import Throttle
 from sublet.settings import Settings
 
 RELOADED = frozenset(
@@ -25,12 +27,13 @@ class Reloaded:
     need_restart: Sequence[str]
 
 
-def reload_settings(desk: Desk, new: Settings) -> Reloaded:
+def reload_settings(settings: Settings, throttle: Throttle, mail: Mail, new: Settings) -> Reloaded:
     """Take up what can be changed while the service runs, and tell the rest in the log."""
-    changed = [name for name in Settings.model_fields if getattr(new, name) != getattr(desk.settings, name)]
+    changed = [name for name in Settings.model_fields if getattr(new, name) != getattr(settings, name)]
     taken = [name for name in changed if name in RELOADED]
-    desk.settings = desk.settings.model_copy(update={name: getattr(new, name) for name in taken})
-    desk.throttle.change_limits(desk.settings.throttle.limits)
+    settings.take_up(new, taken)
+    throttle.change_limits(settings.throttle.limits)
+    mail.settings = settings.mail
     reloaded = Reloaded(taken, [name for name in changed if name not in RELOADED])
     log.info("settings.reloaded", taken=reloaded.taken, need_restart=reloaded.need_restart)
     return reloaded

@@ -19,9 +19,15 @@ from sublet.errors import (
     ReviewersOnly,
 )
 from sublet.service.app_catalogue import HINT, AppCatalogue, AppState, decides, detail_of, read_archive
-from sublet.service.desk import Person, log
-from sublet.service.sessions import Sessions
+from sublet.service.clock import Clock
+from sublet.service.log import log
+from sublet.service.mail import Mail
+from sublet.service.person import Person
+from sublet.service.session_endings import SessionEndings
+from sublet.service.signals import Signals
+from sublet.settings import Settings
 from sublet.store.audit import Entry
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 LONGEST_WHY = 2000
@@ -49,13 +55,22 @@ class Review:
     manifest_diff: str
 
 
-class Reviewing(AppCatalogue, Sessions):
+@dataclass
+class Reviewing:
     """Decide on versions."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    signals: Signals
+    mail: Mail
+    catalogue: AppCatalogue
+    endings: SessionEndings
 
     async def review(self, ref: str, person: Person, against: int | None = None) -> Review:
         """A version's files, and what is new in them since the last one that was approved (or since another)."""
-        version = await self.version_of(ref, person)
-        state = await self.app(version.app, person)
+        version = await self.catalogue.version_of(ref, person)
+        state = await self.catalogue.app(version.app, person)
         self._may_read(version, person, state)
         base = _base(state, version, against)
         files = await self._files(version)
@@ -74,7 +89,7 @@ class Reviewing(AppCatalogue, Sessions):
         return await asyncio.to_thread(self._read, version)
 
     def _read(self, version: Version) -> Sequence[TreeFile]:
-        archive = read_archive(self.archives, version.tree)
+        archive = read_archive(self.catalogue.archives, version.tree)
         if archive is None:
             why = "its code is no longer kept, or is not what was proposed"
             raise NotDecidable(version=version.name, state=version.state, wanted="read", why=why)
@@ -90,7 +105,7 @@ class Reviewing(AppCatalogue, Sessions):
         if not version.digest:
             told = "it is not known which image it runs in"
             raise NotDecidable(version=version.name, state=version.state, wanted="approved", why=told)
-        if await asyncio.to_thread(read_archive, self.archives, version.tree) is None:
+        if await asyncio.to_thread(read_archive, self.catalogue.archives, version.tree) is None:
             told = "its code is no longer kept, or is not what was proposed"
             raise NotDecidable(version=version.name, state=version.state, wanted="approved", why=told)
         return await self._decided(version, P.APPROVED, (P.PROPOSED,), person, why, host)
@@ -108,16 +123,16 @@ class Reviewing(AppCatalogue, Sessions):
         version = await self._deciding(ref, person, why, needed=True, state=P.APPROVED)
         sessions = await self.store.write(lambda tx: self._revoke(tx, version, person, why, cancel, host))
         log.info("app.revoked", app=version.name, person=person.name, sessions=len(sessions))
-        await self.tell()
+        await self.signals.announce()
         await self._tell_proposer(version, P.REVOKED, person, why)
         await self._tell_owners(version, sessions, why, cancel)
-        return Revoked(await self.version_of(version.name, person), tuple(one.id for one in sessions))
+        return Revoked(await self.catalogue.version_of(version.name, person), tuple(one.id for one in sessions))
 
     async def sessions_of_version(self, ref: str, person: Person) -> list[Session]:
         """The sessions under way that run a version, for who decides about it."""
         if not decides(person):
             raise ReviewersOnly
-        version = await self.version_of(ref, person)
+        version = await self.catalogue.version_of(ref, person)
 
         def work(tx: Tx) -> list[Session]:
             found = [tx.sessions.get(id) for id in tx.apps.sessions([version.id])]
@@ -134,11 +149,11 @@ class Reviewing(AppCatalogue, Sessions):
         if (needed and not why.strip()) or len(why) > LONGEST_WHY:
             raise BadRequest(detail=f"say why, in up to {LONGEST_WHY} characters", hint="--reason 'it reads /etc'")
         if state and "@" not in ref:
-            current = (await self.app(ref, person)).current
+            current = (await self.catalogue.app(ref, person)).current
             if current is None:
                 raise NotFound(noun="approved version of", name=ref, hint=f"`sublet app show {ref}` lists them.")
             return current
-        return await self.version_of(ref, person)
+        return await self.catalogue.version_of(ref, person)
 
     async def _decided(
         self, version: Version, to: VersionState, when: tuple[VersionState, ...], person: Person, why: str, host: str
@@ -146,7 +161,7 @@ class Reviewing(AppCatalogue, Sessions):
         await self.store.write(lambda tx: self._decide(tx, version, to, when, person, why, host))
         log.info(f"app.{to}", app=version.name, person=person.name, tree=version.tree)
         await self._tell_proposer(version, to, person, why)
-        return await self.version_of(version.name, person)
+        return await self.catalogue.version_of(version.name, person)
 
     def _decide(
         self,
@@ -181,13 +196,13 @@ class Reviewing(AppCatalogue, Sessions):
         now, words = self.now(), revoked_words(version.name, why)
         tx.events.add(now, session.id, session.person, "session.app-revoked", words, session.phase)
         if session.phase in WAIT or (cancel and session.phase is not Phase.RELEASING):
-            self._cancel(tx, session.id, person, words)
+            self.endings.cancel(tx, session.id, person, words)
         else:
             tx.sessions.change(session.id, now=now, condition=words, due=now)
 
     async def _tell_proposer(self, version: Version, to: VersionState, person: Person, why: str) -> None:
         said = f"\n\n{why.strip()}" if why.strip() else ""
-        text = f"{version.name} was {to} by {person.name}.{said}\n\n{self.app_link(version)}\n"
+        text = f"{version.name} was {to} by {person.name}.{said}\n\n{self.catalogue.app_link(version)}\n"
         await self.mail.send_each([version.proposed_by], f"{version.name} was {to}", text)
 
     async def _tell_owners(self, version: Version, sessions: Sequence[Session], why: str, cancel: bool) -> None:

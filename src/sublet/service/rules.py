@@ -14,9 +14,14 @@ from sublet.core.mailboxes import fold_address
 from sublet.core.session import Session
 from sublet.core.short_ids import pick_one, require_length
 from sublet.errors import BadRequest, NotFound, OperatorsOnly
-from sublet.service.desk import Person
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.person import Person
 from sublet.service.quotas import Claim, Quotas, decided, used, who_is
+from sublet.settings import Settings
 from sublet.store.audit import Entry
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 STEP = 500  # sessions that are read at once
@@ -41,17 +46,25 @@ class Standing:
     asked: str = ""  # the request that is open
 
 
-class AccessRules(Quotas):
+@dataclass
+class AccessRules:
     """Who may use what: rules, as operators make them; and how each person stands by them."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    authority: Authority
+    quotas: Quotas
 
     async def rules(self, person: Person) -> Sequence[AccessRule]:
         """All rules, oldest first."""
-        self.operated(person)
+        self.authority.require_operator(person)
         return await self.store.read(lambda tx: tx.rules.list())
 
     async def rule(self, name: str, person: Person) -> AccessRule:
         """One rule, by its id or the beginning of it."""
-        self.operated(person)
+        self.authority.require_operator(person)
         return await self.store.read(lambda tx: _found(tx, name))
 
     async def add_rule(
@@ -68,7 +81,7 @@ class AccessRules(Quotas):
         host: str = "",
     ) -> Changed:
         """Add one; it counts at once, everywhere."""
-        self.operated(person)
+        self.authority.require_operator(person)
         now = self.now()
         if expires and expires <= now:
             raise BadRequest(detail=f"the rule would have expired on {expires:%Y-%m-%d}", hint="Name a later day.")
@@ -76,13 +89,13 @@ class AccessRules(Quotas):
             raise BadRequest(detail=f"the note has more than {LONGEST_NOTE} characters")
         about = who.strip() if who.startswith(GROUP) else self._plain(who.strip())
         rule = AccessRule(str(uuid4()), effect, about, noun, name.strip(), now, limits, expires, person.name, note)
-        return await self.store.write(lambda tx: self._add(tx, rule, host))
+        return await self.store.write(lambda tx: self.add_in(tx, rule, host))
 
     def _plain(self, name: str) -> str:
         """A name or pattern as people are known by it: in small letters, an address without its tag."""
         return fold_address(_small(name), self.settings.signing.subaddresses)
 
-    def _add(self, tx: Tx, rule: AccessRule, host: str) -> Changed:
+    def add_in(self, tx: Tx, rule: AccessRule, host: str) -> Changed:
         before = tx.rules.list()
         tx.rules.add(rule)
         running = self._withdrawn(tx, before, [*before, rule])
@@ -91,7 +104,7 @@ class AccessRules(Quotas):
 
     async def remove_rule(self, name: str, person: Person, host: str = "") -> Changed:
         """Remove one; that counts at once, everywhere. What runs goes on."""
-        self.operated(person)
+        self.authority.require_operator(person)
         return await self.store.write(lambda tx: self._remove(tx, name, person.name, host))
 
     def _remove(self, tx: Tx, name: str, by: str, host: str) -> Changed:
@@ -103,7 +116,7 @@ class AccessRules(Quotas):
 
     async def preview_rule_removal(self, name: str, person: Person) -> Changed:
         """What would run on without access if a rule was removed; nothing is changed."""
-        self.operated(person)
+        self.authority.require_operator(person)
 
         def work(tx: Tx) -> Changed:
             rule, before = _found(tx, name), tx.rules.list()
@@ -134,8 +147,8 @@ class AccessRules(Quotas):
 
     def things(self, tx: Tx) -> list[Thing]:
         """All that can be used here, by noun and name."""
-        platforms = [(self.noun_of(name), name) for name in self.platforms_by_name]
-        pledges = sorted({name for platform in self.platforms_by_name for name in self.pledged(platform)})
+        platforms = [(self.platforms.noun_of(name), name) for name in self.platforms.by_name]
+        pledges = sorted({name for platform in self.platforms.by_name for name in self.platforms.pledges_of(platform)})
         return [*platforms, *(("pledge", name) for name in pledges), *(("app", name) for name in tx.rules.apps())]
 
     def _withdrawn(self, tx: Tx, before: Sequence[AccessRule], after: Sequence[AccessRule]) -> tuple[Session, ...]:
@@ -150,7 +163,7 @@ class AccessRules(Quotas):
 
         found: list[Session] = []
         for session in _under_way(tx):
-            for claim in self.claims(session.offer, tx.uses.app_of(session.app)):
+            for claim in self.quotas.claims(session.offer, tx.uses.app_of(session.app)):
                 key = (session.person, claim)
                 lost[key] = lost[key] if key in lost else loses(*key)
                 if lost[key] and session not in found:

@@ -6,7 +6,7 @@ was not folded at first, are noted when the service starts, as an identity of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from sublet.core.mailboxes import Folding, fold_address
@@ -99,3 +99,14 @@ def list_people(tx: Tx) -> Iterator[Known]:
     while people := tx.people.list(after=after, limit=STEP):
         yield from people
         after = people[-1].name
+
+
+def names_in(tx: Tx, person: str) -> frozenset[str]:
+    """All that rules know someone by: addresses are confirmed by a code, a provider, or the operator who adds them."""
+    return rule_names(identities_of_all(tx, person))
+
+
+def rule_names(identities: Mapping[str, Iterable[Identity]]) -> frozenset[str]:
+    """The same, out of someone's names and the identities of each."""
+    addresses = (one.value for some in identities.values() for one in some if one.kind == "email")
+    return frozenset((*identities, *addresses))

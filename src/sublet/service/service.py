@@ -1,19 +1,10 @@
-"""The service: every use case in one object, and the loop that carries sessions on."""
+"""The service: the use cases of each subject, for those who call them over HTTP and on pages."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
+from typing import Literal
 
-from sublet.errors import SubletError
-from sublet.kinds.registry import survey_kinds
-from sublet.movers.logins import Login
-from sublet.movers.registry import survey_movers
-from sublet.platforms.registry import load_platforms
 from sublet.service import metrics
 from sublet.service.access import Access
 from sublet.service.access_point import AccessPoints
@@ -22,6 +13,7 @@ from sublet.service.accounts import Accounts
 from sublet.service.again import Again
 from sublet.service.annex_drains import AnnexDrains
 from sublet.service.annex_platforms import AnnexPlatforms
+from sublet.service.annex_sharing import AnnexSharing
 from sublet.service.annex_status import AnnexStatus
 from sublet.service.annexes import Annexes
 from sublet.service.app_catalogue import AppCatalogue
@@ -29,27 +21,33 @@ from sublet.service.app_runs import AppRuns
 from sublet.service.apps import Apps
 from sublet.service.asking import Asking
 from sublet.service.audit import AuditLog
+from sublet.service.authority import Authority
 from sublet.service.candidates import Candidates
+from sublet.service.clock import Clock
 from sublet.service.connect import Connect
 from sublet.service.contents import Contents
 from sublet.service.dag_moves import DagMoves
 from sublet.service.dags import Dags
-from sublet.service.database_guard import DatabaseGuard
-from sublet.service.desk import log, utc_now
+from sublet.service.direct import Direct
 from sublet.service.drafts import Drafts
 from sublet.service.drains import Drains
 from sublet.service.events import Events
+from sublet.service.executables import ExecutableKinds, Movers
 from sublet.service.explain import Explain
 from sublet.service.factors import Factors
 from sublet.service.groups import Groups
 from sublet.service.hooks import Hooks
 from sublet.service.inputs import Inputs
 from sublet.service.invitations import Invitations
+from sublet.service.invited_sites import InvitedSites
 from sublet.service.jobs import Jobs
+from sublet.service.known_platforms import KnownPlatforms
 from sublet.service.lease_plans import LeasePlans
 from sublet.service.lease_watch import LeaseWatch
 from sublet.service.leases import Leases
 from sublet.service.logins import Logins
+from sublet.service.loop_state import LoopState
+from sublet.service.mail import Mail
 from sublet.service.maintainers import Maintainers
 from sublet.service.naming import Naming
 from sublet.service.node_releases import NodeReleases
@@ -58,172 +56,172 @@ from sublet.service.oidc import Oidc
 from sublet.service.output import Output
 from sublet.service.pausing import Pausing
 from sublet.service.people import People
+from sublet.service.people_names import PeopleNames
 from sublet.service.people_work import PeopleWork
+from sublet.service.pilot_orders import PilotOrders
+from sublet.service.pilot_plans import PilotPlans
 from sublet.service.pilots import Pilots
-from sublet.service.platform_changes import PlatformChanges, admitted
+from sublet.service.platform_changes import PlatformChanges
 from sublet.service.platforms import Platforms
 from sublet.service.pledges import Pledges
+from sublet.service.presenter import Presenter
 from sublet.service.probing import Probing
 from sublet.service.proposing import Proposing
 from sublet.service.quotas import Quotas
-from sublet.service.reconcile import Loop
+from sublet.service.rekeying import Rekeying
 from sublet.service.reviewing import Reviewing
 from sublet.service.rules import AccessRules
+from sublet.service.session_endings import SessionEndings
+from sublet.service.session_secrets import SessionSecrets
 from sublet.service.sessions import Sessions
 from sublet.service.shrinking import Shrinking
+from sublet.service.signals import Signals
 from sublet.service.signing_in import SigningIn
 from sublet.service.splits import Splits
-from sublet.service.sweeping import Sweeper
+from sublet.service.standing import Standing
+from sublet.service.standings import Standings
 from sublet.service.telling import Telling
 from sublet.service.templates import Templates
+from sublet.service.throttle import Throttle
 from sublet.service.tokens import Tokens
 from sublet.service.trials import Trials
 from sublet.service.usage import Usage
+from sublet.service.vault import Vault
 from sublet.settings import Settings
-from sublet.store.migrate import Copies
 from sublet.store.store import Store
 from sublet.version import VERSION
 
 
+@dataclass(frozen=True)
+class PeopleCases:
+    """Who someone is: people, their names, tokens, and how they sign in."""
+
+    directory: People
+    names: PeopleNames
+    standing: Standing
+    groups: Groups
+    tokens: Tokens
+    signing_in: SigningIn
+    factors: Factors
+    oidc: Oidc
+    work: PeopleWork
+
+
+@dataclass(frozen=True)
+class AccessCases:
+    """Who may use what: rules, quotas, pledges, accounts, audit, usage."""
+
+    rules: AccessRules
+    quotas: Quotas
+    requests: Access
+    pledges: Pledges
+    accounts: Accounts
+    account_platforms: AccountPlatforms
+    audit: AuditLog
+    usage: Usage
+    rekeying: Rekeying
+
+
+@dataclass(frozen=True)
+class AnnexCases:
+    """Leases, pilots and the jobs of HTCondor on them."""
+
+    registry: Annexes
+    platforms: AnnexPlatforms
+    sharing: AnnexSharing
+    templates: Templates
+    plans: LeasePlans
+    leases: Leases
+    status: AnnexStatus
+    watch: LeaseWatch
+    drains: AnnexDrains
+    shrinking: Shrinking
+    jobs: Jobs
+    dags: Dags
+    dag_moves: DagMoves
+    naming: Naming
+    inputs: Inputs
+    access_points: AccessPoints
+    node_releases: NodeReleases
+    pilots: Pilots
+    pilot_plans: PilotPlans
+    pilot_orders: PilotOrders
+    splits: Splits
+    sites: InvitedSites
+    invitations: Invitations
+
+
+@dataclass(frozen=True)
+class AppCases:
+    """Apps: proposed, reviewed, and run by name."""
+
+    catalogue: AppCatalogue
+    approved: Apps
+    runs: AppRuns
+    proposing: Proposing
+    reviewing: Reviewing
+    maintainers: Maintainers
+    trials: Trials
+
+
+@dataclass(frozen=True)
+class NoticeCases:
+    """Who is told of what happens to a session."""
+
+    hooks: Hooks
+    telling: Telling
+
+
 @dataclass
-class Service(
-    # what old clients do in steps
-    Drafts,
-    # who is told what
-    Hooks,
-    Telling,
-    Events,
-    Explain,
-    # apps: proposed, reviewed, and run by name
-    AppRuns,
-    Apps,
-    Reviewing,
-    Trials,
-    Maintainers,
-    Proposing,
-    AppCatalogue,
-    # platforms, and which there are
-    PlatformChanges,
-    Accounts,
-    AccountPlatforms,
-    AnnexPlatforms,
-    Logins,
-    Probing,
-    Pledges,
-    Platforms,
-    # who may use what, and who did
-    Access,
-    AccessRules,
-    Quotas,
-    AuditLog,
-    Usage,
-    # who comes, and how
-    Oidc,
-    Factors,
-    SigningIn,
-    Groups,
-    PeopleWork,
-    People,
-    Tokens,
-    # annexes, and jobs on them
-    Naming,
-    DagMoves,
-    Dags,
-    Jobs,
-    Inputs,
-    LeaseWatch,
-    AnnexStatus,
-    AnnexDrains,
-    Shrinking,
-    Leases,
-    LeasePlans,
-    Annexes,
-    Templates,
-    # what an annex is made of
-    Invitations,
-    Splits,
-    Pilots,
-    NodeReleases,
-    AccessPoints,
-    # sessions: asked for, accepted, looked at
-    Again,
-    Connect,
-    Pausing,
-    Drains,
-    Output,
-    Contents,
-    Sessions,
-    Offers,
-    Asking,
-    Candidates,
-):
-    """Ask, accept, run, look: what the HTTP interface and the pages call.
+class Service:
+    """Ask, accept, run, look: `service.sessions.accept(...)`, `service.annexes.leases.shutdown(...)`."""
 
-    A noun stands before those that it is built upon, and before those whose answers it adds to.
-    """
-
-    @classmethod
-    @contextlib.asynccontextmanager
-    async def open(
-        cls, settings: Settings, *, now: Callable[[], datetime] = utc_now, loop: bool = True
-    ) -> AsyncIterator[Service]:
-        """Open the store and the platforms, start the loop; on leaving, let go: what runs goes on."""
-        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        discreet = settings.mode == "gateway"
-        guard = DatabaseGuard(settings)
-        await asyncio.to_thread(guard.check_files)
-        copies = Copies(settings.home / "backups", settings.retention.backups)
-        store = await asyncio.to_thread(Store.open, settings.database_url, discreet=discreet, copies=copies)
-        try:
-            await asyncio.to_thread(guard.check_store, store)
-        except SubletError:
-            store.close()
-            raise
-        kinds = survey_kinds()
-        platforms, bad = admitted(*load_platforms(settings.platforms, settings.refuse), settings.mode)
-        roots = settings.file_roots if settings.mode == "personal" or settings.file_roots else ()
-        public_only = settings.mode == "gateway" and not settings.private_data
-        largest = settings.largest_data if settings.mode == "gateway" else 0
-        whole = partial(survey_movers, roots, public_only=public_only, home=settings.home, largest=largest)
-        own = whole(logins=[Login(below, **dict(login)) for below, login in settings.registries.items()])
-        movers = own if settings.mode == "personal" else whole()
-        strangers = survey_movers((), public_only=not settings.private_data, largest=settings.largest_data)
-        broken = {f"kind {name}": why for name, why in kinds.broken.items()}
-        broken |= {f"mover {name}": why for name, why in movers.broken.items()} | bad
-        brought = (movers.found, strangers.found, own.found)
-        service = cls(settings, store, platforms, kinds.by_name, *brought, broken, now)
-        try:
-            await service.find_same_people()
-            for platform in list(platforms.values()):
-                await service.open_platform(platform)
-            await service.look_at(platforms)
-            await service.refresh()
-            carrier = Loop(service)
-            workers = {"loop": carrier.run, "sweeper": Sweeper(service).run} if loop else {}
-            workers |= {"database guard": partial(guard.run, store)}
-            tasks = [asyncio.create_task(work(), name=name) for name, work in workers.items()]
-            log.info("service.started", mode=settings.mode, platforms=list(platforms))
-            try:
-                yield service
-            finally:
-                await service.give_up_all()
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-                if loop:
-                    await carrier.stop()
-        finally:
-            await service.feed.close()
-            await service.survey_tasks.stop()
-            for platform in list(service.platforms_by_name.values()):
-                await platform.close()
-            await service.end_agent()
-            await asyncio.to_thread(guard.record, store)
-            store.close()
-            log.info("service.stopped")
+    settings: Settings
+    store: Store
+    now: Clock
+    # what the use cases share
+    platforms: KnownPlatforms
+    kinds: ExecutableKinds
+    movers: Movers
+    signals: Signals
+    loop_state: LoopState
+    presenter: Presenter
+    authority: Authority
+    secrets: SessionSecrets
+    vault: Vault
+    throttle: Throttle
+    mail: Mail
+    standings: Standings
+    # ask → offers → accept → session → result
+    candidates: Candidates
+    asking: Asking
+    offers: Offers
+    endings: SessionEndings
+    sessions: Sessions
+    direct: Direct
+    contents: Contents
+    output: Output
+    events: Events
+    explanations: Explain
+    rerun: Again
+    connections: Connect
+    pausing: Pausing
+    drains: Drains
+    drafts: Drafts
+    # platforms: which there are, and signing in to them
+    changes: PlatformChanges
+    usable_platforms: Platforms
+    probing: Probing
+    logins: Logins
+    # the other subjects
+    people: PeopleCases
+    access: AccessCases
+    annexes: AnnexCases
+    apps: AppCases
+    notices: NoticeCases
 
     @property
-    def mode(self) -> str:
+    def mode(self) -> Literal["personal", "gateway"]:
         """`personal` or `gateway`."""
         return self.settings.mode
 

@@ -6,19 +6,20 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 from sublet.core.amounts import parse_duration
-from sublet.core.holds import hold_of, takes_of
+from sublet.core.holds import takes_of
 from sublet.core.offer import Offer
 from sublet.core.refused_moves import refuse_move
 from sublet.core.scopes import Scope, allows
-from sublet.core.session import ACTIVE, OVER, End, EndKind, OfferSet, Phase, Session
+from sublet.core.session import ACTIVE, OVER, EndKind, OfferSet, Phase, Session
 from sublet.core.starts import instant
 from sublet.core.texts import counted
 from sublet.errors import (
+    AppRefused,
     BadRequest,
-    NoOffers,
+    NotAllowed,
     NotFound,
     NotInvited,
     OfferExpired,
@@ -31,16 +32,23 @@ from sublet.errors import (
 )
 from sublet.service import metrics
 from sublet.service.asking import named
-from sublet.service.best_offer import best_offer
-from sublet.service.candidates import Asked, DirectKey
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock
 from sublet.service.dependencies import begin
-from sublet.service.desk import Person, log
 from sublet.service.extending import price_longer
 from sublet.service.faults import point
 from sublet.service.holds import held_on
-from sublet.service.offers import Offers
-from sublet.store.audit import Entry
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.log import log
+from sublet.service.mail import Mail
+from sublet.service.person import Person
+from sublet.service.ports import Admission, CodeGuard, GuestPlatforms, Names
+from sublet.service.presenter import Presenter
+from sublet.service.session_endings import SessionEndings, require_moved, require_session, write_down
+from sublet.service.signals import Signals
+from sublet.settings import Settings
 from sublet.store.sessions import Page as Page  # also for those who show it
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 EVERYONE = frozenset({"*", "everyone"})  # in place of a person's name
@@ -78,17 +86,35 @@ def only(_: Tx, session: Session) -> Session:
     return session
 
 
-class Sessions(Offers):
+@dataclass
+class Sessions:
     """Sessions, as their owners see and change them."""
 
-    async def session(self, name: str, person: Person) -> Session:
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    presenter: Presenter
+    signals: Signals
+    mail: Mail
+    authority: Authority
+    names: Names
+    guests: GuestPlatforms
+    admissions: Sequence[Admission]
+    code: CodeGuard
+    endings: SessionEndings
+
+    async def get(self, name: str, person: Person) -> Session:
         """The session of this id, or of an id that begins so."""
         found = await self.store.read(lambda tx: named(tx, name, person))
-        return self.shown(self.mine(found, person, name), person)
+        session = self.presenter.with_connectors(self.authority.authorize(found, person, name), person)
+        if session.app and session.phase in ACTIVE and not session.condition:
+            return replace(session, condition=await self.code.describe_code(session))
+        return session
 
-    async def session_to_change(self, name: str, person: Person) -> Session:
+    async def get_to_change(self, name: str, person: Person) -> Session:
         """The same, to do something with it; another's session takes an operator whose token is for managing."""
-        session = await self.session(name, person)
+        session = await self.get(name, person)
         if session.person != person.name and not allows(person.scope, Scope.MANAGE):
             raise OutOfScope(scope=" ".join(person.scope), needed=Scope.MANAGE)
         return session
@@ -100,7 +126,7 @@ class Sessions(Offers):
             raise NotFound(noun="offer set", name=session.offerset)
         return found
 
-    async def sessions(
+    async def page(
         self,
         person: Person,
         *,
@@ -114,7 +140,7 @@ class Sessions(Offers):
         page = await self.store.read(lambda tx: tx.sessions.list(person=owner, limit=limit, after=after, **filters))
         if of and not page.items and not after:
             await self._check_known(owner, of)
-        return replace(page, items=tuple(self.shown(session, person) for session in page.items))
+        return replace(page, items=tuple(self.presenter.with_connectors(session, person) for session in page.items))
 
     async def _owner(self, person: Person, of: str) -> str | None:
         """Whose sessions are meant; None: everyone's."""
@@ -123,7 +149,7 @@ class Sessions(Offers):
         if of in EVERYONE:
             name = None
         else:
-            name = await self.named(of)
+            name = await self.names.find_name(of)
         if name != person.name and not person.operator:
             raise OperatorsOnly("Only an operator can list the sessions of others.", hint=OWN_SESSIONS)
         return name
@@ -133,76 +159,43 @@ class Sessions(Offers):
         if owner is not None and not await self.store.read(lambda tx: _is_known(tx, owner)):
             raise NotFound(noun="person", name=of, hint="`sublet ps --everyone` lists the sessions of all people.")
 
-    async def direct(self, person: Person, asked: Asked, *, key: str | None = None) -> Session:
-        """Ask, and accept the best offer at once; under the same key it is the same session."""
-        firm = replace(asked.precedence, firm=True)
-        found = await self.ask(person, replace(asked, precedence=firm), key=key and DirectKey(key))
-        if not found.offers:
-            raise NoOffers(reasons=found.reasons)
-        return await self.accept_best(found, person)
-
-    async def accept_best(self, offerset: OfferSet, person: Person) -> Session:
-        """Take the best of the offers that were just made, unless it waits for a person to sign in.
-
-        Of a set that was made under a key before, it is the one that was taken then.
-        """
-        for taken in offerset.offers:
-            if taken.start is not None:
-                return self.shown(taken, person)
-        try:
-            best = best_offer(offerset)
-        except SubletError:
-            await self.reject_set(offerset.id, person)
-            raise
-        return await self.accept_of(offerset, best.id, person)
-
-    async def accept_of(self, offerset: OfferSet, offer: str, person: Person) -> Session:
-        """Take one of the offers that were just made; if that can't be, none of them stays held."""
-        try:
-            return await self.accept(offer, person)
-        except SubletError:
-            await self.reject_set(offerset.id, person)
-            raise
-
     async def accept(self, name: str, person: Person, *, key: str | None = None, also: Also = only) -> Session:
         """Take an offer: its siblings are rejected, and exactly what it needs is booked. Accepting twice is once.
 
         What was accepted before, and is over, is the session as it ended. A key stays with its offer.
         """
-        offered = await self.session_to_change(name, person)
-        if person.guest and offered.offer.platform not in await self.invited(person):
+        offered = await self.get_to_change(name, person)
+        if person.guest and offered.offer.platform not in await self.guests.shared_with(person):
             raise NotInvited(platform=offered.offer.platform)
         id = offered.id
         point("accept.before")
-        accepted = await self.store.write(lambda tx: also(tx, self._accept(tx, id, person, key)))
+        try:
+            accepted = await self.store.write(lambda tx: also(tx, self._accept(tx, id, person, key)))
+        except (NotAllowed, AppRefused) as error:
+            await self._note_refusal("accept", person, error, offer=name)
+            raise
         point("accept.after")
         metrics.moves.labels(accepted.phase).inc()
         log.info("session.accepted", session=id, person=person.name, platform=accepted.offer.platform)
-        await self.tell()
-        return self.shown(accepted, person)
+        await self.signals.announce()
+        return self.presenter.with_connectors(accepted, person)
 
     def _accept(self, tx: Tx, id: str, person: Person, key: str | None = None) -> Session:
         now = self.now()
-        session = _there(tx, id)
+        session = require_session(tx, id)
         if key:
             tx.keys.bind(person.name, "accept", key, id, now)
         if session.phase in ACTIVE or (session.start is not None and session.person == person.name):
             return session
-        if session.phase is Phase.EXPIRED or (session.phase is Phase.OFFERED and session.expires <= now):
-            raise OfferExpired(expires=instant(session.expires))
-        if session.end and session.end.kind is EndKind.GAVE_WAY:
-            raise OfferGaveWay(offerset=session.end.detail[:8])
-        if session.phase is not Phase.OFFERED:
-            raise refuse_move(session.phase, Phase.ACCEPTED, id)
-        if drain := tx.drains.get(session.offer.platform, now):
-            raise PlatformDraining(why=drain.sentence)
-        self.admit(tx, session, now)
+        _refuse_untakeable(tx, session, now)
+        for admission in self.admissions:
+            admission.admit(tx, session, now)
         write_down(tx, now, person, "accept", session)
         start = start_of(session.offer, now)
         siblings = tx.sessions.reject_siblings(session, now)
         for platform in sorted(held_on([session, *siblings])):
             tx.books.release(platform, session.offerset)
-            self.freed.add(platform)
+            self.signals.freed.add(platform)
         if session.offer.terms.kind == "booked":
             tx.books.take(session.offer.platform, id, takes_of(session.offer, start))
         begin(tx, session)
@@ -210,47 +203,26 @@ class Sessions(Offers):
             tx.events.add(now, other.id, other.person, "session.rejected", "a sibling was accepted", Phase.REJECTED)
         tx.events.add(now, id, session.person, "session.accepted", "", Phase.ACCEPTED)
         until = start + session.offer.duration if session.offer.terms.kind == "booked" else None
-        moved = tx.sessions.move(id, Phase.ACCEPTED, when=(Phase.OFFERED,), now=now, start=start, until=until, due=now)
-        return _moved(moved, id)
+        when = (Phase.OFFERED,)
+        moved = tx.sessions.move(id, Phase.ACCEPTED, when=when, now=now, start=start, until=until, due=now)
+        return require_moved(moved, id)
 
     async def reject(self, name: str, person: Person) -> Session:
         """Decline an offer; what is held shrinks to what its siblings need."""
-        id = (await self.session_to_change(name, person)).id
-        rejected = await self.store.write(lambda tx: self._decline(tx, id, Phase.REJECTED, person))
-        await self.tell()
+        id = (await self.get_to_change(name, person)).id
+        rejected = await self.store.write(lambda tx: self.endings.decline(tx, id, Phase.REJECTED, person))
+        await self.signals.announce()
         return rejected
-
-    def _decline(self, tx: Tx, id: str, to: Phase, person: Person, reason: str = "") -> Session:
-        now = self.now()
-        session = _there(tx, id)
-        if session.phase is to:
-            return session
-        if session.phase is not Phase.OFFERED:
-            raise refuse_move(session.phase, to, id)
-        siblings = tx.sessions.of_set(session.offerset)
-        left = [other.offer for other in siblings if other.phase is Phase.OFFERED and other.id != id]
-        for platform in sorted(held_on(siblings)):
-            stay = [offer for offer in left if offer.platform == platform]
-            tx.books.release(platform, session.offerset)
-            self.freed.add(platform)
-            if stay:
-                tx.books.keep(platform, session.offerset, hold_of(stay))
-        tx.events.add(now, id, session.person, f"session.{to.lower()}", _by(person, reason), to)
-        write_down(tx, now, person, "cancel" if to is Phase.CANCELLED else "reject", session, reason)
-        changes: dict[str, Any] = {"due": None}
-        if to is Phase.CANCELLED:
-            changes |= {"end": End(EndKind.CANCELLED, by=person.name, detail=reason), "ended": now}
-        return _moved(tx.sessions.move(id, to, when=(Phase.OFFERED,), now=now, **changes), id)
 
     async def cancel(self, name: str, person: Person, reason: str = "") -> Session:
         """Stop a session, whatever it is doing, and wait a little until it has stopped; its owner learns the reason."""
-        session = await self.session_to_change(name, person)
+        session = await self.get_to_change(name, person)
         words = check_reason(reason)
-        asked = await self.store.write(lambda tx: self._cancel(tx, session.id, person, words))
-        await self.tell()
+        asked = await self.store.write(lambda tx: self.endings.cancel(tx, session.id, person, words))
+        await self.signals.announce()
         news = [] if session.cancel_by or session.phase in OVER else [asked]
-        over, _ = await asyncio.gather(self._over(session.id), self.tell_owners(news, person, words))
-        return self.shown(over, person)
+        over, _ = await asyncio.gather(self._over(session.id), self._tell_owners(news, person, words))
+        return self.presenter.with_connectors(over, person)
 
     async def cancel_all(
         self, names: Sequence[str], person: Person, reason: str = "", *, dry_run: bool = False
@@ -259,17 +231,19 @@ class Sessions(Offers):
         if len(names) > MOST_AT_ONCE:
             raise BadRequest(detail=f"{MOST_AT_ONCE} sessions can be cancelled at once", hint="Send them in parts.")
         words = check_reason(reason)
-        found = [await self.session_to_change(name, person) for name in dict.fromkeys(names)]
+        found = [await self.get_to_change(name, person) for name in dict.fromkeys(names)]
         ids = [one.id for one in found if one.phase not in OVER and not one.cancel_by]
         if not dry_run:
-            asked = await self.store.write(lambda tx: [self._cancel(tx, id, person, words) for id in _active(tx, ids)])
-            await self.tell()
-            await self.tell_owners(asked, person, words)
-            found = [await self.session(one.id, person) for one in found]
+            asked = await self.store.write(
+                lambda tx: [self.endings.cancel(tx, id, person, words) for id in _active(tx, ids)]
+            )
+            await self.signals.announce()
+            await self._tell_owners(asked, person, words)
+            found = [await self.get(one.id, person) for one in found]
         over = tuple(one for one in found if one.id not in ids)
         return Cancelled(tuple(one for one in found if one.id in ids), over)
 
-    async def tell_owners(self, sessions: Sequence[Session], person: Person, reason: str) -> None:
+    async def _tell_owners(self, sessions: Sequence[Session], person: Person, reason: str) -> None:
         """Write to those whose sessions an operator cancelled, one letter each."""
         theirs = [one for one in sessions if one.person != person.name]
         for owner in dict.fromkeys(one.person for one in theirs):
@@ -278,42 +252,21 @@ class Sessions(Offers):
             text += f"\nThe reason: {reason}\n" if reason else "\nNo reason was given.\n"
             await self.mail.send_each([owner], f"{counted(len(names), 'session')} of yours cancelled", text)
 
-    def _cancel(self, tx: Tx, id: str, person: Person, reason: str = "") -> Session:
-        now = self.now()
-        session = _there(tx, id)
-        if session.phase in OVER:
-            if session.phase is Phase.CANCELLED:
-                return session
-            raise refuse_move(session.phase, Phase.CANCELLED, id)
-        if session.phase is Phase.OFFERED:
-            return self._decline(tx, id, Phase.CANCELLED, person, reason)
-        if session.phase is Phase.RELEASING or session.cancel_by:
-            return session
-        tx.events.add(now, id, session.person, "session.cancel-asked", _by(person, reason), session.phase)
-        write_down(tx, now, person, "cancel", session, reason)
-        changes: dict[str, Any] = {
-            "cancel_by": person.name,
-            "cancel_reason": reason,
-            "condition": "being cancelled",
-            "due": now,
-        }
-        return _moved(tx.sessions.change(id, now=now, **changes), id)
-
     async def _over(self, id: str) -> Session:
         """Wait until a session is over, but not for ever."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + PATIENCE.total_seconds()
         while True:
-            session = await self.store.read(lambda tx: _there(tx, id))
+            session = await self.store.read(lambda tx: require_session(tx, id))
             if session.phase in OVER or loop.time() >= deadline:
                 return session
-            await self.wait_for_news(0.25)
+            await self.signals.wait(0.25)
 
     async def extend(
         self, name: str, person: Person, *, until: datetime | None = None, by: str | timedelta | None = None
     ) -> Session:
         """Move the end of a session's time, while there is room after it."""
-        session = await self.session_to_change(name, person)
+        session = await self.get_to_change(name, person)
         if session.until is None or session.phase not in ACTIVE - {Phase.RELEASING}:
             raise refuse_move(session.phase, "extended", session.id)
         if session.offer.terms.kind != "booked":
@@ -323,28 +276,37 @@ class Sessions(Offers):
         if until is None or until <= session.until:
             raise BadRequest(detail=f"the new end must be after the present one, {instant(session.until)}")
         end = until
-        changed = await self.store.write(lambda tx: self._extend(tx, session.id, end, person))
-        await self.tell()
-        return self.shown(changed, person)
+        try:
+            changed = await self.store.write(lambda tx: self._extend(tx, session.id, end, person))
+        except NotAllowed as error:
+            await self._note_refusal("extend", person, error, session=name)
+            raise
+        await self.signals.announce()
+        return self.presenter.with_connectors(changed, person)
+
+    async def _note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
+        for admission in self.admissions:
+            await admission.note_refusal(act, person, error, **about)
 
     def _extend(self, tx: Tx, id: str, until: datetime, person: Person) -> Session:
         now = self.now()
-        session = _there(tx, id)
+        session = require_session(tx, id)
         if session.start is None or session.phase in OVER:
             raise refuse_move(session.phase, "extended", id)
         offer = price_longer(tx, session, until - session.start, self.settings.prices)
-        self.admit_longer(tx, session, offer, now)
+        for admission in self.admissions:
+            admission.admit_longer(tx, session, offer, now)
         tx.books.extend(offer.platform, id, until)
         write_down(tx, now, person, "extend", session)
         tx.events.add(now, id, session.person, "session.extended", f"until {instant(until)}", session.phase)
-        return _moved(tx.sessions.change(id, now=now, until=until, offer=offer, condition="", due=now), id)
+        return require_moved(tx.sessions.change(id, now=now, until=until, offer=offer, condition="", due=now), id)
 
     async def delete(self, name: str, person: Person) -> None:
         """Forget a session that is over, with its files."""
-        session = await self.session_to_change(name, person)
+        session = await self.get_to_change(name, person)
         if session.phase not in OVER:
             raise refuse_move(session.phase, "deleted", session.id)
-        if platform := self.platforms_by_name.get(session.offer.platform):
+        if platform := self.platforms.by_name.get(session.offer.platform):
             await platform.clean(session.id)
 
         def work(tx: Tx) -> None:
@@ -354,17 +316,22 @@ class Sessions(Offers):
         await self.store.write(work)
 
 
+def _refuse_untakeable(tx: Tx, session: Session, now: datetime) -> None:
+    """Raise why an offer can't be accepted any more, or not now; nothing if it can."""
+    if session.phase is Phase.EXPIRED or (session.phase is Phase.OFFERED and session.expires <= now):
+        raise OfferExpired(expires=instant(session.expires))
+    if session.end and session.end.kind is EndKind.GAVE_WAY:
+        raise OfferGaveWay(offerset=session.end.detail[:8])
+    if session.phase is not Phase.OFFERED:
+        raise refuse_move(session.phase, Phase.ACCEPTED, session.id)
+    if drain := tx.drains.get(session.offer.platform, now):
+        raise PlatformDraining(why=drain.sentence)
+
+
 def start_of(offer: Offer, now: datetime) -> datetime:
     """When an offer that is accepted now will start: as offered, or as soon after as it can still be prepared."""
     soonest = now.replace(microsecond=0) + timedelta(seconds=1 if now.microsecond else 0) + offer.prepare
     return min(max(offer.start, soonest), max(offer.latest_start, offer.start))
-
-
-def write_down(tx: Tx, now: datetime, person: Person, act: str, session: Session, reason: str = "") -> None:
-    """Record in the audit log what someone did with another's session."""
-    if person.name != session.person:
-        detail = {"person": session.person, **({"reason": reason} if reason else {})}
-        tx.audit.add(Entry(now, person.name, f"session.{act}", "session", session.id, detail))
 
 
 def check_reason(text: str) -> str:
@@ -375,10 +342,6 @@ def check_reason(text: str) -> str:
     return words
 
 
-def _by(person: Person, reason: str) -> str:
-    return f"by {person.name}: {reason}" if reason else f"by {person.name}"
-
-
 def _active(tx: Tx, ids: Sequence[str]) -> list[str]:
     """Those that have not ended meanwhile."""
     found = (tx.sessions.get(id) for id in ids)
@@ -387,13 +350,3 @@ def _active(tx: Tx, ids: Sequence[str]) -> list[str]:
 
 def _is_known(tx: Tx, owner: str) -> bool:
     return bool(tx.people.get(owner) or tx.tokens.list(owner) or tx.sessions.list(person=owner, limit=1).items)
-
-
-def _moved(session: Session | None, id: str) -> Session:
-    if session is None:  # its phase was looked at in this same transaction
-        raise NotFound(noun="session", name=id)
-    return session
-
-
-def _there(tx: Tx, id: str) -> Session:
-    return _moved(tx.sessions.get(id), id)

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime
 
 from sublet.core.annex import Annex, Lease
 from sublet.errors import BadRequest, NoLease, NotFound, PlatformRefused, PlatformUnreachable
-from sublet.service.desk import Person
+from sublet.service.annexes import Annexes
+from sublet.service.clock import Clock
+from sublet.service.known_platforms import KnownPlatforms
 from sublet.service.leases import Leases
+from sublet.service.person import Person
+from sublet.service.pilot_orders import PilotOrders
+from sublet.service.signals import Signals
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 GIVEN_BACK = "it was given back"
 FIRST = 0  # the node whose pilot starts those of the others
 
 
-class Shrinking(Leases):
+@dataclass
+class Shrinking:
     """Give back some nodes of a lease, while the others go on."""
+
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    signals: Signals
+    leases: Leases
+    pilot_orders: PilotOrders
+    annexes: Annexes
 
     async def give_back(self, name: str, numbers: Collection[int], person: Person) -> tuple[Annex, Lease]:
         """End the pilots on these nodes of one lease, so that their jobs wait again, and give the nodes back."""
@@ -32,22 +48,22 @@ class Shrinking(Leases):
             raise BadRequest(f"These are all nodes of {full}.", hint=f"sublet annex shutdown {full}")
         if FIRST in numbers:
             raise BadRequest(f"Node {FIRST} of {full} carries the others.", hint="End another one, or the whole lease.")
-        session = await self.session_of(lease)
+        session = await self.leases.session_of(lease)
         if session is None:
             raise NoLease(name=full, wanted="runs")
-        if not await self.stop_pilots(lease.id, numbers):
+        if not await self.pilot_orders.stop_pilots(lease.id, numbers):
             raise PlatformUnreachable(platform=full, why="not all of these nodes heard that they are to end")
         try:
-            await self.platform_of(session).give_back(session.job, [there[number] for number in numbers])
+            await self.platforms.of(session).give_back(session.job, [there[number] for number in numbers])
         except PlatformRefused as error:
             hint = "They take no jobs any more, but stay with the lease, and are charged, until it ends."
             raise PlatformRefused(error.message, hint=hint) from error
         await self.store.write(lambda tx: _given(tx, annex, lease, numbers, self.now()))
-        await self.tell()
+        await self.signals.announce()
         return annex, lease
 
     async def _only_lease(self, name: str, person: Person) -> tuple[Annex, Lease]:
-        annex, leases = await self.leases(name, person)
+        annex, leases = await self.annexes.leases(name, person)
         live = [lease for lease in leases if lease.ended is None]
         if not live:
             raise NoLease(name=name, wanted="runs")

@@ -17,12 +17,22 @@ from sublet.core.mailboxes import fold_address
 from sublet.core.people import Known, Role
 from sublet.core.rate_limits import RateLimit
 from sublet.errors import MailNotSent, SubletError, TooMany, WrongCode
-from sublet.service.desk import Person, log
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock
+from sublet.service.log import log
+from sublet.service.mail import Mail
+from sublet.service.person import Person
+from sublet.service.presenter import Presenter
 from sublet.service.same_mailbox import is_blocked
-from sublet.service.throttle import neighbours
+from sublet.service.session_secrets import SessionSecrets
+from sublet.service.sign_in_tokens import SignInTokens
+from sublet.service.standings import Standings
+from sublet.service.throttle import Throttle, neighbours
 from sublet.service.tokens import PREFIX, SHOWN, Token, Tokens
+from sublet.settings import Settings
 from sublet.store.audit import Entry
 from sublet.store.codes import Code
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 DIGITS = 8  # five tries hit one of a hundred million once in twenty million codes
@@ -43,8 +53,20 @@ If you did not ask for it, there is nothing to do: without the code nobody can s
 
 
 @dataclass
-class SigningIn(Tokens):
+class SigningIn:
     """Codes are asked for and tried here; what comes of it is a token."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    presenter: Presenter
+    standings: Standings
+    throttle: Throttle
+    mail: Mail
+    authority: Authority
+    secrets: SessionSecrets
+    tokens: Tokens
+    sign_in_tokens: SignInTokens
 
     _mails: set[asyncio.Task[None]] = field(default_factory=set)  # being sent
 
@@ -54,8 +76,8 @@ class SigningIn(Tokens):
         What is done, written and answered is the same for every address; the mail itself is sent afterwards. `known`:
         whoever asks has shown that they signed in by it before.
         """
-        self.gateway()
-        address = self.check_address(address)
+        self.authority.require_gateway()
+        address = self.authority.check_address(address)
         if not self.mail.possible:
             raise MailNotSent(address=address, why="no mail server is set.")
         self.throttle.spend("sign_ins_per_host", neighbours(host))
@@ -73,8 +95,8 @@ class SigningIn(Tokens):
         self, address: str, code: str, host: str = "", *, note: str = "", use: str = "api"
     ) -> tuple[Token, str]:
         """A token for a code, with its secret; WrongCode says the same whatever was wrong."""
-        self.gateway()
-        address = self.check_address(address)
+        self.authority.require_gateway()
+        address = self.authority.check_address(address)
         self.throttle.spend("codes_per_host", neighbours(host))
         typed = "".join(letter for letter in code if letter not in " -\t")
         name = " ".join(note.split())[:LONGEST_NOTE]
@@ -104,7 +126,7 @@ class SigningIn(Tokens):
         token = await self.store.read(lambda tx: tx.tokens.get(id))
         if token is None or (token.expires and token.expires <= now):
             return None
-        person = await self.holder(token)
+        person = await self.tokens.holder(token)
         if person and (token.used is None or now - token.used >= SHOWN):
             await self.store.write(lambda tx: tx.tokens.use(id, now))
         return person
@@ -118,11 +140,10 @@ class SigningIn(Tokens):
                 tx.audit.add(Entry(now, person.name, "sign-out", "token", id, {}, host))
 
         await self.store.write(work)
-        self.standings += 1
+        self.standings.bump()
 
     async def give_up_all(self) -> None:
         """Also what is being sent: the service ends."""
-        await super().give_up_all()
         for sending in self._mails:
             sending.cancel()
         await asyncio.gather(*self._mails, return_exceptions=True)
@@ -136,17 +157,6 @@ class SigningIn(Tokens):
         if not patterns or (known and known.by) or any(matches_person(one, address) for one in patterns):
             return ""
         return "not allowed"
-
-    def let_in(self, tx: Tx, name: str, now: datetime, host: str, note: str, use: str, way: str) -> tuple[Token, str]:
-        """Give someone a token, in this transaction; `way` is how they showed who they are."""
-        signing = self.settings.signing
-        expires = now + (signing.stay if use == "browser" else signing.lasts)
-        token, secret = Token(str(uuid4()), name, note, now, expires, use=use), PREFIX + secrets.token_urlsafe(32)
-        tx.people.set_seen(name, now)
-        tx.tokens.forget(name, now)
-        tx.tokens.add(token, secret)
-        tx.audit.add(Entry(now, name, "sign-in", "person", name, {"way": way, "use": use, "token": token.id}, host))
-        return token, secret
 
     def _made(self, address: str, host: str, code: str) -> Code:
         id, now = str(uuid4()), self.now()
@@ -185,10 +195,10 @@ class SigningIn(Tokens):
             known = Known(address, Role.PERSON, now)
             tx.people.add(known)
             tx.audit.add(Entry(now, address, "person.come", "person", address, {"way": "code"}, host))
-        return self.let_in(tx, known.name, now, host, note, use, "code")
+        return self.sign_in_tokens.issue(tx, known.name, now, host, note, use, "code")
 
     async def _send_code(self, address: str, code: str) -> None:
-        url = self.settings.url or self.base_url or "this service"
+        url = self.settings.url or self.presenter.base_url or "this service"
         try:
             await self.mail.send(address, SUBJECT, TEXT.format(url=url, code=f"{code[:4]} {code[4:]}"))
         except SubletError as error:
@@ -198,7 +208,7 @@ class SigningIn(Tokens):
 
     def _hash(self, id: str, address: str, code: str) -> str:
         """A code as it is stored: whoever reads the database, but not the service's key, can't find it by trying."""
-        key = self.secret("code to sign in").encode()
+        key = self.secrets.of("code to sign in").encode()
         return hmac.new(key, f"{id} {address} {code}".encode(), hashlib.sha256).hexdigest()
 
 

@@ -29,8 +29,16 @@ from sublet.pilots.split.far_bundle import far_bundle
 from sublet.pilots.split.relay_plan import Plan as RelayPlan
 from sublet.pilots.split.relaying import FarNode, Relaying, State
 from sublet.platforms.slurm_commands import WANTED as TOOLS
-from sublet.service.desk import log
-from sublet.service.pilots import Pilots, Place
+from sublet.service.access_point import AccessPoints
+from sublet.service.invited_sites import InvitedSites
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.log import log
+from sublet.service.node_releases import NodeReleases
+from sublet.service.pilot_plans import PilotPlans, Place
+from sublet.service.session_secrets import SessionSecrets
+from sublet.service.signals import Signals
+from sublet.settings import Settings
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 LOOKED = timedelta(seconds=1)
@@ -49,8 +57,18 @@ class Carried(Place):
 
 
 @dataclass
-class Splits(Pilots):
+class Splits:
     """Keep relays and bridges going, and hear what they say."""
+
+    settings: Settings
+    store: Store
+    platforms: KnownPlatforms
+    signals: Signals
+    secrets: SessionSecrets
+    pilot_plans: PilotPlans
+    node_releases: NodeReleases
+    sites: InvitedSites
+    access_points: AccessPoints
 
     _split_looked: datetime | None = None
     _splitting: asyncio.Task[None] | None = None
@@ -60,7 +78,12 @@ class Splits(Pilots):
     # What was found of systems
 
     def usual_carry(self, system: str) -> str:
-        """How jobs got to this system's nodes the last time; empty: nobody knows."""
+        """How jobs got to this system's nodes the last time; empty: nobody knows.
+
+        There is no login to an invited site that a spool could be carried over.
+        """
+        if self.sites.is_invited(system):
+            return "direct"
         try:
             return str(json.loads(self._found.read_bytes()).get(system, ""))
         except (OSError, ValueError):
@@ -92,17 +115,23 @@ class Splits(Pilots):
         system = place.session.offer.platform
         if told.get("carry") != "spool":
             self.remember_carry(system, "direct")
-            return await super().bundle_for(place, number, told, now)
-        point = await self.access_point(system)
-        plan = replace(await self.plan_pilot(place, number, point), lines=())  # they are for nodes, not for a bridge
+            return await self.pilot_plans.bundle_directly(place, number, told, now)
+        point = await self.access_points.access_point(system)
+        plan = replace(
+            await self.pilot_plans.plan_pilot(place, number, point), lines=()
+        )  # they are for nodes, not for a bridge
         tokens = await point.pilot_tokens(self.settings.annex.tokens, now)
-        key = pilot_key(self._key(), plan.lease, number)
+        key = pilot_key(self.secrets.key(), plan.lease, number)
         release = find_release(self.settings.home / "htcondor")
         await asyncio.to_thread(bridge.prepare, self._bridge(plan.lease, number), plan, release, tokens, key)
         self._stamps[plan.lease, number] = stamp_of(plan, now, self.settings.annex.tokens / 2)
         self.remember_carry(system, "spool")
         wanted = told.get("want") == "release"
-        kept = await self.kept_release(place.session, told.get("arch", ""), told.get("libc", "")) if wanted else ""
+        kept = (
+            await self.node_releases.kept_release(place.session, told.get("arch", ""), told.get("libc", ""))
+            if wanted
+            else ""
+        )
         return far_bundle(plan, point.lease * 2, kept, TOOLS)
 
     def _bridge(self, lease: str, number: int) -> Path:
@@ -127,7 +156,7 @@ class Splits(Pilots):
             return ""
         if state.link:
             return "; ".join(["through the spool: its nodes can't reach this machine", *state.waits])
-        platform = self.platforms_by_name.get(system)
+        platform = self.platforms.by_name.get(system)
         login = platform.login if platform else None
         signed_in = login is None or await login.check()
         remedy = f"`sublet system login {system}`" if not signed_in else state.trouble
@@ -135,7 +164,6 @@ class Splits(Pilots):
 
     async def look_after(self, now: datetime) -> None:
         """Once in a while: start relays that are missing, hear the others, end those whose lease is over."""
-        await super().look_after(now)
         if self.settings.mode != "personal" or (self._split_looked and abs(now - self._split_looked) < LOOKED):
             return
         self._split_looked = now
@@ -188,10 +216,10 @@ class Splits(Pilots):
         return missing and (known or now - (one.session.started or now) >= SILENT)
 
     async def _start_relay(self, one: Carried, relaying: Relaying) -> None:
-        platform = self.there(one.session.offer.platform)
+        platform = self.platforms.get(one.session.offer.platform)
         carrier = await platform.carrier(one.session.id, f"{NEEDS_PYTHON} exec python3 -u -c {shlex.quote(BOOT)}")
-        callback = await self.callback(platform.name)
-        point = await self.access_point(platform.name)
+        callback = await self.pilot_plans.callback(platform.name)
+        point = await self.access_points.access_point(platform.name)
         release = find_release(self.settings.home / "htcondor")
         made = await asyncio.to_thread(certificate, self.settings.home / "pilots")
         plan = RelayPlan(
@@ -217,15 +245,15 @@ class Splits(Pilots):
         if why := node.over or node.ending:
             await self.store.write(lambda tx: _ended(tx, one, number, now, why))
             log.info("pilot.ended", lease=lease, number=number, why=why)
-            await self.tell()
+            await self.signals.announce()
         elif node.alive:
             if pilot.seen is None or now - pilot.seen >= SEEN:
                 await self.store.write(lambda tx: tx.pilots.see(lease, number, now))
             await self._renew_bridge(one, number, now)
 
     async def _renew_bridge(self, one: Carried, number: int, now: datetime) -> None:
-        point = await self.access_point()
-        plan = replace(await self.plan_pilot(one, number, point), lines=())
+        point = await self.access_points.access_point()
+        plan = replace(await self.pilot_plans.plan_pilot(one, number, point), lines=())
         stamp = stamp_of(plan, now, self.settings.annex.tokens / 2)
         if self._stamps.get((one.lease.id, number)) == stamp:
             return

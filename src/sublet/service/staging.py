@@ -20,8 +20,10 @@ from sublet.kinds.app import APP
 from sublet.kinds.images import describe_archive
 from sublet.movers.port import Mover, Pins, Progress, SignsIn
 from sublet.platforms.port import Platform
-from sublet.service.desk import Desk, log
+from sublet.service.executables import ExecutableKinds, Movers
 from sublet.service.layout import laid_out, lay_out
+from sublet.service.log import log
+from sublet.service.loop_context import LoopContext
 
 KEPT = "kept.json"  # which of its files the platform keeps for many, and where
 FETCHED = "image.sif"
@@ -60,13 +62,22 @@ def _file_or_all(source: str, target: str, place: Path | None) -> str:
 
 
 async def bringing(
-    desk: Desk, executable: Executable | None, request: Request, *, guest: bool = False
+    kinds: ExecutableKinds,
+    movers: Movers,
+    executable: Executable | None,
+    request: Request,
+    *,
+    guest: bool = False,
+    look: bool = True,
 ) -> tuple[timedelta, list[Reason]]:
-    """How long the data, and an executable that makes sense, take to be there; or what can't be brought."""
+    """How long the data, and an executable that makes sense, take to be there; or what can't be brought.
+
+    `look`: sizes that nobody told are looked up.
+    """
     reasons: list[Reason] = []
     moves: list[tuple[Mover, Data]] = []
-    for data in desk.brings(executable, request.data):
-        mover = desk.mover_for(data, guest=guest, asked=data in request.data)
+    for data in kinds.inputs_of(executable, request.data):
+        mover = movers.choose(data, guest=guest, asked=data in request.data)
         if isinstance(mover, Reason):
             reasons.append(mover)
         else:
@@ -74,8 +85,7 @@ async def bringing(
             moves.append((mover, data))
     if reasons or not moves:
         return timedelta(0), reasons
-    really = any(not platform.plays for platform in desk.platforms_by_name.values())
-    return max(await asyncio.gather(*(_estimate(mover, data, really) for mover, data in moves))), []
+    return max(await asyncio.gather(*(_estimate(mover, data, look) for mover, data in moves))), []
 
 
 async def _estimate(mover: Mover, data: Data, look: bool) -> timedelta:
@@ -86,40 +96,56 @@ async def _estimate(mover: Mover, data: Data, look: bool) -> timedelta:
 
 
 async def stage(
-    desk: Desk, request: Request, platform: Platform, way: str, place: Path, session: str, *, guest: bool = False
+    context: LoopContext,
+    request: Request,
+    platform: Platform,
+    way: str,
+    place: Path,
+    session: str,
+    *,
+    guest: bool = False,
 ) -> None:
     """Bring all data, side by side; DataNotThere names the first that can't be had. Done once, it isn't done again."""
     if (place / STAGED).exists():
         return
     try:
-        await _stage(desk, request, platform, way, place, session, guest=guest)
+        await _stage(context, request, platform, way, place, session, guest=guest)
     finally:
-        desk.doing.pop(session, None)
+        context.loop_state.staging.pop(session, None)
 
 
 async def _stage(
-    desk: Desk, request: Request, platform: Platform, way: str, place: Path, session: str, *, guest: bool = False
+    context: LoopContext,
+    request: Request,
+    platform: Platform,
+    way: str,
+    place: Path,
+    session: str,
+    *,
+    guest: bool = False,
 ) -> None:
     for storage in request.storage:
         (place / "storage" / directory_name(storage.name)).mkdir(parents=True, exist_ok=True)
-    wanted = desk.brings(request.executable, request.data)
+    wanted = context.kinds.inputs_of(request.executable, request.data)
     try:
         async with asyncio.TaskGroup() as group:
             for data in wanted:
-                mover = desk.mover_for(data, guest=guest)
-                group.create_task(_bring(desk, data, mover, place / "data" / directory_name(data.name), session))
+                mover = context.movers.choose(data, guest=guest)
+                group.create_task(_bring(context, data, mover, place / "data" / directory_name(data.name), session))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several
-    kept = await _fetched(desk, request.executable, platform, way, place, session, guest=guest)
+    kept = await _fetched(context, request.executable, platform, way, place, session, guest=guest)
     for data in wanted:
         if data.shared:
-            kept |= await _keep(desk, data, platform, way, place, session)
+            kept |= await _keep(context, data, platform, way, place, session)
     await asyncio.to_thread(lay_out, request, place)
     await asyncio.to_thread(_write, place / KEPT, json.dumps(kept))
     await asyncio.to_thread(_write, place / STAGED, "")
 
 
-async def _keep(desk: Desk, data: Data, platform: Platform, way: str, place: Path, session: str) -> dict[str, str]:
+async def _keep(
+    context: LoopContext, data: Data, platform: Platform, way: str, place: Path, session: str
+) -> dict[str, str]:
     """Have the platform keep what many share; a file that it keeps elsewhere is not in the session's own directory.
 
     An archive of an image is made into what runs there, in this way, before the session's own time begins.
@@ -127,11 +153,11 @@ async def _keep(desk: Desk, data: Data, platform: Platform, way: str, place: Pat
     found: dict[str, str] = {}
     folder = place / "data" / directory_name(data.name)
     for file in sorted(file for file in folder.iterdir() if file.is_file()):
-        progress = tell_progress(desk, session, f"sending {file.name} to {platform.name}")
+        progress = tell_progress(context, session, f"sending {file.name} to {platform.name}")
         path = await platform.keep(file, user=session, progress=progress)
         if path != str(file):
             found[str(file.relative_to(place))] = path
-            desk.doing[session] = f"{platform.name} is making the image of {file.name}"
+            context.loop_state.staging[session] = f"{platform.name} is making the image of {file.name}"
             await platform.make_image(path, way, partial(describe_archive, str(file)))
             file.unlink()
             log.info("data.kept", session=session, data=data.name, platform=platform.name, path=path)
@@ -139,20 +165,27 @@ async def _keep(desk: Desk, data: Data, platform: Platform, way: str, place: Pat
 
 
 async def _fetched(
-    desk: Desk, executable: Executable | None, platform: Platform, way: str, place: Path, session: str, *, guest: bool
+    context: LoopContext,
+    executable: Executable | None,
+    platform: Platform,
+    way: str,
+    place: Path,
+    session: str,
+    *,
+    guest: bool,
 ) -> dict[str, str]:
     """Where sessions can't fetch what their kind fetches: have the first of it that can be had there, once for all."""
-    kind = desk.kinds.get(executable.kind) if executable else None
+    kind = context.kinds.by_name.get(executable.kind) if executable else None
     failures: list[DataNotThere] = []
     if kind is None or executable is None:
         return {}
     for data in kind.fetches(executable):
-        mover = desk.mover_for(data, guest=guest, reviewed=executable.kind == APP.name)
+        mover = context.movers.choose(data, guest=guest, reviewed=executable.kind == APP.name)
         signs_in = isinstance(mover, SignsIn) and mover.signs_in(data)
         if platform.fetches and not signs_in:
             return {}
         try:
-            return await _fetch(desk, data, mover, platform, way, place, session, pulls=not signs_in)
+            return await _fetch(context, data, mover, platform, way, place, session, pulls=not signs_in)
         except DataNotThere as error:
             failures.append(error)
     if failures:
@@ -161,7 +194,7 @@ async def _fetched(
 
 
 async def _fetch(
-    desk: Desk,
+    context: LoopContext,
     data: Data,
     mover: Mover | Reason,
     platform: Platform,
@@ -174,14 +207,14 @@ async def _fetch(
     """Have it there: fetched by the platform, in this way, if it may; else sent from here."""
     if isinstance(mover, Pins):
         data = await mover.pin(data)
-    desk.doing[session] = f"{platform.name} is fetching {data.location}"
+    context.loop_state.staging[session] = f"{platform.name} is fetching {data.location}"
     path = await platform.pull(data.location, way, session) if pulls else None
     folder = Path("data", directory_name(data.name))
     if path:
         log.info("image.pulled", session=session, location=data.location, platform=platform.name, path=path)
         return {str(folder / FETCHED): path}
-    await _bring(desk, data, mover, place / folder, session)
-    return await _keep(desk, data, platform, way, place, session)
+    await _bring(context, data, mover, place / folder, session)
+    return await _keep(context, data, platform, way, place, session)
 
 
 def kept_in(place: Path) -> dict[str, str]:
@@ -199,20 +232,20 @@ def _write(file: Path, text: str) -> None:
     part.replace(file)
 
 
-async def carry(desk: Desk, platform: Platform, session: str) -> None:
+async def carry(context: LoopContext, platform: Platform, session: str) -> None:
     """Send what was brought to where it will run, and let those who look at the session see how far that is."""
     try:
-        await platform.carry(session, tell_progress(desk, session, f"sending files to {platform.name}"))
+        await platform.carry(session, tell_progress(context, session, f"sending files to {platform.name}"))
     finally:
-        desk.doing.pop(session, None)
+        context.loop_state.staging.pop(session, None)
 
 
-def tell_progress(desk: Desk, session: str, what: str) -> Progress:
+def tell_progress(context: LoopContext, session: str, what: str) -> Progress:
     """Let those who look at the session see how far it is."""
 
     def tell(done: int, total: int | None) -> None:
         of = f" of {total >> 20}" if total else ""
-        desk.doing[session] = f"{what}: {done >> 20}{of} MiB"
+        context.loop_state.staging[session] = f"{what}: {done >> 20}{of} MiB"
 
     return tell
 
@@ -224,9 +257,9 @@ def _make_room(data: Data, target: Path) -> None:
         raise DataNotThere(name=data.name, location=data.location, why=f"it has {need} bytes and {free} are free here")
 
 
-async def _bring(desk: Desk, data: Data, mover: Mover | Reason, target: Path, session: str) -> None:
+async def _bring(context: LoopContext, data: Data, mover: Mover | Reason, target: Path, session: str) -> None:
     if isinstance(mover, Reason):
         raise DataNotThere(name=data.name, location=data.location, why=mover.message)
     await asyncio.to_thread(_make_room, data, target)
-    await mover.bring(data, target, tell_progress(desk, session, f"bringing {data.name}"))
+    await mover.bring(data, target, tell_progress(context, session, f"bringing {data.name}"))
     log.info("data.brought", session=session, data=data.name, location=data.location)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sublet.core.session import End, EndKind, Phase, Session
 from sublet.platforms.port import Platform
-from sublet.service.desk import Desk
+from sublet.service.loop_context import LoopContext
 
 GRACE = timedelta(seconds=30)  # after its time a job has this long to be gone by itself
 FAR_GRACE = timedelta(hours=3)  # the same where the system ends jobs by its own clock, which ours may differ from
@@ -27,11 +27,11 @@ class Step:
     changes: dict[str, Any] = field(default_factory=dict)
 
 
-def failed(desk: Desk, kind: EndKind, why: str) -> Step:
+def failed(context: LoopContext, kind: EndKind, why: str) -> Step:
     """Failed before it ran."""
-    now = desk.now()
+    now = context.now()
     changes = {"end": End(kind, detail=why), "ended": now, "condition": ""}
-    return Step(Phase.FAILED, now + desk.settings.keep, "session.failed", f"{kind.value}: {why}", True, changes)
+    return Step(Phase.FAILED, now + context.settings.keep, "session.failed", f"{kind.value}: {why}", True, changes)
 
 
 def deadline_of(session: Session) -> datetime | None:

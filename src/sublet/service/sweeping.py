@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Protocol
 
 from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, SubletError
-from sublet.service.desk import Desk, log
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.log import log
+from sublet.service.loop_context import LoopContext
 from sublet.service.retention import forget_old
+from sublet.store.store import Store
 
 OFTEN = timedelta(hours=1)  # how often each platform is swept
 AGAIN = timedelta(minutes=2)  # after a try that found no open login
@@ -25,14 +29,16 @@ class Swept:
     files: tuple[str, ...]  # shared ones, by their digests
 
 
-async def sweep(desk: Desk, name: str, age: timedelta = SETTLED, idle: timedelta | None = None) -> Swept:
+async def sweep(
+    platforms: KnownPlatforms, store: Store, name: str, age: timedelta = SETTLED, idle: timedelta | None = None
+) -> Swept:
     """Remove what sessions left that are not known any more, or were cleaned; and shared files long unused.
 
     What sessions left counts from an `age` on, shared files from being `idle` for so long, else as the platform says.
     """
-    platform = desk.there(name)
+    platform = platforms.get(name)
     left = await platform.left(age)
-    known = await desk.store.read(lambda tx: tx.sessions.with_files(left)) if left else set()
+    known = await store.read(lambda tx: tx.sessions.with_files(left)) if left else set()
     gone = []
     for key in left:
         if key in known:
@@ -50,19 +56,29 @@ async def sweep(desk: Desk, name: str, age: timedelta = SETTLED, idle: timedelta
     return swept
 
 
+class Archives(Protocol):
+    """Keeps the code of apps."""
+
+    async def sweep_apps(self, now: datetime) -> list[str]:
+        """Remove code that nobody needs any more."""
+        ...
+
+
 class Sweeper:
     """Sweeps every platform once in a while, beside the loop; without a login it waits for one."""
 
-    def __init__(self, desk: Desk, pause: float = PAUSE, again: timedelta = AGAIN) -> None:
+    def __init__(
+        self, context: LoopContext, archives: Archives, pause: float = PAUSE, again: timedelta = AGAIN
+    ) -> None:
         """Nothing was swept yet."""
-        self._desk, self._pause, self._again = desk, pause, again
+        self._context, self._archives, self._pause, self._again = context, archives, pause, again
 
     async def run(self) -> None:
         """Until it is stopped."""
         due: dict[str, float] = {}
         clock = asyncio.get_running_loop().time
         while True:
-            for name in list(self._desk.platforms_by_name):
+            for name in list(self._context.platforms.by_name):
                 if due.get(name, 0) <= clock():
                     due[name] = clock() + (await self._sweep(name)).total_seconds()
             if due.get(APPS, 0) <= clock():
@@ -75,14 +91,14 @@ class Sweeper:
 
     async def _forget_old(self) -> None:
         try:
-            await forget_old(self._desk)
+            await forget_old(self._context)
         except (SubletError, OSError) as error:
             log.warning("retention.failed", why=str(error))
 
     async def _sweep_apps(self) -> None:
         """Remove the code of apps that no version needs."""
         try:
-            gone = await self._desk.sweep_apps(self._desk.now())
+            gone = await self._archives.sweep_apps(self._context.now())
         except (SubletError, OSError) as error:
             log.warning("sweep.failed", platform="", why=str(error))
         else:
@@ -92,7 +108,7 @@ class Sweeper:
     async def _sweep(self, name: str) -> timedelta:
         """Sweep one; when it is to be swept again."""
         try:
-            await sweep(self._desk, name)
+            await sweep(self._context.platforms, self._context.store, name)
         except (LoginNeeded, PlatformUnreachable):
             return self._again
         except (SubletError, OSError) as error:

@@ -12,8 +12,15 @@ from sublet.core.mailboxes import fold_address
 from sublet.core.session import Event, Session
 from sublet.errors import SubletError
 from sublet.service.calling import Answered, call
-from sublet.service.desk import Desk, Person, log
+from sublet.service.clock import Clock
 from sublet.service.faults import point
+from sublet.service.log import log
+from sublet.service.mail import Mail
+from sublet.service.person import Person
+from sublet.service.standing import Standing
+from sublet.service.vault import Vault
+from sublet.settings import Settings
+from sublet.store.store import Store
 from sublet.store.tx import Tx
 from sublet.wire.hooks import DELIVERY, SIGNATURE, encoded, letter, message, signature
 
@@ -24,8 +31,15 @@ HOURLY = timedelta(hours=1)
 
 
 @dataclass
-class Telling(Desk):
+class Telling:
     """The part of the loop that follows the events for hooks."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    vault: Vault
+    mail: Mail
+    standing: Standing
 
     _heard: int = -1  # the newest event when hooks were last looked through
     _telling: asyncio.Task[None] | None = None
@@ -33,7 +47,6 @@ class Telling(Desk):
 
     async def look_after(self, now: datetime) -> None:
         """See whether there is news for anyone, or something to try again; that goes on beside everything else."""
-        await super().look_after(now)
         if self._telling and not self._telling.done():
             return
         newest, due = await self.store.read(lambda tx: (tx.events.newest(), tx.hooks.next_due()))
@@ -89,7 +102,7 @@ class Telling(Desk):
         if hook.expires <= self.now():
             return "the hook has expired"
         owner = Person(hook.person)
-        if await self.as_now(owner) is None:
+        if await self.standing.as_now(owner) is None:
             return "its owner may not come in"
         address = hook.address.removeprefix(MAILTO)
         plain = fold_address(address, self.settings.signing.subaddresses)

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sublet.core.annex import Details, Template, check_name
 from sublet.errors import NotFound
-from sublet.service.desk import Desk, Person
+from sublet.service.authority import Authority
+from sublet.service.clock import Clock
+from sublet.service.person import Person
+from sublet.store.store import Store
 
 
-class Templates(Desk):
+@dataclass
+class Templates:
     """Save, show, list and remove templates."""
+
+    store: Store
+    now: Clock
+    authority: Authority
 
     async def save_template(self, name: str, details: Details, person: Person) -> Template:
         """Keep details under a name, in place of what was there."""
-        self.personal(person)
+        self.authority.require_owner(person)
         template = Template(person.name, check_name(name, "template"), details, self.now())
         await self.store.write(lambda tx: tx.templates.save(template))
         return template

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
@@ -13,20 +13,35 @@ from sublet.core.scopes import read_scope, within
 from sublet.core.session import OVER, Session
 from sublet.errors import BadRequest, NotFound, NotYours, OutOfScope
 from sublet.service.blocking import explain_block
-from sublet.service.desk import Person
+from sublet.service.clock import Clock
+from sublet.service.person import Person
+from sublet.service.ports import Names
 from sublet.service.sessions import Sessions
+from sublet.service.standing import Standing
+from sublet.settings import Settings
 from sublet.store.audit import Entry
+from sublet.store.store import Store
 from sublet.store.tokens import Token as Token  # also for those who show it
 from sublet.store.tx import Tx
 
 PREFIX = "sublet_"
+HALF = "half-"  # the use of a token for which the second factor is still missing begins so
+ONCE = "once"  # the use of a code that a terminal changes into a token
 SESSION = "session"  # the use of a token that is for one session
 MOST_OF_SESSION = 10  # when there are more for one session, the oldest goes
 SHOWN = timedelta(minutes=1)  # how exactly it is known when a token was last shown
 
 
-class Tokens(Sessions):
+@dataclass
+class Tokens:
     """Make, list and revoke tokens; only their hashes are kept."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    names: Names
+    standing: Standing
+    sessions: Sessions
 
     async def make_token(
         self,
@@ -42,7 +57,7 @@ class Tokens(Sessions):
 
         It is for no more, and lasts no longer, than the one that its maker holds.
         """
-        owner = await self.named(for_person) if for_person else person.name
+        owner = await self.names.find_name(for_person) if for_person else person.name
         if owner != person.name and not person.operator:
             raise NotYours(noun="token")
         words = read_scope(scope) or person.scope
@@ -57,7 +72,7 @@ class Tokens(Sessions):
 
     async def make_session_token(self, person: Person, name: str, *, host: str = "") -> tuple[Token, str]:
         """A token that is for one session only, until that is deleted or its files' keep time is over."""
-        session = await self.session(name, person)
+        session = await self.sessions.get(name, person)
         if session.person != person.name:
             raise NotYours(noun="session")
         token = self._for_session(session)
@@ -74,7 +89,7 @@ class Tokens(Sessions):
                 _add(tx, self._for_session(session), secret, person, host)
             return session
 
-        session = await self.accept(name, person, key=key, also=also)
+        session = await self.sessions.accept(name, person, key=key, also=also)
         return session, secret if session.person == person.name else ""
 
     def _for_session(self, session: Session) -> Token:
@@ -140,8 +155,13 @@ class Tokens(Sessions):
         return await self.holder(token) if token else None
 
     async def holder(self, token: Token) -> Person | None:
-        """Whose token it is, with the part that they have now, and what it is for; Blocked if they are."""
-        person = await self.as_now(
+        """Whose token it is, with the part that they have now, and what it is for; Blocked if they are.
+
+        One that is only a step of signing in is nobody's.
+        """
+        if token.use == ONCE or token.use.startswith(HALF):
+            return None
+        person = await self.standing.as_now(
             Person(
                 token.person,
                 token.operator,

@@ -15,7 +15,8 @@ from sublet.core.tree import TreeFile, files_of, tree_of
 from sublet.errors import BadManifest, OwnAppsOnly
 from sublet.kinds.app import name_of
 from sublet.movers.app import FOLDER, keep
-from sublet.service.desk import Desk, Person
+from sublet.service.person import Person
+from sublet.settings import Settings
 from sublet.wire.manifests.generic import kinds_of
 from sublet.wire.manifests.page import Reading
 from sublet.wire.manifests.reader import read_manifest
@@ -38,8 +39,11 @@ def is_trial(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
-class Trials(Desk):
+@dataclass
+class Trials:
     """Try an app before anybody approves it, where one runs one's own code anyway."""
+
+    settings: Settings
 
     async def try_app(self, archive: bytes, *, name: str = "app", image: str = "", kind: str = "") -> Trial:
         """Pin what is in an archive as it is; BadTree, BadManifest, or OwnAppsOnly in a gateway."""
@@ -63,11 +67,11 @@ class Trials(Desk):
             file.unlink(missing_ok=True)
         return tree
 
-    async def resolved(self, person: Person, request: Request) -> Request | Reason:
-        """A request for a trial, with its code and manifest pinned; any other as it is."""
+    async def resolve(self, person: Person, request: Request) -> Request | Reason | None:
+        """A request for a trial, with its code and manifest pinned; None: it asks for something else."""
         executable = request.executable
         if not executable or not is_trial(name_of(executable)):
-            return await super().resolved(person, request)
+            return None
         tree = name_of(executable).removeprefix(PREFIX)
         if self.settings.mode != "personal" or not tree_of(f"app:{tree}"):
             return _gone(tree)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from sublet.core.session import Session
-from sublet.service.desk import Desk
+from sublet.service.loop_context import LoopContext
 from sublet.service.step import Step, deadline_of
 from sublet.store.turns import Place
 from sublet.store.tx import Tx
@@ -14,18 +14,18 @@ from sublet.store.tx import Tx
 LOOK = timedelta(seconds=30)  # between two looks; when a place comes free, whose turn it is is told at once
 
 
-async def no_turn(desk: Desk, session: Session) -> Step | None:
+async def no_turn(context: LoopContext, session: Session) -> Step | None:
     """A step that holds a session back until it is its turn; None if it may be submitted."""
-    if desk.noun_of(session.offer.platform) != "account":
+    if context.platforms.noun_of(session.offer.platform) != "account":
         return None
-    now = desk.now()
+    now = context.now()
 
     def ask(tx: Tx) -> Place:
         place, chosen = tx.turns.ask(session, now)
         _wake(tx, [id for id in chosen if id != session.id], now)
         return place
 
-    place = await desk.store.write(ask)
+    place = await context.store.write(ask)
     if place.taken:
         return None
     words = f"waits for a turn: {place.there} of the account's {place.capacity} jobs are there"

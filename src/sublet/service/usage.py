@@ -8,7 +8,9 @@ from datetime import datetime
 
 from sublet.core.usage import Used, parse_quarter, quarter_of, report
 from sublet.errors import BadRequest, NotYours
-from sublet.service.desk import Desk, Person
+from sublet.service.clock import Clock
+from sublet.service.person import Person
+from sublet.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +22,12 @@ class UsageReport:
     rows: Sequence[Used]
 
 
-class Usage(Desk):
+@dataclass
+class Usage:
     """Report what was used; an operator sees everybody's, a person their own."""
+
+    store: Store
+    now: Clock
 
     async def usage(
         self,

@@ -27,9 +27,9 @@ async def look(request: Request) -> Response:
 
 async def _page(request: Request, who: Visitor, wrong: SubletError | None = None, said: str = "") -> Response:
     service = service_of(request)
-    service.gateway()
-    standings = await service.standing(who.person)
-    found = await service.access_requests(who.person)
+    service.authority.require_gateway()
+    standings = await service.access.rules.standing(who.person)
+    found = await service.access.requests.access_requests(who.person)
     waiting = [one for one in found if one.state == "open"] if who.person.operator else []
     own = [one for one in found if one.person == who.person.name][:SHOWN]
     return page(
@@ -56,7 +56,7 @@ async def ask(request: Request) -> Response:
     noun, _, name = said.partition(":")
     noun, name = (noun, name) if noun in NOUNS else ("", said)
     try:
-        await service_of(request).ask_access(who.person, noun, name, reason, host_of(request))
+        await service_of(request).access.requests.ask_access(who.person, noun, name, reason, host_of(request))
     except SubletError as error:
         return await _page(request, who, error, reason)
     return RedirectResponse(HERE, 303)
@@ -69,8 +69,8 @@ async def one(request: Request) -> Response:
 
 async def _one(request: Request, who: Visitor, form: dict[str, str], wrong: SubletError | None = None) -> Response:
     service = service_of(request)
-    found = await service.access_request(request.path_params["id"], who.person)
-    standings = await service.standing(who.person, found.person) if who.person.operator else ()
+    found = await service.access.requests.access_request(request.path_params["id"], who.person)
+    standings = await service.access.rules.standing(who.person, found.person) if who.person.operator else ()
     stands = next((s for s in standings if (s.decision.noun, s.decision.name) == (found.noun, found.name)), None)
     return page(
         request,
@@ -97,9 +97,11 @@ async def decide(request: Request) -> Response:
     try:
         service, answer = service_of(request), form.get("answer", "").strip()
         if request.path_params["change"] == "grant":
-            await service.grant_access(id, who.person, **granted(form, service.now()), answer=answer, host=host)
+            await service.access.requests.grant_access(
+                id, who.person, **granted(form, service.now()), answer=answer, host=host
+            )
         else:
-            await service.refuse_access(id, who.person, answer, host)
+            await service.access.requests.refuse_access(id, who.person, answer, host)
     except SubletError as error:
         return await _one(request, who, form, error)
     return RedirectResponse(f"{HERE}/requests/{id}", 303)

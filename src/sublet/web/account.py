@@ -18,19 +18,19 @@ async def look(request: Request) -> Response:
     """The page."""
     who = await visitor(request)
     service = service_of(request)
-    service.gateway()
+    service.authority.require_gateway()
     try:
-        profile = await service.profile(who.person, who.person.name)
+        profile = await service.people.directory.profile(who.person, who.person.name)
     except SubletError:  # who came by the Unix socket is no person of the gateway's
         profile = None
     now = service.now()
-    tokens = [one for one in await service.tokens(who.person) if not one.expires or one.expires > now]
+    tokens = [one for one in await service.people.tokens.tokens(who.person) if not one.expires or one.expires > now]
     return page(
         request,
         "account.html",
         who,
         profile=profile,
-        factor=await service.factor(who.person),
+        factor=await service.people.factors.factor(who.person),
         role="operator" if who.person.operator else "reviewer" if who.person.reviewer else "person",
         browsers=[one for one in tokens if one.use == "browser"],
         tokens=[one for one in tokens if one.use == "api"],
@@ -41,14 +41,14 @@ async def revoke(request: Request) -> Response:
     """Make one of one's own tokens worthless, or end a browser's visit."""
     who, form = await posted(request)
     service = service_of(request)
-    service.gateway()
+    service.authority.require_gateway()
     id = form.get("id", "")
-    token = next((one for one in await service.tokens(who.person) if one.id == id), None)
+    token = next((one for one in await service.people.tokens.tokens(who.person) if one.id == id), None)
     if token is None:
         raise NotFound(noun="token", name=id, hint="It may be revoked already.")
     if not is_confirmed(form):
         return confirm_page(request, who, _question(token.name or id[:8], token.use, is_this_one=id == who.token), form)
-    await service.revoke_token(who.person, id, host=host_of(request))
+    await service.people.tokens.revoke_token(who.person, id, host=host_of(request))
     request.app.state.remembered.clear()
     return RedirectResponse("/web/login" if id == who.token else PAGE, 303)
 

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from sublet.api.people import service_of
 from sublet.core.lease_state import LeaseWord, NodeWord
 from sublet.errors import SubletError
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.confirming import confirm_page, is_confirmed
 from sublet.web.drawing import page
@@ -31,7 +31,7 @@ TONES: dict[LeaseWord | NodeWord, str] = {
 async def listing(request: Request) -> Response:
     """The visitor's annexes."""
     who = await visitor(request)
-    states = await service_of(request).annex_states(who.person)
+    states = await service_of(request).annexes.status.annex_states(who.person)
     return page(request, "annexes.html", who, annexes=states, lease_tones=TONES)
 
 
@@ -43,8 +43,8 @@ async def look(request: Request) -> Response:
 async def _page(request: Request, wrong: SubletError | None = None) -> Response:
     who = await visitor(request)
     service, name = service_of(request), request.path_params["name"]
-    state = await service.annex_state(name, who.person)
-    past, events = await service.annex_history(name, who.person)
+    state = await service.annexes.status.annex_state(name, who.person)
+    past, events = await service.annexes.status.annex_history(name, who.person)
     ended = [lease for lease in past.leases if lease.lease.ended]
     status = wrong.status if wrong else 200
     return page(
@@ -83,19 +83,19 @@ def _lease(name: str, form: dict[str, str]) -> str:
 
 
 async def _open(service: Service, name: str, person: Person, form: dict[str, str]) -> None:
-    await service.open_annex(name, person, wide=True)
+    await service.annexes.sharing.open_annex(name, person, wide=True)
 
 
 async def _close(service: Service, name: str, person: Person, form: dict[str, str]) -> None:
-    await service.open_annex(name, person, wide=False)
+    await service.annexes.sharing.open_annex(name, person, wide=False)
 
 
 async def _cancel(service: Service, name: str, person: Person, form: dict[str, str]) -> None:
-    await service.cancel_lease(_lease(name, form), person)
+    await service.annexes.leases.cancel_lease(_lease(name, form), person)
 
 
 async def _shutdown(service: Service, name: str, person: Person, form: dict[str, str]) -> None:
-    await service.shutdown(_lease(name, form), person)
+    await service.annexes.leases.shutdown(_lease(name, form), person)
 
 
 MOST = 20  # of what is over

@@ -45,22 +45,22 @@ async def look(request: Request) -> Response:
     who = await visitor(request)
     service = service_of(request)
     try:
-        state = await service.app(request.path_params["name"], who.person)
+        state = await service.apps.catalogue.app(request.path_params["name"], who.person)
     except NotFound:
         return await _closed(request, who)
     said = request.query_params.get("from", "")
-    earlier = await service.offerset(said, who.person) if said else None
+    earlier = await service.asking.offerset(said, who.person) if said else None
     number = request.query_params.get(VERSION, "")
     version = state.current
     if version and number:
-        version = await service.runnable(who.person, AppWish(app=state.app.name, version=number))
+        version = await service.apps.runs.runnable(who.person, AppWish(app=state.app.name, version=number))
     return await _page(request, who, state, version, earlier=earlier)
 
 
 async def _closed(request: Request, who: Visitor) -> Response:
     """An app that exists but is not open to the visitor: what stands against it, and how to ask for access."""
     service, name = service_of(request), request.path_params["name"]
-    standings = await service.standing(who.person) if service.mode == "gateway" else ()
+    standings = await service.access.rules.standing(who.person) if service.mode == "gateway" else ()
     found = next((one for one in standings if (one.decision.noun, one.decision.name) == ("app", name)), None)
     if found is None:
         raise NotFound(noun="app", name=name, hint="The page of apps lists those that you can run.")
@@ -72,16 +72,16 @@ async def send(request: Request) -> Response:
     """Ask for it; a NO comes back with the form as it was filled in, and the reasons beside its fields."""
     who, form = await posted(request, MOST_FIELDS)
     service = service_of(request)
-    state = await service.app(request.path_params["name"], who.person)
-    version = await service.runnable(who.person, AppWish(app=state.app.name, version=form.get(VERSION, "")))
+    state = await service.apps.catalogue.app(request.path_params["name"], who.person)
+    version = await service.apps.runs.runnable(who.person, AppWish(app=state.app.name, version=form.get(VERSION, "")))
     manifest = version.as_manifest()
     values, instead_of = typed(manifest, form), form.get(INSTEAD, "")
-    places = await service.places(who.person, version)
+    places = await service.apps.runs.places(who.person, version)
     if wrong := check(manifest, values):
         return await _page(request, who, state, version, values, Answer(wrong, ()), instead_of=instead_of)
     try:
         precedence = Precedence(instead_of=instead_of)
-        found = await service.ask_app(who.person, wish_of(version, manifest, values), precedence)
+        found = await service.apps.runs.ask_app(who.person, wish_of(version, manifest, values), precedence)
     except SubletError as error:
         answer = _refusal(manifest, values, error)
         return await _page(request, who, state, version, values, answer, instead_of=instead_of)
@@ -118,7 +118,7 @@ async def _page(
     instead_of: str = "",
 ) -> Response:
     manifest = version.as_manifest() if version else None
-    places = await service_of(request).places(who.person, version) if version else Places()
+    places = await service_of(request).apps.runs.places(who.person, version) if version else Places()
     if manifest and earlier:
         values = app_form.values_of(manifest, places.names, earlier.request)
     return page(

@@ -11,7 +11,7 @@ from sublet.api.people import host_of, service_of
 from sublet.core.app import VersionState
 from sublet.errors import SubletError
 from sublet.service.app_catalogue import decides
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.confirming import Question, affected_sessions, confirm_page, is_confirmed
 from sublet.web.drawing import page
@@ -41,7 +41,7 @@ async def _list(
         "apps.html",
         who,
         wrong.status if wrong else 200,
-        apps=await service.apps(who.person),
+        apps=await service.apps.catalogue.apps(who.person),
         maintainers={name: one.kind for name, one in service.settings.maintainers.items()},
         wrong=wrong,
         form=form or {},
@@ -54,7 +54,7 @@ async def propose(request: Request) -> Response:
     who, form = await posted(request)
     said = {name: form.get(name, "").strip() for name in ASKED}
     try:
-        made = await service_of(request).propose(who.person, **said, host=host_of(request))
+        made = await service_of(request).apps.proposing.propose(who.person, **said, host=host_of(request))
     except SubletError as error:
         return await _list(request, who, error, said)
     return RedirectResponse(f"{HERE}/{made.app}/{made.number}", 303)
@@ -66,7 +66,7 @@ async def version(request: Request) -> Response:
 
 
 async def _version(request: Request, who: Visitor, wrong: SubletError | None = None) -> Response:
-    found = await service_of(request).review(_ref(request), who.person)
+    found = await service_of(request).apps.reviewing.review(_ref(request), who.person)
     return page(
         request,
         "version.html",
@@ -97,7 +97,7 @@ async def decide(request: Request) -> Response:
 
 async def _question(request: Request, person: Person, form: dict[str, str]) -> Question:
     ref = _ref(request)
-    running = await service_of(request).sessions_of_version(ref, person)
+    running = await service_of(request).apps.reviewing.sessions_of_version(ref, person)
     effects = ["Nobody can run it any more. A revoked version stays revoked: it has to be proposed again."]
     if running:
         end = "ends" if "cancel" in form else "that has not started ends; what runs goes on"
@@ -111,15 +111,15 @@ def _ref(request: Request) -> str:
 
 
 async def _approve(service: Service, ref: str, person: Person, form: dict[str, str], host: str) -> None:
-    await service.approve(ref, person, form.get("tree", ""), form.get("why", ""), host)
+    await service.apps.reviewing.approve(ref, person, form.get("tree", ""), form.get("why", ""), host)
 
 
 async def _refuse(service: Service, ref: str, person: Person, form: dict[str, str], host: str) -> None:
-    await service.refuse(ref, person, form.get("why", ""), host)
+    await service.apps.reviewing.refuse(ref, person, form.get("why", ""), host)
 
 
 async def _revoke(service: Service, ref: str, person: Person, form: dict[str, str], host: str) -> None:
-    await service.revoke(ref, person, form.get("why", ""), cancel="cancel" in form, host=host)
+    await service.apps.reviewing.revoke(ref, person, form.get("why", ""), cancel="cancel" in form, host=host)
 
 
 CHANGES = {"approve": _approve, "refuse": _refuse, "revoke": _revoke}

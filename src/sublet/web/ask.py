@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from sublet.api.people import service_of
 from sublet.core.giving_way import Precedence
 from sublet.errors import SubletError
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.web.drawing import clock_of, page
 from sublet.web.entry import Visitor
 from sublet.web.form import EMPTY, Values, Wrong, check, short_of, typed, values_of, wrong_of
@@ -75,13 +75,13 @@ async def _send_yaml(request: Request, who: Visitor, text: str, instead_of: str)
 
 async def _ask(request: Request, person: Person, body: bytes, kind: str, instead_of: str) -> Response:
     service = service_of(request)
-    asked = await service.read(body, kind, person)
-    found = await service.ask(person, replace(asked, precedence=Precedence(instead_of=instead_of)))
+    asked = await service.asking.read(body, kind, person)
+    found = await service.asking.ask(person, replace(asked, precedence=Precedence(instead_of=instead_of)))
     return RedirectResponse(f"/web/offersets/{found.id}", 303)
 
 
 async def _again(request: Request, who: Visitor, id: str, heed: str | None) -> Response:
-    earlier = await service_of(request).offerset(id, who.person)
+    earlier = await service_of(request).asking.offerset(id, who.person)
     executable = earlier.request.executable
     if executable and "pinned" in executable.fields and service_of(request).mode == "gateway":
         return RedirectResponse(f"/web/apps/{executable.fields['app']}?from={earlier.id}", 303)
@@ -103,7 +103,14 @@ async def _form(
     instead_of: str = "",
 ) -> Response:
     shown = {"values": values, "wrong": wrong or {}, "document": None, INSTEAD: instead_of}
-    return page(request, "ask.html", who, status, platforms=await service_of(request).usable(who.person), **shown)
+    return page(
+        request,
+        "ask.html",
+        who,
+        status,
+        platforms=await service_of(request).usable_platforms.usable(who.person),
+        **shown,
+    )
 
 
 async def _yaml(

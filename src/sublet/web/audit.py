@@ -29,7 +29,7 @@ async def look(request: Request) -> Response:
     last = request.query_params.get("before", "")
     before = int(last) if last.isdecimal() and len(last) < 16 else 0
     sought = _sought(typed, clock_of(request).zone)
-    found = await service_of(request).audit(who.person, sought, before=before, limit=MOST + 1)
+    found = await service_of(request).access.audit.audit(who.person, sought, before=before, limit=MOST + 1)
     more = found[MOST - 1].id if len(found) > MOST else None
     given = {field: text for field, text in typed.items() if text}
     return page(
@@ -51,7 +51,7 @@ async def export(request: Request) -> Response:
     if form not in TYPES:
         raise HTTPException(404)
     typed = {field: request.query_params.get(field, "").strip() for field in (*FIELDS, *DAYS)}
-    pieces = service_of(request).export_audit(who.person, _sought(typed, clock_of(request).zone), form)
+    pieces = service_of(request).access.audit.export_audit(who.person, _sought(typed, clock_of(request).zone), form)
     headers = {"content-disposition": f'attachment; filename="audit.{form}"'}
     return StreamingResponse(pieces, media_type=TYPES[form], headers=headers)
 

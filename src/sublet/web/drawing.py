@@ -76,7 +76,7 @@ def page(
             token=token,
             version=service.version,
             personal=service.mode == "personal",
-            providers=service.providers,
+            providers=service.people.oidc.providers,
             moved_from=getattr(request.app.state, "moved_from", 0),
             settled=request.method == "GET",
             **values,

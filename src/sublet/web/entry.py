@@ -17,7 +17,8 @@ from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import base_of, on_socket, service_of
 from sublet.errors import BadAddress, Forged, NotSignedIn
-from sublet.service.desk import Desk, Person
+from sublet.service.person import Person
+from sublet.service.service import Service
 
 COOKIE = "sublet_web"
 KNOWN_COOKIE = "sublet_known"  # of a browser that has signed in: it shows that, and opens nothing
@@ -61,7 +62,7 @@ class UsedCodes:
         return True
 
 
-def seal(service: Desk, purpose: str, sealed: Sealed, lasts: timedelta) -> str:
+def seal(service: Service, purpose: str, sealed: Sealed, lasts: timedelta) -> str:
     """A text that only this service can have made: who it is for, and until when it counts."""
     until = int((service.now() + lasts).timestamp())
     once = secrets.token_urlsafe(12)
@@ -70,7 +71,7 @@ def seal(service: Desk, purpose: str, sealed: Sealed, lasts: timedelta) -> str:
     return f"{body}.{_sign(service, purpose, body)}"
 
 
-def unseal(service: Desk, purpose: str, text: str) -> Sealed | None:
+def unseal(service: Service, purpose: str, text: str) -> Sealed | None:
     """What such a text says, if it is genuine, made for this purpose, and still counts."""
     body, _, signature = text[:MOST_SEALED].partition(".")
     if not hmac.compare_digest(_sign(service, purpose, body).encode(), signature.encode()):
@@ -82,7 +83,7 @@ def unseal(service: Desk, purpose: str, text: str) -> Sealed | None:
     return Sealed(Person(name, operator), token) if service.now().timestamp() < until else None
 
 
-def issue_code(service: Desk, person: Person) -> str:
+def issue_code(service: Service, person: Person) -> str:
     """A code that lets this person in once, within five minutes."""
     return seal(service, "code", Sealed(person, ""), CODE_LASTS)
 
@@ -98,7 +99,7 @@ async def visitor_of(request: Request) -> Visitor:
     if sealed is None:
         raise NotSignedIn
     personal_link = service.mode == "personal" and not sealed.token
-    person = sealed.person if personal_link else await service.visit(sealed.token)
+    person = sealed.person if personal_link else await service.people.signing_in.visit(sealed.token)
     if person is None:
         raise NotSignedIn
     return Visitor(person, cookie, sealed.token)
@@ -128,7 +129,7 @@ def remember(request: Request, response: Response, address: str) -> None:
     https = _by_https(request)
     response.set_cookie(
         _prefixed(KNOWN_COOKIE, https),
-        _sign(service_of(request), "known", service_of(request).check_address(address)),
+        _sign(service_of(request), "known", service_of(request).authority.check_address(address)),
         max_age=int(KNOWN_LASTS.total_seconds()),
         path="/" if https else "/web",
         secure=https,
@@ -141,7 +142,7 @@ def is_known(request: Request, address: str) -> bool:
     """Whether this browser shows that someone has signed in there by this address."""
     shown = request.cookies.get(_prefixed(KNOWN_COOKIE, _by_https(request)), "")
     try:
-        genuine = _sign(service_of(request), "known", service_of(request).check_address(address))
+        genuine = _sign(service_of(request), "known", service_of(request).authority.check_address(address))
     except BadAddress:
         return False
     return hmac.compare_digest(shown.encode(), genuine.encode())
@@ -173,7 +174,7 @@ def _by_https(request: Request) -> bool:
     return base_of(request).startswith("https:")
 
 
-def form_token(service: Desk, cookie: str, path: str) -> str:
+def form_token(service: Service, cookie: str, path: str) -> str:
     """The proof that a form to this path was on a page that this visitor was shown."""
     return _sign(service, "form", f"{cookie} {path}")
 
@@ -197,6 +198,6 @@ def check_host(request: Request) -> None:
         raise Forged("The Unix socket is for its owner alone.", hint="Others come by TCP, with a token.")
 
 
-def _sign(service: Desk, purpose: str, text: str) -> str:
-    key = service.secret(f"web {purpose}").encode()
+def _sign(service: Service, purpose: str, text: str) -> str:
+    key = service.secrets.of(f"web {purpose}").encode()
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()

@@ -24,12 +24,12 @@ async def change(request: Request) -> Response:
     act = request.path_params["change"]
     try:
         if act == "begin":
-            begun = await service.begin_factor(who.person)
+            begun = await service.people.factors.begin_factor(who.person)
             return await _page(request, who, secret=begun.secret, uri=begun.uri)
         if act == "confirm":
-            return await _page(request, who, codes=await service.confirm_factor(who.person, code, host))
+            return await _page(request, who, codes=await service.people.factors.confirm_factor(who.person, code, host))
         if act == "off":
-            await service.remove_factor(who.person, code, host=host)
+            await service.people.factors.remove_factor(who.person, code, host=host)
             return await _page(request, who)
     except WrongCode as error:
         uri = form.get("uri", "")
@@ -40,9 +40,13 @@ async def change(request: Request) -> Response:
 
 async def _page(request: Request, who: Visitor, wrong: SubletError | None = None, **values: object) -> Response:
     service = service_of(request)
-    on = await service.factor(who.person)
+    on = await service.people.factors.factor(who.person)
     shown = {"secret": "", "uri": "", "codes": ()} | values
-    obstacle = None if on or shown["secret"] or shown["codes"] else await service.find_factor_obstacle(who.person)
+    obstacle = (
+        None
+        if on or shown["secret"] or shown["codes"]
+        else await service.people.factors.find_factor_obstacle(who.person)
+    )
     said = f"{wrong.message} {wrong.advice}" if wrong else ""
     return page(
         request, "factor.html", who, wrong.status if wrong else 200, on=on, wrong=said, obstacle=obstacle, **shown

@@ -99,8 +99,8 @@ def _folder(name: str, path: str, files: Sequence[ResultFile]) -> Entry:
 async def look(request: Request) -> Response:
     """The files of a session, by folder or as a search found them."""
     who, service, asked = await visitor(request), service_of(request), request.query_params
-    session = await service.session(request.path_params["id"], who.person)
-    left = await service.results(session.id, who.person)
+    session = await service.sessions.get(request.path_params["id"], who.person)
+    left = await service.output.results(session.id, who.person)
     words, number = asked.get("find", "").strip()[:LONGEST_WORDS], asked.get("page", "")
     at = int(number) if number.isascii() and number.isdecimal() and len(number) < 9 else 0
     listing = list_files(left, asked.get("in", ""), words, at)

@@ -12,7 +12,7 @@ from sublet.api.people import host_of, service_of
 from sublet.core.amounts import parse_duration
 from sublet.core.hooks import MAILTO, STATES, WORDS, Delivery, Hook
 from sublet.errors import SubletError
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.confirming import Question, confirm_page, is_confirmed
 from sublet.web.drawing import page
@@ -45,14 +45,14 @@ async def _page(
     wrong: SubletError | None = None,
 ) -> Response:
     service = service_of(request)
-    found = await service.hooks(who.person)
+    found = await service.notices.hooks.hooks(who.person)
     return page(
         request,
         "hooks.html",
         who,
         wrong.status if wrong else 200,
         hooks=[(hook, *state_of(hook, told[0] if told else None)) for hook, told in found],
-        addresses=sorted(await service.own_addresses(who.person)),
+        addresses=sorted(await service.notices.telling.own_addresses(who.person)),
         words=WORDS,
         states=STATES,
         form=form,
@@ -81,7 +81,7 @@ async def change(request: Request) -> Response:
     act = change_of(request, CHANGES)
     who, form = await posted(request)
     if request.path_params["change"] == "remove" and not is_confirmed(form):
-        hook = await service_of(request).hook(who.person, request.path_params["id"])
+        hook = await service_of(request).notices.hooks.hook(who.person, request.path_params["id"])
         return confirm_page(request, who, _question(hook), form)
     acting = act(service_of(request), who.person, request.path_params["id"], host_of(request))
     return await _done(request, who, {}, acting)
@@ -98,7 +98,7 @@ async def _add(service: Service, person: Person, form: dict[str, str], host: str
     address = form.get("address", "").strip()
     mail = "@" in address and ":" not in address
     lasts = form.get("expires", "").strip()
-    hook, secret = await service.add_hook(
+    hook, secret = await service.notices.hooks.add_hook(
         person,
         f"{MAILTO}{address}" if mail else address,
         session=form.get("session", "").strip(),
@@ -110,7 +110,7 @@ async def _add(service: Service, person: Person, form: dict[str, str], host: str
 
 
 async def _remove(service: Service, person: Person, id: str, host: str) -> Done:
-    hook = await service.remove_hook(person, id, host)
+    hook = await service.notices.hooks.remove_hook(person, id, host)
     return Done(f"{hook.address.removeprefix(MAILTO)} will not be notified any more.")
 
 
@@ -123,7 +123,7 @@ def _question(hook: Hook) -> Question:
 
 
 async def _test(service: Service, person: Person, id: str, host: str) -> Done:
-    return Done(f"It took it: {await service.test_hook(person, id)}.")
+    return Done(f"It took it: {await service.notices.hooks.test_hook(person, id)}.")
 
 
 CHANGES = {"remove": _remove, "test": _test}

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from sublet.core.jobs import QueuedJob
 from sublet.core.lease_state import AnnexState, LeaseState
 from sublet.errors import SubletError
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.confirming import Affected, Question
 from sublet.web.words import counted
@@ -18,7 +18,7 @@ RUNNING = ("running", "suspended")
 
 async def ask_about_lease(service: Service, name: str, person: Person, *, queued: bool = False) -> Question:
     """Before the leases that a name means are ended, or taken back while they wait in a queue."""
-    state = await service.annex_state(name, person)
+    state = await service.annexes.status.annex_state(name, person)
     annex = f"/web/annexes/{quote(state.annex.name)}"
     if queued:
         effects = ("Its request leaves the queue, with the place that it has there.",)
@@ -47,7 +47,7 @@ async def _running_jobs(
 ) -> tuple[Affected, ...]:
     """The jobs that run on nodes of these leases, where the access point tells them."""
     try:
-        listed = (await service.jobs(person)).jobs
+        listed = (await service.annexes.jobs.jobs(person)).jobs
     except SubletError:
         return ()  # their number is known from the nodes
     nodes = {node.node for lease in live for node in lease.nodes}

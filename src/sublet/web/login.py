@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from sublet.api.people import base_of, host_of, on_socket, service_of
 from sublet.errors import NotFound
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.throttle import neighbours
 from sublet.web import signing_in
 from sublet.web.drawing import page
@@ -27,7 +27,9 @@ async def look(request: Request) -> Response:
         sealed = unseal(service, "code", code)
         if sealed and request.app.state.used_codes.first_use(code, service.now()):
             if service.mode == "gateway":
-                token = await service.visiting(sealed.person, signing_in.browser_of(request), host_of(request))
+                token = await service.people.signing_in.visiting(
+                    sealed.person, signing_in.browser_of(request), host_of(request)
+                )
                 sealed = Sealed(sealed.person, token.id)
             return let_in(request, sealed, STAY, "/web/")
         wrong = "This link has been used, or is more than five minutes old."
@@ -43,8 +45,8 @@ async def sign_in(request: Request) -> Response:
         return await signing_in.ask(request, form)
     secret = form.get("secret", "").strip()[:LONGEST_TOKEN]
     service = service_of(request)
-    token = await service.token_of(secret) if secret else None
-    if token is None or token.scope or token.session or await service.holder(token) is None:
+    token = await service.people.tokens.token_of(secret) if secret else None
+    if token is None or token.scope or token.session or await service.people.tokens.holder(token) is None:
         if secret:
             service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)))
         wrong = "This token is not known here, has expired, or is for less than all that its person may."
@@ -58,8 +60,8 @@ async def sign_out(request: Request) -> Response:
     """Forget the cookie, and the token that was made for this browser alone."""
     who, _ = await posted(request)
     service = service_of(request)
-    if who.token in {one.id for one in await service.tokens(who.person) if one.use == "browser"}:
-        await service.end_visit(who.person, who.token, host_of(request))
+    if who.token in {one.id for one in await service.people.tokens.tokens(who.person) if one.use == "browser"}:
+        await service.people.signing_in.end_visit(who.person, who.token, host_of(request))
     response = RedirectResponse("/web/login", 303)
     delete_cookie(request, response)
     return response

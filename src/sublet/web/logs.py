@@ -13,9 +13,9 @@ from starlette.responses import Response, StreamingResponse
 from sublet.api.people import service_of
 from sublet.core.session import OVER, Session
 from sublet.errors import SubletError
-from sublet.service.desk import Person
 from sublet.service.log_search import Match
 from sublet.service.output import PIECE, TAIL, Chunk, Stream
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.reading import visitor
 
@@ -64,8 +64,8 @@ async def read_printed(request: Request, session: Session, person: Person, strea
 
 async def _part(service: Service, session: Session, person: Person, stream: Stream, asked: str) -> Chunk:
     if asked:
-        return await service.output(session.id, person, stream, _number(asked), TAIL)
-    return await service.output_tail(session.id, person, stream)
+        return await service.output.output(session.id, person, stream, _number(asked), TAIL)
+    return await service.output.output_tail(session.id, person, stream)
 
 
 async def find_words(request: Request, session: Session, person: Person) -> FoundLines | None:
@@ -75,7 +75,7 @@ async def find_words(request: Request, session: Session, person: Person) -> Foun
         return None
     stream, offset = _stream(request), _number(request.query_params.get("from", ""))
     try:
-        found = await service_of(request).search_output(session.id, person, stream, words, offset)
+        found = await service_of(request).output.search_output(session.id, person, stream, words, offset)
     except SubletError:
         return FoundLines(words, stream, (), None)
     return FoundLines(words, stream, [_line(match) for match in found.matches], found.next)
@@ -88,14 +88,14 @@ def _line(match: Match) -> tuple[int, str]:
 async def log(request: Request) -> Response:
     """A part of what a session printed, for the page's script; the headers say where it is, and what has changed."""
     who, service, asked = await visitor(request), service_of(request), request.query_params
-    session = await service.session(request.path_params["id"], who.person)
+    session = await service.sessions.get(request.path_params["id"], who.person)
     stream, limit = _stream(request), min(_number(asked.get("limit", "")) or PIECE, PIECE)
     if "tail" in asked:
-        chunk = await service.output_tail(session.id, who.person, stream, min(_number(asked["tail"]), PIECE))
+        chunk = await service.output.output_tail(session.id, who.person, stream, min(_number(asked["tail"]), PIECE))
     elif "before" in asked:
-        chunk = await service.output_before(session.id, who.person, stream, _number(asked["before"]), limit)
+        chunk = await service.output.output_before(session.id, who.person, stream, _number(asked["before"]), limit)
     else:
-        chunk = await service.output(session.id, who.person, stream, _number(asked.get("offset", "")), limit)
+        chunk = await service.output.output(session.id, who.person, stream, _number(asked.get("offset", "")), limit)
     said = {
         "sublet-offset": str(chunk.start),
         "sublet-next-offset": str(chunk.next),
@@ -109,10 +109,10 @@ async def log(request: Request) -> Response:
 async def download(request: Request) -> Response:
     """All that it has printed by now, to be saved."""
     who, service = await visitor(request), service_of(request)
-    session = await service.session_to_read(request.path_params["id"], who.person, "output")
+    session = await service.contents.session_to_read(request.path_params["id"], who.person, "output")
     stream = _stream(request)
     headers = {"content-disposition": f'attachment; filename="{session.id[:8]}-{stream}.txt"'}
-    pieces = service.whole_output(session.id, who.person, stream)
+    pieces = service.output.whole_output(session.id, who.person, stream)
     return StreamingResponse(pieces, media_type="text/plain; charset=utf-8", headers=headers)
 
 

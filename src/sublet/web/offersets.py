@@ -14,7 +14,7 @@ from sublet.core.holds import hold_of, takes_of
 from sublet.core.offer import Node, Predicted, Reason, Take
 from sublet.core.session import ACTIVE, EndKind, OfferSet, Phase, Session
 from sublet.errors import SubletError
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.calendar import Mark, Picture, draw, frame, without
 from sublet.web.drawing import clock_of, page
@@ -52,7 +52,7 @@ async def look(request: Request) -> Response:
     who = await visitor(request)
     service = service_of(request)
     clock = clock_of(request)
-    found = await service.offerset(request.path_params["id"], who.person)
+    found = await service.asking.offerset(request.path_params["id"], who.person)
     offers = [
         Numbered(number, session, session.expires > clock.now and session.phase is Phase.OFFERED)
         for number, session in enumerate(found.offers, start=1)
@@ -84,13 +84,13 @@ async def change(request: Request) -> Response:
 
 
 async def _reject(service: Service, id: str, person: Person) -> str:
-    await service.reject_set(id, person)
+    await service.offers.reject_set(id, person)
     return f"/web/offersets/{id}"
 
 
 async def _reject_all(service: Service, id: str, person: Person) -> str:
-    earlier = await service.offerset(id, person)
-    await service.reject_all(person)
+    earlier = await service.asking.offerset(id, person)
+    await service.offers.reject_all(person)
     return f"/web/ask?from={earlier.id}"
 
 
@@ -142,9 +142,9 @@ async def _taken(
 ) -> tuple[Sequence[Node], Sequence[Take]]:
     """What others have taken of a platform's nodes; nothing of a platform that others keep the calendar of."""
     try:
-        state = await service.platform(platform, person)
+        state = await service.usable_platforms.platform(platform, person)
         if state.terms == "booked":
-            busy = await service.busy(platform, person, start, end)
+            busy = await service.usable_platforms.busy(platform, person, start, end)
             return busy.nodes, without([take for steps in busy.takes.values() for take in steps], own)
     except SubletError:
         pass  # that a platform went away, or is closed to them by now, is not a reason to hide the offers

@@ -27,7 +27,9 @@ async def begin(request: Request) -> Response:
     if challenge and not CHALLENGE.fullmatch(challenge):
         raise BadRequest(detail="the challenge is none", hint="Type `sublet login URL --oidc NAME` again.")
     to = next_of(request.query_params)
-    address, kept = await service_of(request).begin_oidc(name, _back(request, name), next=to, challenge=challenge)
+    address, kept = await service_of(request).people.oidc.begin_oidc(
+        name, _back(request, name), next=to, challenge=challenge
+    )
     response = RedirectResponse(address, 303)
     _keep(request, response, kept)
     return response
@@ -38,8 +40,10 @@ async def link(request: Request) -> Response:
     who, _ = await posted(request)
     name = request.path_params["name"]
     service = service_of(request)
-    address, kept = await service.begin_oidc(name, _back(request, name), next="/web/account", link=who.person.name)
-    response = page(request, "leaving.html", who, address=address, title=service.providers[name])
+    address, kept = await service.people.oidc.begin_oidc(
+        name, _back(request, name), next="/web/account", link=who.person.name
+    )
+    response = page(request, "leaving.html", who, address=address, title=service.people.oidc.providers[name])
     _keep(request, response, kept)
     return response
 
@@ -48,7 +52,7 @@ async def back(request: Request) -> Response:
     """Whoever comes back is let in; a terminal's code is shown to be typed there."""
     name = request.path_params["name"]
     kept = request.cookies.get(KEPT, "")
-    begun, token, secret = await service_of(request).end_oidc(
+    begun, token, secret = await service_of(request).people.oidc.end_oidc(
         kept, name, _back(request, name), request.query_params, host_of(request), browser_of(request)
     )
     if begun.challenge:

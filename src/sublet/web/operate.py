@@ -55,7 +55,7 @@ async def look(request: Request) -> Response:
 
 async def _found(request: Request, who: Visitor, typed: dict[str, str]) -> Page:
     of, after = typed["person"] or EVERYONE, request.query_params.get("after")
-    return await service_of(request).sessions(who.person, of=of, limit=SHOWN, after=after, **_filters(typed))
+    return await service_of(request).sessions.page(who.person, of=of, limit=SHOWN, after=after, **_filters(typed))
 
 
 async def ask(request: Request) -> Response:
@@ -94,9 +94,9 @@ async def cancel(request: Request) -> Response:
         raise OperatorsOnly
     service, ids = service_of(request), form.get("sessions", "").split()
     try:
-        done = await service.cancel_all(ids, who.person, form.get("reason", ""))
+        done = await service.sessions.cancel_all(ids, who.person, form.get("reason", ""))
     except SubletError as error:
-        found = [await service.session(id, who.person) for id in ids[:MOST]]
+        found = [await service.sessions.get(id, who.person) for id in ids[:MOST]]
         return await _question(request, who, found, {}, error, form.get("reason", ""))
     return RedirectResponse(f"{HERE}?done={len(done.cancelled)}", 303)
 
@@ -105,7 +105,7 @@ async def _chosen(service: Service, who: Visitor, typed: dict[str, str]) -> list
     wanted = _filters(typed)
     if not typed["phase"]:
         wanted["phases"] = [phase for phase in STOPPABLE if phase is not Phase.OFFERED]
-    found = await service.sessions(who.person, of=typed["person"] or EVERYONE, limit=MOST, **wanted)
+    found = await service.sessions.page(who.person, of=typed["person"] or EVERYONE, limit=MOST, **wanted)
     return [one for one in found.items if _is_stoppable(one)]
 
 

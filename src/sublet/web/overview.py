@@ -10,7 +10,7 @@ from starlette.responses import Response
 from sublet.api.people import service_of
 from sublet.core.session import Phase
 from sublet.errors import SubletError
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.platforms import PlatformState
 from sublet.service.pledges import PledgeState
 from sublet.service.service import Service
@@ -28,9 +28,9 @@ async def overview(request: Request) -> Response:
     who = await visitor(request)
     service = service_of(request)
     clock = clock_of(request)
-    active = await service.sessions(who.person, active=True, limit=MOST_ACTIVE)
-    recent = await service.sessions(who.person, phases=RECENT, limit=MOST_RECENT)
-    states = await service.platforms(who.person)
+    active = await service.sessions.page(who.person, active=True, limit=MOST_ACTIVE)
+    recent = await service.sessions.page(who.person, phases=RECENT, limit=MOST_RECENT)
+    states = await service.usable_platforms.states(who.person)
     platforms = [(state, await _day_ahead(service, who.person, state, clock)) for state in states if not state.ask]
     return page(
         request,
@@ -42,7 +42,7 @@ async def overview(request: Request) -> Response:
         platforms=platforms,
         pledges=await _pledges(service, who.person),
         unopened=[state.name for state in states if state.ask],
-        logins=service.logins() if who.person.operator else set(),
+        logins=service.logins.logins() if who.person.operator else set(),
         drawn=[(state.name, picture) for state, picture in platforms if picture],
     )
 
@@ -50,7 +50,7 @@ async def overview(request: Request) -> Response:
 async def _pledges(service: Service, person: Person) -> dict[str, list[PledgeState]]:
     """The parts of each platform that has some."""
     found: dict[str, list[PledgeState]] = {}
-    for one in await service.pledges(person):
+    for one in await service.access.pledges.pledges(person):
         found.setdefault(one.platform, []).append(one)
     return found
 
@@ -62,7 +62,7 @@ async def _day_ahead(service: Service, person: Person, state: PlatformState, clo
     start = clock.now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=1)
     end = start + timedelta(hours=24)
     try:
-        busy = await service.busy(state.name, person, start, end)
+        busy = await service.usable_platforms.busy(state.name, person, start, end)
     except SubletError:
         return None
     takes = [take for steps in busy.takes.values() for take in steps]

@@ -11,8 +11,8 @@ from starlette.responses import RedirectResponse, Response
 from sublet.api.people import host_of, service_of
 from sublet.core.people import Role
 from sublet.errors import OperatorsOnly, SubletError
-from sublet.service.desk import Person
 from sublet.service.people import Profile
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
@@ -32,7 +32,7 @@ async def _page(
     request: Request, who: Visitor, wrong: SubletError | None = None, form: dict[str, str] | None = None
 ) -> Response:
     service = service_of(request)
-    service.operated(who.person)
+    service.authority.require_operator(who.person)
     sought = {field: request.query_params.get(field, "").strip() for field in ("name", "only", "after")}
     found: Sequence[Profile] = ()
     try:
@@ -59,9 +59,9 @@ async def _page(
 
 async def _found(service: Service, person: Person, name: str, only: str, after: str) -> Sequence[Profile]:
     if name:
-        return [await service.profile(person, name)]
+        return [await service.people.directory.profile(person, name)]
     role = "" if only == BLOCKED else only
-    return await service.people(person, role, blocked=only == BLOCKED, after=after, limit=MOST + 1)
+    return await service.people.directory.people(person, role, blocked=only == BLOCKED, after=after, limit=MOST + 1)
 
 
 async def change(request: Request) -> Response:
@@ -78,20 +78,20 @@ async def change(request: Request) -> Response:
 
 
 async def _add(service: Service, person: Person, form: dict[str, str], host: str) -> None:
-    await service.add_person(person, form.get("name", "").strip(), form.get("role", ""), host)
+    await service.people.directory.add_person(person, form.get("name", "").strip(), form.get("role", ""), host)
 
 
 async def _role(service: Service, person: Person, form: dict[str, str], host: str) -> None:
-    await service.set_role(person, form.get("name", ""), form.get("role", ""), host)
+    await service.people.directory.set_role(person, form.get("name", ""), form.get("role", ""), host)
 
 
 async def _block(service: Service, person: Person, form: dict[str, str], host: str) -> None:
     cancel = form.get("cancel") == "yes"
-    await service.block_person(person, form.get("name", ""), form.get("why", ""), cancel=cancel, host=host)
+    await service.people.work.block_person(person, form.get("name", ""), form.get("why", ""), cancel=cancel, host=host)
 
 
 async def _unblock(service: Service, person: Person, form: dict[str, str], host: str) -> None:
-    await service.unblock(person, form.get("name", ""), host)
+    await service.people.directory.unblock(person, form.get("name", ""), host)
 
 
 CHANGES = {"add": _add, "role": _role, "block": _block, "unblock": _unblock}

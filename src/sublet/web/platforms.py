@@ -11,8 +11,8 @@ from starlette.responses import RedirectResponse, Response
 from sublet.api.people import host_of, service_of
 from sublet.core.amounts import parse_duration
 from sublet.errors import BadAmount, OperatorsOnly, SubletError
-from sublet.service.desk import Person
 from sublet.service.drains import USUAL_GRACE
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.confirming import Question, affected_sessions, confirm_page, is_confirmed
 from sublet.web.drawing import clock_of, page
@@ -27,8 +27,10 @@ async def listing(request: Request) -> Response:
     """All platforms that the visitor may know of, and how they are."""
     who = await visitor(request)
     service = service_of(request)
-    logins = service.logins() if who.person.operator else set()
-    return page(request, "platforms.html", who, platforms=await service.platforms(who.person), logins=logins)
+    logins = service.logins.logins() if who.person.operator else set()
+    return page(
+        request, "platforms.html", who, platforms=await service.usable_platforms.states(who.person), logins=logins
+    )
 
 
 async def look(request: Request) -> Response:
@@ -42,8 +44,8 @@ async def _page(
     if not who.person.operator:
         raise OperatorsOnly
     service, name = service_of(request), request.path_params["name"]
-    state = await service.platform(name, who.person)
-    found = await service.sessions(who.person, of="everyone", platform=name, active=True, limit=MOST)
+    state = await service.usable_platforms.platform(name, who.person)
+    found = await service.sessions.page(who.person, of="everyone", platform=name, active=True, limit=MOST)
     return page(
         request,
         "platform.html",
@@ -78,7 +80,7 @@ async def _question(service: Service, person: Person, name: str) -> Question:
     """What is asked before a drain that cancels what runs."""
     if not person.operator:
         raise OperatorsOnly
-    found = await service.sessions(person, of="everyone", platform=name, active=True, limit=MOST)
+    found = await service.sessions.page(person, of="everyone", platform=name, active=True, limit=MOST)
     runs = [one for one in found.items if one.job]
     effects = (f"{counted(len(runs), 'session')} there {'is' if len(runs) == 1 else 'are'} cancelled after the grace.",)
     back = f"/web/platforms/{quote(name, safe='')}"
@@ -90,11 +92,11 @@ async def _drain(service: Service, person: Person, name: str, form: dict[str, st
     if form.get("end") == "now":
         grace = parse_duration(form["grace"]) if form.get("grace", "").strip() else USUAL_GRACE
     until = _until(form.get("until", "").strip(), clock)
-    await service.drain(person, name, until=until, reason=form.get("reason", ""), grace=grace, host=host)
+    await service.drains.drain(person, name, until=until, reason=form.get("reason", ""), grace=grace, host=host)
 
 
 async def _undrain(service: Service, person: Person, name: str, form: dict[str, str], clock: Clock, host: str) -> None:
-    await service.undrain(person, name, host)
+    await service.drains.undrain(person, name, host)
 
 
 CHANGES = {"drain": _drain, "undrain": _undrain}

@@ -103,8 +103,8 @@ def _indented(text: str) -> str:
 async def look(request: Request) -> Response:
     """One file on a page."""
     who, service = await visitor(request), service_of(request)
-    session = await service.session(request.path_params["id"], who.person)
-    file, reading = await service.result(session.id, who.person, request.path_params["path"])
+    session = await service.sessions.get(request.path_params["id"], who.person)
+    file, reading = await service.output.result(session.id, who.person, request.path_params["path"])
     kind = kind_of(file.path, file.size)
     preview = Preview(kind, why="It is too large to be shown." if kind == "none" else "")
     if kind in ("text", "table"):
@@ -116,7 +116,7 @@ async def look(request: Request) -> Response:
 async def raw(request: Request) -> Response:
     """A file as a preview draws it: an image, or HTML that can do nothing."""
     who, service = await visitor(request), service_of(request)
-    file, reading = await service.result(request.path_params["id"], who.person, request.path_params["path"])
+    file, reading = await service.output.result(request.path_params["id"], who.person, request.path_params["path"])
     kind, suffix = kind_of(file.path, file.size), PurePosixPath(file.path).suffix.lower()
     if kind == "image":
         return StreamingResponse(reading(0), media_type=IMAGES[suffix], headers=SANDBOX)

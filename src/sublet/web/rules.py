@@ -38,7 +38,7 @@ async def _page(
         "rules.html",
         who,
         wrong.status if wrong else 200,
-        rules=await service.rules(who.person),
+        rules=await service.access.rules.rules(who.person),
         now=service.now(),
         form=form,
         changed=changed,
@@ -56,7 +56,7 @@ async def add(request: Request) -> Response:
     said: dict[str, Any] = {field: form.get(field, "").strip() for field in ("effect", "who", "noun", "name", "note")}
     try:
         most = granted(form, service.now())
-        changed = await service.add_rule(who.person, **said, **most, host=host_of(request))
+        changed = await service.access.rules.add_rule(who.person, **said, **most, host=host_of(request))
     except SubletError as error:
         return await _page(request, who, form, wrong=error)
     return await _page(request, who, {}, changed=changed)
@@ -67,8 +67,10 @@ async def remove(request: Request) -> Response:
     who, form = await posted(request)
     service, id = service_of(request), request.path_params["id"]
     if not is_confirmed(form):
-        return confirm_page(request, who, _question(await service.preview_rule_removal(id, who.person)), form)
-    changed = await service.remove_rule(id, who.person, host_of(request))
+        return confirm_page(
+            request, who, _question(await service.access.rules.preview_rule_removal(id, who.person)), form
+        )
+    changed = await service.access.rules.remove_rule(id, who.person, host_of(request))
     return await _page(request, who, {}, changed=changed)
 
 

@@ -14,10 +14,10 @@ from starlette.responses import RedirectResponse, Response
 from sublet.api.people import service_of
 from sublet.core.session import ACTIVE, OVER, Phase, Session
 from sublet.errors import SubletError
-from sublet.service.desk import Person
 from sublet.service.logins import needs_login
 from sublet.service.output import Results
 from sublet.service.pausing import PAUSABLE
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.confirming import confirm_page, is_confirmed
 from sublet.web.drawing import page
@@ -50,7 +50,7 @@ async def listing(request: Request) -> Response:
     asked = request.query_params
     phase, kind, name = asked.get("phase", ""), asked.get("kind", ""), asked.get("name", "").strip()
     phases = [Phase(phase)] if phase in Phase.__members__ else NOT_OFFERS
-    found = await service_of(request).sessions(
+    found = await service_of(request).sessions.page(
         who.person,
         phases=None if phase == "active" else phases,
         active=True if phase == "active" else None,
@@ -86,8 +86,8 @@ async def _session(
 ) -> Response:
     who = await visitor(request)
     service = service_of(request)
-    session, sentences = await service.explain(id, person)
-    readable = service.can_read(session.person, person)
+    session, sentences = await service.explanations.explain(id, person)
+    readable = service.authority.can_read(session.person, person)
     streams = [await read_printed(request, session, person, stream) for stream in STREAMS] if readable else []
     return page(
         request,
@@ -104,7 +104,7 @@ async def _session(
         files=await _files(service, session, person) if readable else list_files(Results()),
         work=await _work(service, session, person) if readable else [],
         is_private=not readable,
-        events=await service.events(person, session=session.id, limit=200),
+        events=await service.events.events(person, session=session.id, limit=200),
         over=session.phase in OVER,
         cancellable=session.phase in EXTENDABLE and not session.cancel_by,
         extendable=session.phase in EXTENDABLE and session.offer.terms.kind == "booked",
@@ -115,7 +115,7 @@ async def _session(
 
 
 def _can_sign_in(service: Service, session: Session, person: Person) -> bool:
-    return person.operator and needs_login(session) and session.offer.platform in service.logins()
+    return person.operator and needs_login(session) and session.offer.platform in service.logins.logins()
 
 
 async def change(request: Request) -> Response:
@@ -124,13 +124,13 @@ async def change(request: Request) -> Response:
     who, form = await posted(request)
     id = request.path_params["id"]
     try:
-        lease = await service_of(request).lease_name(id, who.person) if act is _cancel else ""
+        lease = await service_of(request).annexes.leases.lease_name(id, who.person) if act is _cancel else ""
         if lease and not is_confirmed(form):
             question = await ask_about_lease(service_of(request), lease, who.person)
             return confirm_page(request, who, replace(question, back=f"/web/sessions/{id}"), form)
         to = await act(service_of(request), who.person, id, form)
     except SubletError as error:
-        known = await service_of(request).session(id, who.person)
+        known = await service_of(request).sessions.get(id, who.person)
         if request.path_params["change"] in ("accept", "reject"):
             return page(request, "error.html", who, error.status, **_refused(error, known))
         return await _session(request, who.person, known.id, error, form.get("by", ""))
@@ -143,31 +143,31 @@ def _refused(error: SubletError, session: Session) -> dict[str, object]:
 
 
 async def _accept(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
-    return f"/web/sessions/{(await service.accept(id, person)).id}"
+    return f"/web/sessions/{(await service.sessions.accept(id, person)).id}"
 
 
 async def _reject(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
-    return f"/web/offersets/{(await service.reject(id, person)).offerset}"
+    return f"/web/offersets/{(await service.sessions.reject(id, person)).offerset}"
 
 
 async def _cancel(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
-    return f"/web/sessions/{(await service.cancel(id, person, form.get('reason', ''))).id}"
+    return f"/web/sessions/{(await service.sessions.cancel(id, person, form.get('reason', ''))).id}"
 
 
 async def _pause(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
-    return f"/web/sessions/{(await service.pause(id, person))[0].id}"
+    return f"/web/sessions/{(await service.pausing.pause(id, person))[0].id}"
 
 
 async def _resume(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
-    return f"/web/sessions/{(await service.resume(id, person))[0].id}"
+    return f"/web/sessions/{(await service.pausing.resume(id, person))[0].id}"
 
 
 async def _extend(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
-    return f"/web/sessions/{(await service.extend(id, person, by=form.get('by', '').strip())).id}"
+    return f"/web/sessions/{(await service.sessions.extend(id, person, by=form.get('by', '').strip())).id}"
 
 
 async def _delete(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
-    await service.delete(id, person)
+    await service.sessions.delete(id, person)
     return "/web/sessions"
 
 
@@ -204,18 +204,20 @@ ENDS: dict[Phase, Literal["good", "bad", "idle"]] = {Phase.COMPLETED: "good", Ph
 
 def _ways_in(service: Service, session: Session) -> list[str]:
     """Where the session can be connected to, by the same address as this page: others may know us by another name."""
-    return [one.location.removeprefix(service.base_url) for one in session.connectors if one.status == "AVAILABLE"]
+    return [
+        one.location.removeprefix(service.presenter.base_url) for one in session.connectors if one.status == "AVAILABLE"
+    ]
 
 
 async def _work(service: Service, session: Session, person: Person) -> list[Part]:
     try:
-        return describe_work((await service.offerset(session.offerset, person)).request)
+        return describe_work((await service.asking.offerset(session.offerset, person)).request)
     except SubletError:
         return []  # what was asked for is forgotten before the session is
 
 
 async def _files(service: Service, session: Session, person: Person) -> Listing:
     try:
-        return list_files(await service.results(session.id, person), most=MOST_FILES)
+        return list_files(await service.output.results(session.id, person), most=MOST_FILES)
     except SubletError:
         return list_files(Results())  # the platform can't be reached now; the rest of the page is still true

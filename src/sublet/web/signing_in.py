@@ -24,7 +24,9 @@ async def ask(request: Request, form: dict[str, str]) -> Response:
     """Send a code to the address that was typed, and ask for it."""
     address = form.get("address", "")[:LONGEST]
     try:
-        await service_of(request).ask_code(address, host_of(request), known=is_known(request, address))
+        await service_of(request).people.signing_in.ask_code(
+            address, host_of(request), known=is_known(request, address)
+        )
     except SubletError as error:
         return _again(request, "login.html", form, error, address=address)
     return page(request, "code.html", wrong="", address=address, next=next_of(form))
@@ -36,7 +38,7 @@ async def code(request: Request) -> Response:
     check_post(request, "", form.get("token", ""))
     address = form.get("address", "")[:LONGEST]
     try:
-        made = await service_of(request).sign_in_by_code(
+        made = await service_of(request).people.signing_in.sign_in_by_code(
             address, form.get("code", "")[:LONGEST], host_of(request), note=browser_of(request), use="browser"
         )
     except SubletError as error:
@@ -52,7 +54,7 @@ async def second(request: Request) -> Response:
     check_post(request, "", form.get("token", ""))
     half = form.get("half", "")[:LONGEST]
     try:
-        made = await service_of(request).second(half, form.get("code", "")[:LONGEST], host_of(request))
+        made = await service_of(request).people.factors.second(half, form.get("code", "")[:LONGEST], host_of(request))
     except SubletError as error:
         return _again(request, "second.html", form, error, half=half)
     return await entered(request, *made, next_of(form))
@@ -63,7 +65,7 @@ async def entered(request: Request, token: Token, secret: str, to: str) -> Respo
     if token.use != "browser":
         return page(request, "second.html", wrong="", half=secret, next=to)
     service = service_of(request)
-    person = await service.visit(token.id)
+    person = await service.people.signing_in.visit(token.id)
     if person is None or token.expires is None:
         return page(request, "login.html", status=403, wrong="You may not come in.", next=to, address="")
     return let_in(request, Sealed(person, token.id), token.expires - service.now(), to)

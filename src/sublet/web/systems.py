@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from sublet.api.people import service_of
 from sublet.api.private import check_private
 from sublet.errors import SubletError
-from sublet.service.desk import Person
+from sublet.service.person import Person
 from sublet.service.service import Service
 from sublet.web.drawing import page
 from sublet.web.reading import change_of, posted, visitor
@@ -27,9 +27,9 @@ async def _page(request: Request, wrong: SubletError | None = None) -> Response:
     who = await visitor(request)
     service = service_of(request)
     name = request.path_params["name"]
-    login = await service.login_state(name, who.person)
-    state = await service.platform(name, who.person)
-    record = await service.record(name, who.person)
+    login = await service.logins.login_state(name, who.person)
+    state = await service.usable_platforms.platform(name, who.person)
+    record = await service.probing.record(name, who.person)
     status = wrong.status if wrong else 200
     return page(request, "system.html", who, status, login=login, state=state, record=record, wrong=wrong)
 
@@ -37,7 +37,9 @@ async def _page(request: Request, wrong: SubletError | None = None) -> Response:
 async def state(request: Request) -> Response:
     """A word that changes when the page has something else to show, for its script."""
     who = await visitor(request)
-    return PlainTextResponse((await service_of(request).login_state(request.path_params["name"], who.person)).version)
+    return PlainTextResponse(
+        (await service_of(request).logins.login_state(request.path_params["name"], who.person)).version
+    )
 
 
 async def change(request: Request) -> Response:
@@ -54,19 +56,19 @@ async def change(request: Request) -> Response:
 
 
 async def _login(service: Service, name: str, person: Person, form: dict[str, str]) -> None:
-    await service.sign_in(name, person)
+    await service.logins.sign_in(name, person)
 
 
 async def _answer(service: Service, name: str, person: Person, form: dict[str, str]) -> None:
-    await service.answer(name, person, form.get("question", ""), form.get("answer", "")[:LONGEST])
+    await service.logins.answer(name, person, form.get("question", ""), form.get("answer", "")[:LONGEST])
 
 
 async def _stop(service: Service, name: str, person: Person, form: dict[str, str]) -> None:
-    await service.give_up(name, person)
+    await service.logins.give_up(name, person)
 
 
 async def _logout(service: Service, name: str, person: Person, form: dict[str, str]) -> None:
-    await service.sign_out(name, person)
+    await service.logins.sign_out(name, person)
 
 
 CHANGES: dict[str, Callable[[Service, str, Person, dict[str, str]], Awaitable[None]]] = {

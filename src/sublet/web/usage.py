@@ -30,7 +30,7 @@ async def look(request: Request) -> Response:
         report = await _report(request, who, typed)
     shown = {**typed, "quarter": typed["quarter"] or quarter_of(service.now())}
     given = {field: text for field, text in typed.items() if text}
-    places = [one for one in await service.accounts(who.person) if one.usable]
+    places = [one for one in await service.access.accounts.accounts(who.person) if one.usable]
     values = {"report": report, "typed": shown, "given": given, "fields": FIELDS, "accounts": places, "wrong": wrong}
     return page(request, "usage.html", who, wrong.status if wrong else 200, **values)
 
@@ -48,7 +48,7 @@ def _typed(request: Request, who: Visitor) -> dict[str, str]:
 
 
 async def _report(request: Request, who: Visitor, typed: dict[str, str]) -> UsageReport:
-    found = await service_of(request).usage(
+    found = await service_of(request).access.usage.usage(
         who.person, of=typed["person"].lower(), platform=typed["platform"], quarter=typed["quarter"]
     )
     return usage_report(found.since, found.until, found.rows)

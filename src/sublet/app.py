@@ -1,0 +1,124 @@
+"""Opens a service: its store, its platforms and its loop; and lets go of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from functools import partial
+
+from sublet.errors import SubletError
+from sublet.service.clock import Clock, utc_now
+from sublet.service.database_guard import DatabaseGuard
+from sublet.service.log import log
+from sublet.service.loop_context import LoopContext
+from sublet.service.ports import Caretaker
+from sublet.service.reconcile import Loop
+from sublet.service.service import Service
+from sublet.service.sweeping import Sweeper
+from sublet.settings import Settings
+from sublet.store.migrate import Copies
+from sublet.store.store import Store
+from sublet.wiring import build_service
+
+
+@contextlib.asynccontextmanager
+async def open_service(settings: Settings, *, now: Clock = utc_now, loop: bool = True) -> AsyncIterator[Service]:
+    """Open the store and the platforms, start the loop; on leaving, let go: what runs goes on."""
+    settings = settings.model_copy()  # this one is the service's own, and changes when settings are reloaded
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    guard = DatabaseGuard(settings)
+    store = await _open_store(settings, guard)
+    service = None
+    try:
+        service = build_service(settings, store, now)
+        await service.people.directory.find_same_people()
+        first = dict(service.platforms.by_name)
+        for platform in first.values():
+            await service.changes.open_platform(platform)
+        await service.changes.look_at(first)
+        await service.changes.refresh()
+        async with _working(service, guard, loop=loop):
+            yield service
+    finally:
+        if service:
+            await _close(service)
+        await asyncio.to_thread(guard.record, store)
+        store.close()
+        log.info("service.stopped")
+
+
+async def _open_store(settings: Settings, guard: DatabaseGuard) -> Store:
+    await asyncio.to_thread(guard.check_files)
+    copies = Copies(settings.home / "backups", settings.retention.backups)
+    discreet = settings.mode == "gateway"
+    store = await asyncio.to_thread(Store.open, settings.database_url, discreet=discreet, copies=copies)
+    try:
+        await asyncio.to_thread(guard.check_store, store)
+    except SubletError:
+        store.close()
+        raise
+    return store
+
+
+def build_loop(service: Service) -> Loop:
+    """The loop that carries this service's sessions on, and keeps true what is not a session itself."""
+    annexes = service.annexes
+    caretakers: list[Caretaker] = [
+        service.drains,
+        annexes.access_points,
+        annexes.splits,
+        annexes.drains,
+        annexes.watch,
+        annexes.inputs,
+        annexes.naming,
+        service.notices.telling,
+    ]
+    return Loop(build_context(service), service.changes.refresh, caretakers)
+
+
+def build_context(service: Service) -> LoopContext:
+    """What the steps of the loop work with."""
+    return LoopContext(
+        settings=service.settings,
+        store=service.store,
+        now=service.now,
+        platforms=service.platforms,
+        kinds=service.kinds,
+        movers=service.movers,
+        signals=service.signals,
+        loop_state=service.loop_state,
+        secrets=service.secrets,
+        throttle=service.throttle,
+        code=service.apps.approved,
+        callbacks=service.annexes.pilot_plans,
+    )
+
+
+@contextlib.asynccontextmanager
+async def _working(service: Service, guard: DatabaseGuard, *, loop: bool) -> AsyncIterator[None]:
+    """Run the loop and what works beside it."""
+    carrier = build_loop(service)
+    sweeper = Sweeper(build_context(service), service.apps.catalogue)
+    workers = {"loop": carrier.run, "sweeper": sweeper.run} if loop else {}
+    workers |= {"database guard": partial(guard.run, service.store)}
+    tasks = [asyncio.create_task(work(), name=name) for name, work in workers.items()]
+    log.info("service.started", mode=service.mode, platforms=list(service.platforms.by_name))
+    try:
+        yield
+    finally:
+        await service.people.signing_in.give_up_all()
+        await service.logins.give_up_all()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if loop:
+            await carrier.stop()
+
+
+async def _close(service: Service) -> None:
+    await service.signals.feed.close()
+    await service.platforms.survey_tasks.stop()
+    for platform in list(service.platforms.by_name.values()):
+        await platform.close()
+    await service.access.account_platforms.end_agent()

@@ -1,0 +1,391 @@
+"""Builds a service: out of settings, every use case from what it uses. Nothing is started here."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sublet.kinds.registry import survey_kinds
+from sublet.movers.logins import Login
+from sublet.movers.registry import survey_movers
+from sublet.platforms.registry import load_platforms
+from sublet.service.access import Access
+from sublet.service.access_point import AccessPoints
+from sublet.service.account_platforms import AccountPlatforms
+from sublet.service.accounts import Accounts
+from sublet.service.again import Again
+from sublet.service.annex_drains import AnnexDrains
+from sublet.service.annex_platforms import AnnexPlatforms
+from sublet.service.annex_sharing import AnnexSharing
+from sublet.service.annex_status import AnnexStatus
+from sublet.service.annexes import Annexes
+from sublet.service.app_catalogue import AppCatalogue
+from sublet.service.app_runs import AppRuns
+from sublet.service.apps import Apps
+from sublet.service.asking import Asking
+from sublet.service.audit import AuditLog
+from sublet.service.authority import Authority
+from sublet.service.candidates import Candidates
+from sublet.service.clock import Clock, utc_now
+from sublet.service.connect import Connect
+from sublet.service.contents import Contents
+from sublet.service.dag_moves import DagMoves
+from sublet.service.dags import Dags
+from sublet.service.direct import Direct
+from sublet.service.drafts import Drafts
+from sublet.service.drains import Drains
+from sublet.service.drains_seen import DrainsSeen
+from sublet.service.events import Events
+from sublet.service.executables import ExecutableKinds, Movers
+from sublet.service.explain import Explain
+from sublet.service.factors import Factors
+from sublet.service.groups import Groups
+from sublet.service.hooks import Hooks
+from sublet.service.inputs import Inputs
+from sublet.service.invitations import Invitations
+from sublet.service.invited_sites import InvitedSites
+from sublet.service.job_queue import JobQueue
+from sublet.service.jobs import Jobs
+from sublet.service.known_platforms import KnownPlatforms
+from sublet.service.lease_plans import LeasePlans
+from sublet.service.lease_watch import LeaseWatch
+from sublet.service.leases import Leases
+from sublet.service.logins import Logins
+from sublet.service.loop_state import LoopState
+from sublet.service.mail import Mail
+from sublet.service.maintainers import Maintainers
+from sublet.service.naming import Naming
+from sublet.service.node_releases import NodeReleases
+from sublet.service.offers import Offers
+from sublet.service.oidc import Oidc
+from sublet.service.output import Output
+from sublet.service.pausing import Pausing
+from sublet.service.people import People
+from sublet.service.people_names import PeopleNames
+from sublet.service.people_work import PeopleWork
+from sublet.service.pilot_orders import PilotOrders
+from sublet.service.pilot_plans import PilotPlans
+from sublet.service.pilots import Pilots
+from sublet.service.platform_changes import PlatformChanges, admitted
+from sublet.service.platforms import Platforms
+from sublet.service.pledges import Pledges
+from sublet.service.presenter import Presenter
+from sublet.service.probing import Probing
+from sublet.service.proposing import Proposing
+from sublet.service.quotas import Quotas
+from sublet.service.rekeying import Rekeying
+from sublet.service.reviewing import Reviewing
+from sublet.service.rules import AccessRules
+from sublet.service.service import AccessCases, AnnexCases, AppCases, NoticeCases, PeopleCases, Service
+from sublet.service.session_endings import SessionEndings
+from sublet.service.session_secrets import SessionSecrets
+from sublet.service.sessions import Sessions
+from sublet.service.shrinking import Shrinking
+from sublet.service.sign_in_tokens import SignInTokens
+from sublet.service.signals import Signals
+from sublet.service.signing_in import SigningIn
+from sublet.service.splits import Splits
+from sublet.service.standing import Standing
+from sublet.service.standings import Standings
+from sublet.service.telling import Telling
+from sublet.service.templates import Templates
+from sublet.service.throttle import Throttle
+from sublet.service.tokens import Tokens
+from sublet.service.trials import Trials
+from sublet.service.usage import Usage
+from sublet.service.vault import Vault
+from sublet.settings import Settings
+from sublet.store.store import Store
+
+
+def _load_kinds(settings: Settings) -> tuple[ExecutableKinds, dict[str, str]]:
+    """The kinds that are installed, and what is wrong with others."""
+    kinds = survey_kinds()
+    broken = {f"kind {name}": why for name, why in kinds.broken.items()}
+    return ExecutableKinds(kinds.by_name, contained_only=settings.mode == "gateway"), broken
+
+
+def _load_movers(settings: Settings) -> tuple[Movers, dict[str, str]]:
+    """The movers that are installed, for whom they may move what, and what is wrong with others."""
+    personal = settings.mode == "personal"
+    roots = settings.file_roots if personal or settings.file_roots else ()
+    public_only = not personal and not settings.private_data
+    largest = 0 if personal else settings.largest_data
+    survey = partial(survey_movers, roots, public_only=public_only, home=settings.home, largest=largest)
+    own = survey(logins=[Login(below, **dict(login)) for below, login in settings.registries.items()])
+    usual = own if personal else survey()
+    guests = survey_movers((), public_only=not settings.private_data, largest=settings.largest_data)
+    broken = {f"mover {name}": why for name, why in usual.broken.items()}
+    return Movers(usual.found, guests.found, own.found), broken
+
+
+def _load_platforms(settings: Settings, store: Store, now: Clock, broken: dict[str, str]) -> KnownPlatforms:
+    """The platforms of the settings; none is open yet."""
+    platforms, bad = admitted(*load_platforms(settings.platforms, settings.refuse), settings.mode)
+    personal = settings.mode == "personal"
+    return KnownPlatforms(store, now, settings.answer_within, platforms, broken | bad, personal)
+
+
+def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Service:
+    """All use cases, each from what it uses; nothing is started."""
+    kinds, bad_kinds = _load_kinds(settings)
+    movers, bad_movers = _load_movers(settings)
+    platforms = _load_platforms(settings, store, now, bad_kinds | bad_movers)
+    signals, loop_state, drains_seen, standings = Signals(), LoopState(), DrainsSeen(), Standings()
+    secrets = SessionSecrets(settings.home)
+    vault = Vault(settings.home, settings.master_key, secrets.key if settings.mode == "personal" else None)
+    throttle, mail = Throttle(settings.throttle.limits), Mail(settings.mail)
+    authority = Authority(settings)
+    presenter = Presenter(settings, authority, platforms, loop_state, secrets)
+
+    names, standing = PeopleNames(settings, store, authority), Standing(settings, store)
+    quotas = Quotas(settings, store, now, platforms, throttle)
+    catalogue = AppCatalogue(settings, store, presenter, quotas)
+    approved, trials = Apps(settings, store, platforms, quotas, catalogue), Trials(settings)
+    access_points = AccessPoints(settings, now, platforms, authority)
+    annex_platforms = AnnexPlatforms(settings, store, platforms, access_points)
+
+    candidates = Candidates(
+        settings,
+        store,
+        now,
+        platforms,
+        kinds,
+        movers,
+        drains_seen,
+        guests=annex_platforms,
+        limits=quotas,
+        bars=[approved],
+    )
+    asking = Asking(
+        settings,
+        store,
+        now,
+        platforms,
+        presenter,
+        signals,
+        authority,
+        names,
+        resolvers=[approved, trials],
+        policies=[quotas],
+        candidates=candidates,
+    )
+    offers = Offers(store, now, signals, asking)
+    endings = SessionEndings(now, signals)
+    sessions = Sessions(
+        settings,
+        store,
+        now,
+        platforms,
+        presenter,
+        signals,
+        mail,
+        authority,
+        names,
+        guests=annex_platforms,
+        admissions=[quotas, approved],
+        code=approved,
+        endings=endings,
+    )
+    direct = Direct(presenter, asking, offers, sessions)
+    contents = Contents(store, now, authority, sessions)
+    output = Output(platforms, signals, contents, sessions)
+
+    directory = People(settings, store, now, standings, authority)
+    tokens = Tokens(settings, store, now, names, standing, sessions)
+    sign_in_tokens = SignInTokens(settings)
+    signing_in = SigningIn(
+        settings, store, now, presenter, standings, throttle, mail, authority, secrets, tokens, sign_in_tokens
+    )
+    factors = Factors(settings, store, now, standings, vault, throttle, authority, secrets, sign_in_tokens)
+    people = PeopleCases(
+        directory,
+        names,
+        standing,
+        Groups(store, now, authority),
+        tokens,
+        signing_in,
+        factors,
+        Oidc(settings, store, now, throttle, authority, secrets, signing_in, sign_in_tokens),
+        PeopleWork(store, now, presenter, directory, sessions),
+    )
+
+    rules = AccessRules(settings, store, now, platforms, authority, quotas)
+    account_platforms = AccountPlatforms(settings, store, vault)
+    sites = InvitedSites(settings, platforms, secrets)
+    changes = PlatformChanges(settings, now, platforms, sites, annex_platforms, account_platforms)
+    usable = Platforms(store, now, platforms, annex_platforms, quotas)
+    accounts = Accounts(
+        settings, store, now, platforms, signals, vault, authority, quotas, rules, account_platforms, changes
+    )
+    telling = Telling(settings, store, now, vault, mail, standing)
+    notices = NoticeCases(Hooks(settings, store, now, signals, vault, throttle, sessions, telling), telling)
+    access = AccessCases(
+        rules,
+        quotas,
+        Access(settings, store, now, presenter, throttle, mail, authority, rules),
+        Pledges(store, now, platforms, usable, rules),
+        accounts,
+        account_platforms,
+        AuditLog(store),
+        Usage(store, now),
+        Rekeying(store, now, [accounts, factors, notices.hooks]),
+    )
+
+    maintainers = Maintainers(settings, catalogue)
+    runs = AppRuns(platforms, quotas, approved, tokens, catalogue, maintainers, candidates, asking, direct)
+    apps = AppCases(
+        catalogue,
+        approved,
+        runs,
+        Proposing(settings, store, now, platforms, movers, throttle, mail, catalogue),
+        Reviewing(settings, store, now, signals, mail, catalogue, endings),
+        maintainers,
+        trials,
+    )
+
+    return Service(
+        settings=settings,
+        store=store,
+        now=now,
+        platforms=platforms,
+        kinds=kinds,
+        movers=movers,
+        signals=signals,
+        loop_state=loop_state,
+        presenter=presenter,
+        authority=authority,
+        secrets=secrets,
+        vault=vault,
+        throttle=throttle,
+        mail=mail,
+        standings=standings,
+        candidates=candidates,
+        asking=asking,
+        offers=offers,
+        endings=endings,
+        sessions=sessions,
+        direct=direct,
+        contents=contents,
+        output=output,
+        events=Events(store, signals, sessions),
+        explanations=Explain(store, now, sessions),
+        rerun=Again(contents, asking, sessions),
+        connections=Connect(store, platforms, standing),
+        pausing=Pausing(store, now, platforms, presenter, signals, sessions),
+        drains=Drains(settings, store, now, platforms, signals, drains_seen, endings),
+        drafts=Drafts(
+            settings, store, now, platforms, presenter, output, catalogue, runs, offers, notices.hooks, direct
+        ),
+        changes=changes,
+        usable_platforms=usable,
+        probing=Probing(settings, store, now, platforms, usable, changes),
+        logins=Logins(settings, store, now, platforms, signals),
+        people=people,
+        access=access,
+        annexes=_build_annexes(
+            settings,
+            store,
+            now,
+            platforms=platforms,
+            signals=signals,
+            secrets=secrets,
+            authority=authority,
+            presenter=presenter,
+            asking=asking,
+            sessions=sessions,
+            direct=direct,
+            endings=endings,
+            access_points=access_points,
+            annex_platforms=annex_platforms,
+            sites=sites,
+            changes=changes,
+        ),
+        apps=apps,
+        notices=notices,
+    )
+
+
+def _build_annexes(
+    settings: Settings,
+    store: Store,
+    now: Clock,
+    *,
+    platforms: KnownPlatforms,
+    signals: Signals,
+    secrets: SessionSecrets,
+    authority: Authority,
+    presenter: Presenter,
+    asking: Asking,
+    sessions: Sessions,
+    direct: Direct,
+    endings: SessionEndings,
+    access_points: AccessPoints,
+    annex_platforms: AnnexPlatforms,
+    sites: InvitedSites,
+    changes: PlatformChanges,
+) -> AnnexCases:
+    registry = Annexes(store, now, signals, authority)
+    templates = Templates(store, now, authority)
+    node_releases = NodeReleases(settings, platforms, access_points)
+    pilot_plans = PilotPlans(settings, store, platforms, secrets, access_points)
+    splits = Splits(settings, store, platforms, signals, secrets, pilot_plans, node_releases, sites, access_points)
+    pilots = Pilots(
+        settings,
+        store,
+        now,
+        platforms,
+        signals,
+        secrets,
+        access_points,
+        node_releases,
+        sites,
+        pilot_plans,
+        splits,
+    )
+    orders = PilotOrders(store, now, signals, secrets, access_points)
+    plans = LeasePlans(settings, store, now, platforms, authority, templates, access_points, registry, changes)
+    leases = Leases(
+        settings,
+        store,
+        now,
+        presenter,
+        signals,
+        plans,
+        pilots,
+        orders,
+        splits,
+        access_points,
+        registry,
+        asking,
+        sessions,
+        direct,
+    )
+    status = AnnexStatus(settings, store, now, leases, splits, access_points, registry)
+    job_queue = JobQueue(now, authority, registry)
+    jobs = Jobs(store, now, status, access_points, registry, job_queue)
+    dag_moves = DagMoves(now, jobs, access_points, registry, job_queue)
+    return AnnexCases(
+        registry=registry,
+        platforms=annex_platforms,
+        sharing=AnnexSharing(store, signals, sessions, registry, annex_platforms, changes, endings),
+        templates=templates,
+        plans=plans,
+        leases=leases,
+        status=status,
+        watch=LeaseWatch(store, now, signals, leases, status, endings),
+        drains=AnnexDrains(settings, store, now, platforms, signals, leases, registry),
+        shrinking=Shrinking(store, now, platforms, signals, leases, orders, registry),
+        jobs=jobs,
+        dags=Dags(access_points, job_queue),
+        dag_moves=dag_moves,
+        naming=Naming(store, dag_moves, access_points, job_queue),
+        inputs=Inputs(settings, store, now, platforms, leases, access_points),
+        access_points=access_points,
+        node_releases=node_releases,
+        pilots=pilots,
+        pilot_plans=pilot_plans,
+        pilot_orders=orders,
+        splits=splits,
+        sites=sites,
+        invitations=Invitations(platforms, signals, authority, sites, pilot_plans, changes),
+    )
