@@ -28,6 +28,7 @@ SETTINGS = """claim = "3s"
 hold = "30s"
 poll = "2s"
 answer_within = "5s"
+lost_after = "40s"
 [platforms.here]
 kind = "local"
 cores = 64

@@ -34,7 +34,7 @@ from tests.chaos.world import World, wait_for
 
 AT_ONCE = 24  # clients
 QUIET = 60.0  # seconds in which all must be over, and given back, after the last fault
-QUIET_SITE = 150.0  # where Slurm may have forgotten jobs: those are given up when their time is over
+QUIET_SITE = 150.0  # where Slurm may have forgotten jobs: those are given up when `lost_after`, or their time, is over
 OPEN = frozenset({"OFFERED", "ACCEPTED", "WAITING", "PREPARING", "AVAILABLE", "RUNNING", "RELEASING"})
 Say = Callable[[str], None]
 
