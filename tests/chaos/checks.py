@@ -119,8 +119,16 @@ def _exit_code(record: Record) -> int:
 
 
 def check_cancels(evidence: Evidence) -> Iterator[str]:
-    """Cancelling one session changes that one only."""
+    """Cancelling one session changes that one only.
+
+    A job that a controller forgot is killed by Slurm, and told as cancelled by someone else. Only what the site itself
+    wrote down tells it from a neighbour that was met by mistake: each job that the account cancelled there has to be
+    one that Sublet named.
+    """
     planned = {work.name: work for work in evidence.work}
+    names = {record.id: record.name for record in evidence.records}
+    for id in sorted(evidence.cancelled_there - evidence.cancels):
+        yield f"{names.get(id, 'a job')} ({id[:8]}) was cancelled on the site, and Sublet had named others"
     for record in evidence.records:
         work = planned.get(record.name)
         is_by_itself = record.by.startswith(BY_ITSELF)

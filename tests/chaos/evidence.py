@@ -103,6 +103,8 @@ class Evidence:
     directories: frozenset[str] = frozenset()  # names of session directories
     ends: dict[str, Ended] = field(default_factory=dict)  # session → its end, by its own directory
     listed: dict[str, str] = field(default_factory=dict)  # session → phase, as `sublet ps` lists it
+    cancels: frozenset[str] = frozenset()  # sessions that Sublet named to the site's scancel
+    cancelled_there: frozenset[str] = frozenset()  # sessions whose jobs the site says were cancelled
     log_bytes: int = 0
     seconds: float = 0.0  # that the services ran
     notes: tuple[str, ...] = ()  # what was seen on the way and is wrong by itself

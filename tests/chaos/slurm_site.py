@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,19 @@ from tests.sites import HASTY, Site, running
 
 USER = "service"  # gets in by its key, so that a connection that was killed is opened again by itself
 NODE = "c2"  # the last one, on which the queue `shared` runs
-OPTIONS = ("--nodes", "2", "--cpus", "32", "--slurm", "MinJobAge=5", *HASTY)
+ENDS = "jobcomp.log"  # in which Slurm writes how each job ended
+LOGGED = ("--slurm", "JobCompType=jobcomp/filetxt", "--slurm", f"JobCompLoc=/var/log/site/{ENDS}")
+OPTIONS = ("--nodes", "2", "--cpus", "32", "--slurm", "MinJobAge=5", *LOGGED, *HASTY)
+SCANCEL = """#!/bin/sh
+case $* in *--signal*) ;; *) printf '%s\\n' "$*" >>~/scancels ;; esac
+exec /usr/bin/scancel "$@"
+"""
+TRIED = "tried-first"
+JOB = re.compile(
+    r"^JobId=(\d+) UserId=\S+\((\d+)\) .*\bName=(\S+) JobState=CANCELLED .*\bEndTime=(\S+) .*\bSubmitTime=(\S+)", re.M
+)
+KILL = re.compile(r"^\[(\S+)\] _slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=(\d+) uid (\d+)", re.M)
+NAMED = re.compile(r"--name=(\S+)")
 SETTINGS = """
 [platforms.site]
 kind = "slurm"
@@ -64,6 +78,33 @@ class SlurmSite:
         file = self.home / "witness"
         return file.read_text().splitlines() if file.exists() else []
 
+    def watch_cancels(self) -> None:
+        """Have each scancel of the account written down, with its words; one shows that it is, on both sides."""
+        (place := self.home / "bin").mkdir(exist_ok=True)
+        (place / "scancel").write_text(SCANCEL)
+        (place / "scancel").chmod(0o755)
+        (self.home / ".bashrc").write_text("PATH=$HOME/bin:$PATH\n")
+        words = f"sbatch --hold --job-name={TRIED} --wrap true && scancel --name={TRIED}"
+        self.site.wait(lambda: self.site.ssh(USER, words).returncode == 0, 60)
+        self.site.wait(lambda: TRIED in self.find_cancelled() & self.find_cancels(), 60)
+
+    def find_cancelled(self) -> frozenset[str]:
+        """The sessions whose jobs Slurm says were cancelled, and that somebody of the account asked for.
+
+        Slurm's own daemons cancel, too, what a controller that crashed started twice: they do so as root.
+        """
+        logs = Path(self.site.facts["logs"])
+        kills = [(id, user, _time(at)) for at, id, user in KILL.findall(_read(logs / "slurmctld.log"))]
+        return frozenset(
+            name
+            for id, user, name, ended, submitted in JOB.findall(_read(logs / ENDS))
+            if any((id, user) == kill[:2] and _time(submitted) - 1 <= kill[2] <= _time(ended) + 1 for kill in kills)
+        )
+
+    def find_cancels(self) -> frozenset[str]:
+        """The sessions that Sublet named to scancel."""
+        return frozenset(NAMED.findall(_read(self.home / "scancels")))
+
     def name_directories(self) -> list[str]:
         """The sessions that have a directory there."""
         return [path.name for path in self.home.glob(".sublet/sessions/*")]
@@ -72,11 +113,24 @@ class SlurmSite:
         """The sessions that sbatch has given a number."""
         return {path.parent.name for path in self.home.glob(".sublet/sessions/*/id")}
 
+    def mend_node(self) -> None:
+        """Do as an administrator does: Slurm drains a node on which a controller that crashed started a job twice."""
+        if "drain" in self.site.on("ctl", "sinfo", "-h", "-n", NODE, "-o", "%T", check=False):
+            self.site.on("ctl", "scontrol", "update", f"NodeName={NODE}", "State=RESUME", check=False)
+
     def find_work(self) -> list[str]:
         """Jobs in the queue, and processes of jobs on the node."""
         jobs = self.site.on("ctl", "squeue", "-h", "-o", "job %A %j %T", check=False).splitlines()
         listed = self.site.on(NODE, "ps", "-o", "args=", "-u", USER, check=False).splitlines()
         return [*jobs, *(f"on {NODE}: {words}" for words in listed)]
+
+
+def _time(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _read(file: Path) -> str:
+    return file.read_text() if file.exists() else ""
 
 
 @contextmanager
@@ -89,4 +143,6 @@ def running_site() -> Iterator[SlurmSite | None]:
             print(f"note: there is no Slurm site: {reason.msg}")
             yield None
             return
-        yield SlurmSite(site)
+        found = SlurmSite(site)
+        found.watch_cancels()
+        yield found

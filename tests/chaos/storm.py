@@ -54,7 +54,7 @@ def carry_out(part: Part, seed: int, cluster: SlurmSite | None, say: Say, keep: 
             world.revive()
             say(f"{world.elapsed:6.1f}  quiet")
             quiet = QUIET_SITE if world.cluster else QUIET
-            is_quiet = wait_for(lambda: _are_done(clients) and not _find_open(world), quiet, 0.5)
+            is_quiet = wait_for(lambda: _is_over(world, clients), quiet, 0.5)
             say(f"{world.elapsed:6.1f}  {'all is over' if is_quiet else 'not all is over'}")
             unfinished = tuple(_find_open(world))
             world.over.set()
@@ -88,6 +88,12 @@ def _send_clients(world: World, pool: ThreadPoolExecutor, clients: list[Future[T
     for work in sorted(world.part.work, key=lambda work: work.begins):
         world.wait_until(work.begins)
         clients.append(pool.submit(do_work, world, work))
+
+
+def _is_over(world: World, clients: list[Future[Told]]) -> bool:
+    if world.cluster:
+        world.cluster.mend_node()
+    return _are_done(clients) and not _find_open(world)
 
 
 def _are_done(clients: list[Future[Told]]) -> bool:
@@ -124,6 +130,8 @@ def _gather(world: World, told: list[Told], samplers: list[HealthSampler], unfin
     return Evidence(
         work=world.part.work,
         told=tuple(told),
+        cancels=cluster.find_cancels() if cluster else frozenset(),
+        cancelled_there=cluster.find_cancelled() if cluster else frozenset(),
         witnesses=read_witnesses([*_read_lines(world.witness), *(cluster.read_witness() if cluster else ())]),
         records=records,
         faults=tuple(world.injected),

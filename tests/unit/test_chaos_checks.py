@@ -54,6 +54,20 @@ def without_witness(evidence: Evidence, work: str, *events: str) -> Evidence:
     return replace(evidence, witnesses=kept)
 
 
+# As it is told on a site without accounting, while a controller crashed: by itself, nothing is wrong with it.
+FORGOTTEN = replace(
+    having(
+        replace(A, platform="site"),
+        phase="CANCELLED",
+        kind="cancelled",
+        code=None,
+        by="someone on the system itself, not through Sublet",
+    ),
+    faults=(Injected("controller-crash", "", 99.0, 103.0),),
+    cancels=frozenset({"id-c"}),
+    cancelled_there=frozenset({"id-c"}),
+)
+MET = replace(FORGOTTEN, cancelled_there=frozenset({"id-a", "id-c"}))
 WRONG = {
     "a witness who saw it twice": (replace(RIGHT, witnesses=(*RIGHT.witnesses, Witness("a", "begin"))), "check_once"),
     "two sessions for one piece of work": (
@@ -93,6 +107,7 @@ WRONG = {
         having(B, phase="CANCELLED", kind="cancelled", code=None, by="ann"),
         "check_cancels",
     ),
+    "a cancel that met a neighbour on the site": (MET, "check_cancels"),
     "a session that never ends": (replace(RIGHT, unfinished=("a is RUNNING",)), "check_quiet"),
     "an orphan": (replace(RIGHT, processes=("sleep 100",)), "check_leftovers"),
     "a booking of nobody": (replace(RIGHT, booked=frozenset({"id-a"})), "check_leftovers"),
@@ -153,6 +168,11 @@ def test_what_sublet_stopped_by_itself_needs_a_fault_that_explains_it() -> None:
     crash = Injected("node-crash", "", 99.0, 103.0)
     assert judge(replace(stopped, faults=(crash,))) == []
     assert judge(stopped)
+
+
+def test_a_job_that_a_controller_forgot_is_told_from_a_neighbour_that_a_cancel_met() -> None:
+    assert judge(FORGOTTEN) == []
+    assert judge(MET) == ["check_cancels: a (id-a) was cancelled on the site, and Sublet had named others"]
 
 
 def test_health_of_another_process_than_the_failing_one_counts_for_nothing() -> None:
