@@ -85,4 +85,6 @@ def test_what_runs_beside_the_queue_and_what_is_yet_to_be_written_is_left_to_htc
     text = "PROVISIONER P beside.sub\nJOB A local.sub\nJOB B later.sub\nSPLICE S work.dag\n"  # and no end of itself
     (cwd / "work.dag").write_text(text)
     typed = type_in("dag", "submit", "work.dag", "--annex", "example")
+    stopped = type_in("down")  # the service that it was submitted through
     assert "don't run on an annex" not in typed.err
+    assert stopped.code == 0
