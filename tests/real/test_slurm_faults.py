@@ -309,6 +309,7 @@ async def test_a_number_that_is_given_again_between_a_look_and_an_act_is_left_al
     slurm = await Cluster(broken, place).open(queue="shared")
     job = await slurm.submit(small("sleep", "300", seconds=120), name)
     await running(slurm, job)
+    await asyncio.to_thread(broken.wait, (home / f".sublet/sessions/{name}/ran/id").exists)  # its script has begun
     ours = (home / f".sublet/sessions/{name}/id").read_text().strip()
     sleeper = ("sbatch", "--parsable", "--partition=shared", "--mem=16", "--time=5", "--output=/dev/null", "--wrap")
     other = broken.on("researcher@login", *sleeper, "sleep 300").strip()
