@@ -22,6 +22,8 @@ from sublet.core.request import Request
 from sublet.errors import PlatformTimedOut
 from sublet.platforms.memory import MemoryPlatform
 from sublet.platforms.port import Survey
+from sublet.service.candidates import Candidates
+from sublet.service.executables import ExecutableKinds
 from sublet.service.service import Service
 from tests.contract.services import ME, OPERATOR, ask, serving
 
@@ -337,3 +339,44 @@ async def test_offers_are_sorted_as_the_settings_prefer(tmp_path: Path) -> None:
     sooner = MemoryPlatform(name="queue", terms="predicted", waits=(timedelta(0), timedelta(0), timedelta(0)))
     async with beside(tmp_path, sooner) as service:
         assert _first([one.offer for one in (await ask(service)).offers]) == "trial"
+
+
+async def test_a_platform_of_our_own_that_was_seen_just_now_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    consult = Candidates._consult
+
+    async def noted(self: Candidates, platform: Any, *rest: Any) -> Any:
+        asked.append(platform.name)
+        return await consult(self, platform, *rest)
+
+    monkeypatch.setattr(Candidates, "_consult", noted)
+    platforms = {"ours": {"kind": "memory"}, "theirs": {"kind": "memory", "terms": "predicted"}}
+    async with serving(tmp_path, platforms=platforms) as service:
+        found = await ask(service)
+        assert {session.offer.platform for session in found.offers} == {"ours", "theirs"}
+        assert asked == ["theirs"]
+        service.platforms.surveys.clear()
+        assert (await ask(service)).result == "YES"
+        assert sorted(asked) == ["ours", "theirs", "theirs"]
+
+
+async def test_a_way_to_run_something_that_breaks_costs_its_own_platforms_answer_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways = ExecutableKinds.ways
+
+    def broken(self: ExecutableKinds, executable: Any, tools: Mapping[str, str]) -> Any:
+        if "fragile" in tools:
+            raise ZeroDivisionError
+        return ways(self, executable, tools)
+
+    monkeypatch.setattr(ExecutableKinds, "ways", broken)
+    platforms = {name: {"kind": "memory"} for name in ("one", "other")}
+    async with serving(tmp_path, platforms=platforms) as service:
+        survey = service.platforms.surveys["one"]
+        service.platforms.surveys["one"] = replace(survey, tools={**survey.tools, "fragile": "1"})
+        found = await ask(service)
+        assert {session.offer.platform for session in found.offers} == {"other"}
+        assert [(reason.kind, reason.platform) for reason in found.reasons] == [("urn:platform-broken", "one")]

@@ -145,6 +145,8 @@ def _slack(name: str) -> Any:
 
 def capped(request: Request, limits: Limits) -> Request:
     """The request without the more that would be welcome and is beyond the limits; what it must have stays."""
+    if limits == NO_LIMITS:
+        return request
     compute, most = request.compute, limits
     nodes = _cap(compute.nodes, most.nodes)
     changed = replace(

@@ -24,6 +24,8 @@ class Bounds:
 
     def across(self, pledge: Mapping[str, int]) -> Limits:
         """The most that a session may have which draws on these pledges, of these sizes."""
+        if not pledge:
+            return NO_LIMITS
         parts = shares(pledge)
         return lowest(_whole(self.pledges[name], parts[name]) if name != OPEN else self.pledges[name] for name in parts)
 

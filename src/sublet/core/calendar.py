@@ -170,11 +170,11 @@ class Calendar:
             cores = pack(shape.cores * nodes)
             needs += [(line, cores, 0, span) for line in self._held_to(pledge)]
         end = BEGINNING
-        for window in sorted(windows, key=lambda window: window.start):
+        for window in windows if len(windows) == 1 else sorted(windows, key=lambda window: window.start):
             start = micros(window.start)
             start, end = max(start, end), max(start + 1, micros(window.end), end)  # what was searched isn't again
             while start < end:
-                start = _first(needs, start, end)
+                start = _first(needs, start, end) if needs else start
                 found = search.find(start, end)
                 if found is None:
                     break

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, reduce
 from itertools import repeat
 from operator import and_, or_, xor
+from typing import NamedTuple
 
 from sublet.core.ladder import Ladder, Standing, bits
 from sublet.core.timeline import BEGINNING, END, Level, Timeline
 
+KEPT = 1024  # amounts that are remembered
 ALL = -1  # in the place of a last chunk: the whole block, in which the nodes don't change
 
 Spot = tuple[int, int]  # a block, and a chunk in it
@@ -80,6 +82,17 @@ class Block:
                 self.least[at] = least ^ nodes
 
 
+class Rows(NamedTuple):
+    """Which rows, and which nodes, matter for a packed amount."""
+
+    may: list[int]  # the rows whose nodes may have it free
+    sure: list[int]  # and those whose nodes surely have
+    rank: int  # a node's step without these rows is of no use
+    able: int  # the nodes that are large enough
+    gpus: range  # the rows for more GPUs than are needed, lowest first
+    cores: range  # and for more cores
+
+
 class Index:
     """The nodes' timelines, and blocks of chunks of time over them that are always true to those."""
 
@@ -99,6 +112,23 @@ class Index:
                 idle[at] |= 1 << node
         self.blocks = [Block([BEGINNING], [[mask] for mask in idle])]
         self.firsts = [BEGINNING]  # when each block begins
+        self._known: dict[int, Rows | None] = {}  # those that were asked for lately
+
+    def rows_for(self, amount: int) -> Rows | None:
+        """What is known of a packed amount; None if no node ever has it. People want the same again and again."""
+        if amount not in self._known:
+            if len(self._known) >= KEPT:
+                self._known.clear()
+            self._known[amount] = self._find_rows(amount)
+        return self._known[amount]
+
+    def _find_rows(self, amount: int) -> Rows | None:
+        if (rows := self.ladder.rows(amount)) is None:
+            return None
+        may, sure = rows
+        able = reduce(and_, (self.idle[at] for at in may), self.all)
+        gpus, cores = (self.ladder.above(field, amount) for field in (2, 0))
+        return Rows(may, sure, sum(1 << at for at in may), able, gpus, cores)
 
     def chunk(self, time: int) -> tuple[int, int]:
         """The block and the chunk in it that a time lies in."""

@@ -8,10 +8,11 @@ from functools import partial, reduce
 from itertools import accumulate
 from operator import and_
 
-from sublet.core.index import Index, Spot
+from sublet.core.index import Index, Rows, Spot
 from sublet.core.ladder import bits
 from sublet.core.timeline import BEGINNING, END
 
+NOTHING = Rows([], [], 0, 0, range(0), range(0))
 MANY = 16  # nodes; when fewer are wanted there are hardly ever too few throughout a block
 AHEAD = 16  # how many times the length of the chunk at hand a node is looked at in advance
 
@@ -25,11 +26,9 @@ class Search:
     def __init__(self, index: Index, need: int, count: int, span: int) -> None:
         """Ask an index for a packed need."""
         self._index, self._need, self._count, self._span = index, need, count, span
-        rows = index.ladder.rows(need) if count <= len(index.lines) else None
-        self.possible = rows is not None
-        self._may, self._sure = rows or ([], [])
-        self._rank = sum(1 << at for at in self._may)  # a node's step without these rows is of no use
-        self._able = reduce(and_, (index.idle[at] for at in self._may), index.all)  # nodes that are large enough
+        known = index.rows_for(need) if count <= len(index.lines) else None
+        self.possible = known is not None
+        self._may, self._sure, self._rank, self._able, self._gpus, self._cores = known or NOTHING
         self._known: dict[int, int] = {}  # node → it has no room before then
         self._vague: set[int] = set()  # nodes that may have none then either
         self._out = 0  # nodes that are known to have no room yet
@@ -212,11 +211,12 @@ class Search:
         """The nodes in groups, those with the least to spare first."""
         at, chunk = self._index.chunk(time)
         block = self._index.blocks[at]
-        by_gpus, by_cores = (self._index.ladder.above(field, self._need) for field in (2, 0))
-        for gpus in (*by_gpus, None):
+        for gpus in (*self._gpus, None):
             group = nodes if gpus is None else nodes & ~block.row(gpus)[chunk]
+            if not group:
+                continue
             nodes &= ~group
-            for cores in (*by_cores, None):
+            for cores in (*self._cores, None):
                 tier = group if cores is None else group & ~block.row(cores)[chunk]
                 if tier:
                     group ^= tier

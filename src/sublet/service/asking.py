@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
-from uuid import uuid4
+from uuid import UUID
 
 from sublet.core.access_words import capped, within
 from sublet.core.answers import date_reasons
@@ -84,7 +85,7 @@ class Asking:
         executable = asked.request.executable
         forbidden = [LEASED] if executable and executable.kind == "pilot" else []
         forbidden += [PINNED] if executable and "pinned" in executable.fields else []
-        return replace(asked, reasons=(*asked.reasons, *forbidden))
+        return replace(asked, reasons=(*asked.reasons, *forbidden)) if forbidden else asked
 
     async def understand(self, document: Mapping[str, Any], person: Person, text: str, content_type: str) -> Asked:
         """A document as the operator's rules leave it, read; `text` is what is kept of it."""
@@ -200,7 +201,7 @@ class Asking:
                 return known
             tx.offersets.release_key(known.id)  # a NO, or offers that nobody took: nothing was started
         now = self.now()
-        id = str(uuid4())
+        [id] = _new_ids(1)
         self._limit_holds(tx, person, asked, id, now)
         offers: list[Offer] = []
         no = [*reasons, *asked.remarks, *(Reason("urn:capped-by-rule", "request", note) for note in asked.notes)]
@@ -228,8 +229,8 @@ class Asking:
         if offers and instead_of and self._is_theirs(tx, person, instead_of):
             self.signals.freed |= held_on(give_back(tx, instead_of, now, by=person.name, newer=id))
         sessions = tuple(
-            self._offered(id, person, asked.request, offer, now, until)
-            for offer, until in zip(offers, expiries, strict=True)
+            self._offered(each, id, person, asked.request, offer, now, until)
+            for each, offer, until in zip(_new_ids(len(offers)), offers, expiries, strict=True)
         )
         made = OfferSet(
             id=id,
@@ -262,7 +263,9 @@ class Asking:
         self, tx: Tx, person: Person, asked: Asked, candidates: Sequence[Candidate], now: datetime
     ) -> Mapping[str, Plan]:
         """What the calendars of these platforms have for the asker."""
-        booked = replace(asked.request, not_before=asked.booked_from)
+        request = asked.request
+        same = request.not_before == asked.booked_from
+        booked = request if same else replace(request, not_before=asked.booked_from)
 
         def look(candidate: Candidate) -> Answer:
             return self._within(candidate, self._look(tx, candidate, booked, now))
@@ -324,11 +327,11 @@ class Asking:
         )
 
     def _offered(
-        self, offerset: str, person: Person, request: Request, offer: Offer, now: datetime, expires: datetime
+        self, id: str, offerset: str, person: Person, request: Request, offer: Offer, now: datetime, expires: datetime
     ) -> Session:
         executable: Any = request.executable
         return Session(
-            id=str(uuid4()),
+            id=id,
             offerset=offerset,
             person=person.name,
             name=executable.name or executable.kind,
@@ -366,6 +369,12 @@ def _brief(session: Session) -> str:
     return f"{session.id[:13]} ({session.name}, {session.phase.value})"
 
 
+def _new_ids(count: int) -> list[str]:
+    """So many ids, with one look at the system's randomness: whoever looks lets all other threads go first."""
+    some = os.urandom(16 * count)
+    return [str(UUID(bytes=some[at : at + 16], version=4)) for at in range(0, len(some), 16)]
+
+
 def _whole(tx: Tx, found: OfferSet | None, prefer: Preference) -> OfferSet | None:
     """An offer set with its offers as they are now, in the order in which they were made."""
     if found is None:
@@ -381,10 +390,7 @@ def _not_yours(platform: str, sizes: Mapping[str, int], pledge: str, reason: Rea
 
 
 def _marked(offer: Offer, candidate: Candidate, after: tuple[str, ...]) -> Offer:
-    return replace(
-        offer,
-        interactive=offer.way in candidate.interactive,
-        after=after,
-        is_here=candidate.host.is_here,
-        needs_login=candidate.needs_login,
-    )
+    interactive, is_here = offer.way in candidate.interactive, candidate.host.is_here
+    if not (interactive or after or is_here or candidate.needs_login):  # most often, and a copy costs
+        return offer
+    return replace(offer, interactive=interactive, after=after, is_here=is_here, needs_login=candidate.needs_login)

@@ -169,15 +169,21 @@ class Candidates:
         person: Person,
     ) -> tuple[list[Candidate], list[Reason]]:
         """All platforms at once, each within its time; one that is late, or fails, is a reason like any other."""
+        known = {name: self._known(open_to[name], request, most, prepare, person) for name, most in bounds.items()}
         questions = {
-            name: self._consult(open_to[name], request, most, prepare, person) for name, most in bounds.items()
+            name: self._consult(open_to[name], request, bounds[name], prepare, person)
+            for name, found in known.items()
+            if found is None
         }
         limit = self.settings.answer_within * (NAMED if request.platform else 1)
-        with self.pending.waiting_for(person.name, self.now()) as waiting:
-            answers = await gather_within(questions, limit.total_seconds(), waiting)
+        answers: Mapping[str, Candidate | Reason | BaseException] = {}
+        if questions:
+            with self.pending.waiting_for(person.name, self.now()) as waiting:
+                answers = await gather_within(questions, limit.total_seconds(), waiting)
         candidates: list[Candidate] = []
         reasons: list[Reason] = []
-        for name, found in answers.items():
+        for name in known:
+            found = known[name] or answers[name]
             if isinstance(found, Candidate):
                 candidates.append(found)
             else:
@@ -198,14 +204,41 @@ class Candidates:
         metrics.platform_errors.labels(name, error.code).inc()
         return Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice, platform=name)
 
+    def _known(
+        self, platform: Platform, request: Request, most: Bounds, prepare: timedelta, person: Person
+    ) -> Candidate | Reason | None:
+        """What is known of a platform whose calendar is ours and which was looked at just now; None: ask it."""
+        if (
+            platform.terms != "booked"
+            or platform.login is not None
+            or not (survey := self.platforms.find_fresh(platform.name))
+        ):
+            return None
+        if no := self._declined(platform, request):
+            return no
+        executable: Any = request.executable
+        try:
+            found = self._candidate(platform, survey, executable, prepare, person)
+        except Exception:  # of a plug-in: asked like the others, it fails by itself
+            return None
+        if isinstance(found, Reason):
+            return date_reasons([found], survey.as_of, self.now())[0]
+        return replace(found, bounds=most)
+
+    def _declined(self, platform: Platform, request: Request) -> Reason | None:
+        """Why a platform need not be asked."""
+        executable: Any = request.executable
+        return (
+            self._unnamed(platform, request) or _unfit(platform, request) or self._find_bar(platform.name, executable)
+        )
+
     async def _consult(
         self, platform: Platform, request: Request, most: Bounds, prepare: timedelta, person: Person
     ) -> Candidate | Reason:
         """What one platform has for a request: a way to run it and, if its calendar is others', its offers."""
         executable: Any = request.executable
         name = platform.name
-        no = self._unnamed(platform, request) or _unfit(platform, request) or self._find_bar(name, executable)
-        if no:
+        if no := self._declined(platform, request):
             return no
         survey = await self._last_seen(name)
         self.platforms.get(name)  # it may have gone meanwhile

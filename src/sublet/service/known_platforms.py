@@ -62,11 +62,15 @@ class KnownPlatforms:
 
     async def survey(self, name: str) -> Survey:
         """What a platform has, while its last survey is good; a change of its nodes reaches its calendar."""
-        old = self.surveys.get(name)
-        if old and abs(self.now() - old.as_of) < old.good_for:
-            return old
+        if fresh := self.find_fresh(name):
+            return fresh
         platform = self.get(name)
         return await self.survey_tasks.join(platform, partial(self._survey_anew, platform))
+
+    def find_fresh(self, name: str) -> Survey | None:
+        """The last survey of a platform, while it is good."""
+        old = self.surveys.get(name)
+        return old if old and abs(self.now() - old.as_of) < old.good_for else None
 
     async def survey_soon(self, name: str) -> Survey:
         """The same within `answer_within`, else PlatformTimedOut; the survey itself goes on."""

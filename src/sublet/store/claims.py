@@ -6,8 +6,10 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import func, null, or_, select, update
+from sqlalchemy import Select, func, null, or_, select, update
 
 from sublet.core.holds import hold_of
 from sublet.core.offer import Offer
@@ -22,6 +24,11 @@ FREE = S.claim_token.is_(None)
 DUE = SESSION.where(S.due <= given("now")).order_by(S.due).limit(given("most"))
 NEXT_FREE = select(func.min(S.due)).where(FREE, S.due.is_not(None))
 NEXT_CLAIMED = select(S.due, S.claim_until).where(S.claim_token.is_not(None))
+CLAIM = (
+    update(sessions)
+    .where(S.id == given("session_id"))
+    .values(claim_owner=given("owner"), claim_token=given("token"), claim_until=given("new_until"))
+)
 RELEASE = (
     update(sessions)
     .where(S.id == given("session_id"), S.claim_token == given("token"))
@@ -76,18 +83,11 @@ class Claims:
         self, now: datetime, owner: str, lease: timedelta, limit: int, platforms: Sequence[str]
     ) -> Sequence[Claim]:
         """Make due sessions of these platforms this owner's for the lease time, the longest overdue first."""
-        open_or_lapsed = or_(FREE, S.claim_until <= micros(now))
-        query = SESSION.where(S.due <= micros(now), S.platform.in_(platforms), open_or_lapsed)
-        found = [read_session(row) for row in self._sql.select(query.order_by(S.due).limit(limit))]
-        if not found:
-            return []
-        token = uuid.uuid4().hex
-        self._sql.modify(
-            update(sessions)
-            .where(S.id.in_([session.id for session in found]))
-            .values(claim_owner=owner, claim_token=token, claim_until=micros(now + lease))
-        )
-        return [Claim(session, token) for session in found]
+        rows = self._sql.rows(_claimable(tuple(platforms)), {"now": micros(now), "most": limit})
+        token, until = uuid.uuid4().hex, micros(now + lease)
+        claim = {"owner": owner, "token": token, "new_until": until}
+        self._sql.change_many(CLAIM, [{"session_id": row[0], **claim} for row in rows])
+        return [Claim(read_session(row), token) for row in rows]
 
     def renew_claim(self, token: str, until: datetime) -> int:
         """Hold all that was claimed with this token for longer, and say how many sessions that is."""
@@ -123,3 +123,10 @@ class Claims:
         """What of an offer set is on offer still on a platform."""
         values = {"of_set": offerset, "on": platform}
         return [read_session(row).offer for row in self._sql.rows(STILL_OFFERED, values)]
+
+
+@lru_cache(maxsize=16)
+def _claimable(platforms: tuple[str, ...]) -> Select[Any]:
+    """What is due on these platforms and nobody's; they seldom change, so that it is put together once."""
+    free = or_(FREE, S.claim_until <= given("now"))
+    return SESSION.where(S.due <= given("now"), S.platform.in_(platforms), free).order_by(S.due).limit(given("most"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
 from sublet.store.access_requests import AccessRequests
 from sublet.store.accounts import Accounts
 from sublet.store.annexes import Annexes
@@ -38,38 +41,47 @@ from sublet.store.uses import Uses
 class Tx:
     """What a work is given: everything that is stored, as of now, to read and (in a write) to change."""
 
+    access_requests: AccessRequests
+    accounts: Accounts
+    annexes: Annexes
+    apps: Apps
+    audit: Audit
+    clocks: Clocks
+    codes: Codes
+    dependencies: Dependencies
+    drafts: Drafts
+    drains: Drains
+    factors: Factors
+    groups: Groups
+    holds: Holds
+    hooks: Hooks
+    keys: Keys
+    leases: Leases
+    offersets: OfferSets
+    people: People
+    pilots: Pilots
+    rules: Rules
+    retention: Retention
+    space: Space
+    starts: Starts
+    templates: Templates
+    tokens: Tokens
+    uses: Uses
+    turns: Turns
+
     def __init__(self, sql: Sql, memory: Memory, *, locking: bool) -> None:
         """`memory` holds the calendars that earlier transactions left."""
-        self.access_requests = AccessRequests(sql)
-        self.accounts = Accounts(sql)
-        self.annexes = Annexes(sql)
-        self.apps = Apps(sql)
-        self.audit = Audit(sql)
+        self._sql = sql
         self.books = Books(sql, memory, locking)
-        self.clocks = Clocks(sql)
-        self.codes = Codes(sql)
-        self.dependencies = Dependencies(sql)
-        self.drafts = Drafts(sql)
-        self.drains = Drains(sql)
         self.events = Events(sql)
-        self.factors = Factors(sql)
-        self.groups = Groups(sql)
-        self.holds = Holds(sql)
-        self.hooks = Hooks(sql)
-        self.keys = Keys(sql)
-        self.leases = Leases(sql)
-        self.offersets = OfferSets(sql)
-        self.people = People(sql)
-        self.pilots = Pilots(sql)
-        self.rules = Rules(sql)
-        self.retention = Retention(sql)
         self.sessions = Sessions(sql, self.books)
-        self.space = Space(sql)
-        self.starts = Starts(sql)
-        self.templates = Templates(sql)
-        self.tokens = Tokens(sql)
-        self.uses = Uses(sql)
-        self.turns = Turns(sql)
+
+    def __getattr__(self, name: str) -> Any:
+        """The other nouns are made when they are first asked for: most works need one or two of them."""
+        if name not in NOUNS:
+            raise AttributeError(name)
+        noun = self.__dict__[name] = NOUNS[name](self._sql)
+        return noun
 
     def settle(self) -> None:
         """What one work did is to stay."""
@@ -85,3 +97,6 @@ class Tx:
         """Write what was gathered."""
         self.books.flush()
         self.events.flush()
+
+
+NOUNS: dict[str, Callable[[Sql], Any]] = get_type_hints(Tx)

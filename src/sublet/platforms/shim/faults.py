@@ -20,7 +20,7 @@ VARIABLE = "SUBLET_CRASH_AT"
 
 def point(name: str) -> None:
     """Nothing at all, unless the environment names this point."""
-    if name == os.environ.get(VARIABLE):
+    if VARIABLE in os.environ and name == os.environ[VARIABLE]:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
