@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -40,12 +41,15 @@ def notebook(*cells: str, kernel: str = "python3", language: str = "python") -> 
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": about, "cells": code}
 
 
-def run(place: Place, document: dict[str, Any] | str, **fields: Any) -> tuple[int, str, str]:
+def run(
+    place: Place, document: dict[str, Any] | str, environment: dict[str, str] | None = None, **fields: Any
+) -> tuple[int, str, str]:
     folder = place.directory / "data" / "sublet.notebook"
     folder.mkdir(parents=True)
     (folder / "a.ipynb").write_text(document if isinstance(document, str) else json.dumps(document))
     executable = Executable("jupyter-notebook", fields={"location": "https://example.org/a.ipynb", **fields})
-    return place.run(place.program(NOTEBOOK, executable, {"papermill": f"{BESIDE}/papermill"}))
+    program = place.program(NOTEBOOK, executable, {"papermill": f"{BESIDE}/papermill"})
+    return place.run(program, **(environment or {}))
 
 
 def test_parameters_go_in_and_the_executed_notebook_and_its_page_come_out(place: Place) -> None:
@@ -59,6 +63,25 @@ def test_parameters_go_in_and_the_executed_notebook_and_its_page_come_out(place:
     assert "product 42" in (place.work / "executed.html").read_text()
     assert (place.work / "made.txt").read_text() == "made"
     assert "not a writable location" not in err
+
+
+CHANNELS = "from ipykernel.kernelapp import IPKernelApp\napp = IPKernelApp.instance()\nprint(app.transport, app.ip)"
+
+
+def test_nobody_else_on_the_machine_can_listen_to_a_kernel(place: Place) -> None:
+    with TemporaryDirectory(prefix="sublet-") as short:  # as a session's own is
+        code, out, err = run(place, notebook(CHANNELS), environment={"TMPDIR": short})
+    assert code == 0, err
+    assert out.split()[0] == "ipc"
+    assert out.split()[1].startswith(f"{short}/jupyter-")
+    assert {one.name for one in place.work.iterdir()} == {".sublet", "executed.ipynb", "executed.html"}
+    assert "WARNING" not in err, "nor is anybody told of a danger that there is not"
+
+
+def test_where_the_paths_of_sockets_would_be_too_long_a_notebook_runs_all_the_same(place: Place) -> None:
+    (long := place.directory / ("t" * 80)).mkdir(mode=0o700)
+    code, out, err = run(place, notebook(CHANNELS), environment={"TMPDIR": str(long)})
+    assert (code, out.split()) == (0, ["tcp", "127.0.0.1"]), err
 
 
 def test_a_notebook_that_raises_ends_with_its_last_words_and_is_kept(place: Place) -> None:

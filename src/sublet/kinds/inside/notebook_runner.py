@@ -12,10 +12,12 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from typing import Any
 
 EXECUTED, PAGE = "executed.ipynb", "executed.html"
 KERNEL = "python3"
+LONGEST = 107 - len("-12345")  # bytes of what the paths of sockets begin with
 
 
 def say(text: str) -> None:
@@ -90,6 +92,19 @@ def kernel_for(path: str) -> str | None:
     return KERNEL if language.lower() == "python" else None
 
 
+def connection(kernel: str | None) -> dict[str, Any]:
+    """How a kernel is spoken to: by sockets in a directory of ours, as others on the machine could read from its ports.
+
+    Only as Python's kernels are known to do so, and if the sockets' paths are not too long.
+    """
+    begin = os.path.join(os.environ["JUPYTER_RUNTIME_DIR"], "kernel")
+    if kernel != KERNEL or len(os.fsencode(begin)) > LONGEST:
+        return {}
+    from traitlets.config import Config
+
+    return {"config": Config({"KernelManager": {"transport": "ipc", "ip": begin}})}
+
+
 def execute(plan: dict[str, Any]) -> int:
     """Execute it; 1 if it raised, and then its last words are the last line."""
     import papermill  # type: ignore[import-untyped]
@@ -111,6 +126,7 @@ def execute(plan: dict[str, Any]) -> int:
             stdout_file=sys.stdout,
             stderr_file=sys.stderr,
             cwd=os.getcwd(),
+            **connection(kernel),
         )
     except PapermillExecutionError as raised:
         where = f"cell {raised.exec_count}" if raised.exec_count else "a cell"
@@ -150,9 +166,10 @@ def main() -> int:
     if sys.executable != python and "SUBLET_AGAIN" not in os.environ:
         os.execve(python, [python, sys.argv[0]], {**os.environ, "SUBLET_AGAIN": "1"})  # noqa: S606 (as meant)
     os.environ.pop("SUBLET_AGAIN", None)
-    for name, folder in (("JUPYTER_RUNTIME_DIR", "runtime"), ("IPYTHONDIR", "ipython")):
-        os.environ[name] = f"{plan['own']}/{folder}"  # what they leave goes with the session
-        os.makedirs(os.environ[name], exist_ok=True)
+    # what they leave goes with the session
+    os.environ["JUPYTER_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="jupyter-")
+    os.environ["IPYTHONDIR"] = f"{plan['own']}/ipython"
+    os.makedirs(os.environ["IPYTHONDIR"], exist_ok=True)
     try:
         if plan["requirements"]:
             offer_kernel(install(plan["requirements"], plan["environment"]), plan["own"])
