@@ -72,7 +72,7 @@ def find_damage(home: str, database: str, *, thorough: bool = True) -> Damage | 
     if file is None:
         return None
     if not os.path.exists(file) or os.path.getsize(file) == 0:
-        return _gone(home, file) if known and known.events else None
+        return _gone(home, file) if known else None
     try:
         wrong = check_pages(file) if thorough or os.path.getsize(file) <= LARGE else ""
         if wrong:

@@ -123,6 +123,22 @@ def test_the_start_refuses_and_doctor_says_why(home: Path, harm: Callable[[Path]
     assert "Traceback" not in refused.stderr
 
 
+def test_a_database_in_which_nothing_ran_yet_is_missed_too(tmp_path: Path) -> None:
+    """A gateway's people and rules are in it before its first session is."""
+    home = tmp_path / "home"
+    serving = Serving(home, *PLAYED)
+    serving.start()
+    serving.stop()
+    record = read_record(str(home))
+    assert record
+    assert record.events == 0
+    lose(home)
+    refused = typed(["serve", *PLAYED], {"SUBLET_HOME": str(home), "SUBLET_URL": "own", "COLUMNS": "400"})
+    assert refused.returncode == 3
+    assert "is gone" in refused.stderr
+    assert "sublet restore FILE" in refused.stderr
+
+
 def test_whoever_removes_the_record_begins_without_what_is_missing(home: Path) -> None:
     lose(home)
     (home / "database.json").unlink()
