@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from sublet.pilots.access_point import STEADY_LEASE
 from sublet.pilots.bundle import Calling, Plan, bundle, changeable, configuration, far, renewal, stamp_of
 from sublet.pilots.keys import order_token, pilot_key
 from sublet.pilots.own import Contact
@@ -58,6 +59,13 @@ def test_a_pilot_follows_the_orders_of_who_has_its_own_key() -> None:
     assert values["TRUST_DOMAIN"] == issuer(token)
     other = lines(configuration(replace(PLAN, number=0)))
     assert other["TRUST_DOMAIN"] != values["TRUST_DOMAIN"]
+
+
+def test_a_job_says_that_it_lives_so_often_that_its_lease_decides_when_it_is_given_up() -> None:
+    values = lines(configuration(PLAN))
+    often, longest = (int(values[name]) for name in ("STARTER_UPDATE_INTERVAL", "STARTER_UPDATE_INTERVAL_MAX"))
+    assert often == longest, "HTCondor gives a starter up that said nothing for three of the longest"
+    assert timedelta(seconds=3 * longest) < STEADY_LEASE
 
 
 def test_a_pilots_key_is_its_own_and_always_the_same() -> None:

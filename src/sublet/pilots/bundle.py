@@ -35,6 +35,13 @@ DRAINED = timedelta(seconds=2)  # after which a node without jobs ends that is b
 OLDEST = 23  # HTCondor's version from which on a node attaches directly to an access point
 SHORTEST = 10  # seconds that a job which says nothing of its length is given at least
 SHORTEST_MARGIN = timedelta(seconds=12)  # the session's own end is near, and HTCondor needs a moment
+# How often a job's starter says that it lives. Its lease counts from the last time, and the access point gives the
+# connection up after three times the longest; HTCondor's own defaults are five minutes, and two and a half hours.
+HEARTBEAT = {
+    "STARTER_INITIAL_UPDATE_INTERVAL": "1",
+    "STARTER_UPDATE_INTERVAL": "15",
+    "STARTER_UPDATE_INTERVAL_MAX": "15",
+}
 ADVERTISED = (SLOT_ANNEX, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_SESSIONS, SLOT_DRAINING, SLOT_END, SLOT_TOOLS)
 
 
@@ -153,7 +160,7 @@ def changeable(plan: Plan) -> str:
 
 def configuration(plan: Plan) -> str:
     """Its configuration, for a node that reaches the access point."""
-    values = {**values_of(plan), "LOCAL_DIR": "$ENV(SUBLET_PILOT)"}
+    values = {**values_of(plan), **HEARTBEAT, "LOCAL_DIR": "$ENV(SUBLET_PILOT)"}
     values["FILETRANSFER_PLUGINS"] = f"{PLUGINS}, $ENV(SUBLET_PILOT)/fetch_kept"
     parts = "".join(f"include : $ENV(SUBLET_PILOT)/{name}.conf\n" for name in ("annex", "node"))
     return written(values, ["SECURITY:strong"]) + parts
