@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from sublet.client.calls import jobs
 from tests.access_points import Person
 
 FILES = Path(__file__).parents[1] / "corpus"
@@ -16,8 +17,11 @@ python3 -m venv --without-pip venv
 echo 'WORD = "a module of its own"' >venv/lib/$(ls venv/lib)/site-packages/tool.py
 cp -r venv copied
 rm copied/lib64
+head -c 17M /dev/zero >built.dat
 """
 SUBMIT = 'for file in *.sub; do echo "$file $(condor_submit -terse "$file" | head -n 1)"; done'
+LARGE = 17 << 20  # bytes from which on, and a little more, an input is brought once for all jobs
+NOWHERE = "nowhere"  # an annex without nodes
 NO_LINKS = "Transfer of symlinks to directories is not supported"
 SAID: Mapping[str, str] = {
     "stdin.out": "some words\n",
@@ -32,6 +36,7 @@ SAID: Mapping[str, str] = {
     "left.txt": "made\n",
     "copied.out": "a module of its own\n",
     "edited.out": "second draft\n",
+    "rebuilt.out": f"second{LARGE}\n",
     "retried.out": "tried\n",
     **{f"plain.{n}.out": f'<it\'s a test><"quoted"><{n}> on NODE\n' for n in range(2)},
     **{f"factory.{n}.out": f"<factory><{n}> on NODE\n" for n in range(5)},
@@ -57,7 +62,11 @@ class Corpus:
         said = self._types("env", "CORPUS_WORD=from the shell", "sh", "-ec", SUBMIT)
         self.clusters = {name: first.partition(".")[0] for name, first, *_ in map(str.split, said.splitlines())}
         assert set(self.clusters) == {file.name for file in FILES.glob("*.sub")}, said
-        self.person.typed("job", "mark", *self.clusters.values(), "--annex", self.annex)
+        waits = self.clusters["moved.sub"]
+        self.person.typed("job", "mark", *set(self.clusters.values()) - {waits}, "--annex", self.annex)
+        client = self.person.client()
+        client.do(jobs.submitting(NOWHERE))  # from now on there is such a name
+        client.do(jobs.mark([waits], NOWHERE))
         (self.place / "draft.txt").write_text("second draft\n")
         self.condor("condor_release", self.clusters["edited.sub"])
 
@@ -66,6 +75,9 @@ class Corpus:
 
     def check(self) -> None:
         """Wait until nothing of it waits or runs, and compare what came of each."""
+        self._rebuild_input()
+        self._move_and_remove_factory()
+        self._check_shared()
         self.person.site.wait(lambda: not self.active(), 180)
         held = self.condor("condor_q", "-af:j", "HoldReason", "-constraint", self._of_us("JobStatus == 5"))
         assert held.startswith(f"{self.clusters['venv.sub']}.0 "), held
@@ -80,10 +92,39 @@ class Corpus:
         self.condor("condor_rm", self.clusters["venv.sub"])
         shutil.rmtree(self.place)
 
+    def _rebuild_input(self) -> None:
+        """Build a large input anew when it was looked at, and maybe brought, already; then let its job go at once."""
+        held = self.clusters["rebuilt.sub"]
+        seen = ("condor_q", held, "-af", "SubletContent")
+        self.person.site.wait(lambda: self.condor(*seen).strip() not in ("", "undefined"), 60)
+        (self.place / "built.dat").write_bytes(b"second".ljust(LARGE, b"."))
+        self.condor("condor_release", held)
+
+    def _move_and_remove_factory(self) -> None:
+        """Jobs that are made one after another are one thing: none of them is left behind, or made later."""
+        cluster, client = self.clusters["moved.sub"], self.person.client()
+        jobs_of = ("condor_q", cluster, "-af", "JobStatus")
+        assert self.condor(*jobs_of).split() == ["1"]
+        client.do(jobs.move([cluster], self.annex))
+        self.person.site.wait(lambda: self.condor(*jobs_of).split() == ["2"], 60)
+        client.do(jobs.remove([cluster]))
+        factory = ("condor_q", "-factory", "-constraint", f"ClusterId == {cluster}", "-af", "ClusterId")
+        self.person.site.wait(lambda: not self.condor(*jobs_of).split() and not self.condor(*factory).split(), 60)
+        ended = self.condor("condor_history", cluster, "-af", "ProcId", "JobStatus").splitlines()
+        assert ended == ["0 3"], f"the one that ran was removed, and no other was made: {ended}"
+
+    def _check_shared(self) -> None:
+        """A job that counts on a shared file system runs nowhere here, and it is said why."""
+        cluster = self.clusters["shared.sub"]
+        why = self.person.client().do(jobs.explain(cluster))
+        assert "should_transfer_files = NO" in " ".join(why.sentences), why
+        assert self.condor("condor_q", cluster, "-af", "JobStatus", "NumJobStarts").split() == ["1", "0"]
+        self.condor("condor_rm", cluster)
+
     def _check_records(self) -> None:
         """What HTCondor remembers: each job ran once but that which was to be tried again; no scratch came home."""
         lines = self.condor(
-            *("condor_history", "-constraint", self._of_us("true")),
+            *("condor_history", "-constraint", self._of_us("JobStatus == 4")),
             *("-af", "ClusterId", "NumJobStarts", "ExitCode", "Project", "Urgency"),
         ).splitlines()
         of_retried = f"{self.clusters['retried.sub']} 2 3 corpus 7"

@@ -49,6 +49,10 @@ QUEUED = AnnexState(ANNEX, (LeaseState(Lease("l", "a", 1, Details(), NOW), "queu
         (replace(JOB, since=NOW - timedelta(minutes=1)), Looked(UP, nodes=[NODE]), "it starts within seconds"),
         (replace(JOB, universe="java"), Looked(UP, nodes=[NODE]), "Jobs of universe java don't run on an annex"),
         (replace(JOB, universe="java", annex=""), Looked(None), "Jobs of universe java don't run on an annex"),
+        (replace(JOB, in_place=True), Looked(UP, nodes=[NODE]), "It says should_transfer_files = NO"),
+        (replace(JOB, in_place=True), Looked(replace(UP, leases=())), "no node of example shares a file system"),
+        (replace(JOB, in_place=True, annex=""), Looked(None, ["wide"]), "no node of wide shares a file system"),
+        (replace(JOB, in_place=True, annex=""), Looked(None), "It names no annex, and none is open"),
         (replace(JOB, state="held", why="No space"), Looked(None), "It is held: No space"),
         (replace(JOB, state="running", node="c1"), Looked(None), "It runs on c1."),
         (replace(JOB, state="completed", code=3), Looked(None), "exit code 3"),
@@ -72,6 +76,12 @@ def test_amounts_that_are_expressions_are_not_taken_for_numbers() -> None:
         [{"ClusterId": 1, "ProcId": 0, "JobStatus": 1, "RequestMemory": "/Expr(ImageSize)/", "RequestCpus": 2}]
     )
     assert (job.memory, job.cores, job.state) == (None, 2, "idle")
+
+
+def test_a_job_whose_files_are_not_transferred_is_known() -> None:
+    said = ("NO", "IF_NEEDED", "YES", None)
+    ads = [{"ClusterId": 1, "ProcId": n, "ShouldTransferFiles": word} for n, word in enumerate(said)]
+    assert [job.in_place for job in read_jobs(ads)] == [True, False, False, False]
 
 
 def test_conditions_that_match_nothing_are_found_in_the_analysis() -> None:

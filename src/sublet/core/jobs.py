@@ -38,6 +38,7 @@ class QueuedJob:
     guest: str = ""  # for whom it runs, if not for the annex's owner
     jobset: str = ""
     universe: str = "vanilla"
+    in_place: bool = False  # whether its files are not transferred: it counts on a file system that nodes share
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,10 @@ def explain(job: QueuedJob, looked: Looked, now: datetime) -> Explained:
             ("Its annex is closed to jobs: sessions alone run there.",),
             f"`sublet annex close {looked.annex.annex.name}` lets it run jobs that name it again.",
         )
+    names = looked.annex.annex.name if looked.annex else ", ".join(looked.open_annexes)
+    if job.in_place:
+        return _in_place(names)
     if looked.annex is None:
-        names = ", ".join(looked.open_annexes)
         return Explained((f"It names no annex, and waits for room on what is open to all your jobs: {names}.",))
     return _waiting(job, looked.annex, looked, now)
 
@@ -127,6 +130,13 @@ def _not_waiting(job: QueuedJob) -> Explained:
     where = f" on {job.node}" if job.node else ""
     words = {"suspended": "It was suspended", "ending": "It has ended, and its files come back"}
     return Explained((f"{words.get(job.state, 'It runs')}{where}.",))
+
+
+def _in_place(name: str) -> Explained:
+    return Explained(
+        (f"It says should_transfer_files = NO, and no node of {name} shares a file system with this machine.",),
+        "Submit it again without that line: its files are then brought to the node, and what it makes comes back.",
+    )
 
 
 def _waiting(job: QueuedJob, state: AnnexState, looked: Looked, now: datetime) -> Explained:

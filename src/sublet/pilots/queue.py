@@ -23,6 +23,7 @@ ATTRIBUTES = (
     *("ClusterId", "ProcId", "JobStatus", "JobBatchName", "Cmd", "RemoteHost", "LastRemoteHost", "QDate"),
     *("EnteredCurrentStatus", "RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "HoldReason"),
     *("RemoveReason", "ExitCode", "JobSetName", "JobUniverse", "AllowedExecuteDuration", "Requirements"),
+    "ShouldTransferFiles",
     *(JOB_TARGET, JOB_SESSION, JOB_GUEST, JOB_TIME, JOB_PROGRAM),
 )
 SLOT = (
@@ -101,6 +102,7 @@ def _job(ad: Ad) -> QueuedJob:
         guest=text_of(ad.get(JOB_GUEST)),
         jobset=text_of(ad.get("JobSetName")),
         universe=name_universe(int(ad.get("JobUniverse") or VANILLA)),
+        in_place=ad.get("ShouldTransferFiles") == "NO",
     )
 
 

@@ -12,7 +12,9 @@ from sublet.wire.v1.jobs import DagView, JobView
 
 def job_view(job: QueuedJob, names: Mapping[str, str]) -> JobView:
     """A job; the annex that it names is called as its owner calls it."""
-    return JobView(**{**asdict(job), "annex": names.get(job.annex, job.annex)})
+    values = {**asdict(job), "annex": names.get(job.annex, job.annex)}
+    del values["in_place"]  # which only its explanation tells of
+    return JobView(**values)
 
 
 def dag_view(dag: QueuedDag, names: Mapping[str, str]) -> DagView:
