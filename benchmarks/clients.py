@@ -21,7 +21,7 @@ class Served:
     middle: float  # seconds that half of them waited at most
     p99: float
     failures: int
-    rounds: int
+    rounds: int  # in which a session was accepted
 
 
 @dataclass
@@ -31,24 +31,32 @@ class _Clients:
     ports: Sequence[int]
     document: bytes
     until: float
+    looks: int
     waits: list[float] = field(default_factory=list)
     failures: int = 0
     rounds: int = 0
 
 
-def serve_clients(ports: Sequence[int], tokens: Sequence[str], document: Any, count: int, seconds: float) -> Served:
-    """So many clients for so long, from a process of its own; they share the ports and the tokens among them."""
+def serve_clients(
+    ports: Sequence[int], tokens: Sequence[str], document: Any, count: int, seconds: float, looks: int = LOOKS
+) -> Served:
+    """So many clients for so long, from a process of its own; they share the ports and the tokens among them.
+
+    Without `looks` they ask and accept, and look at nothing.
+    """
+    said = tuple(ports), json.dumps(document).encode(), seconds, looks
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_run, (tuple(ports), tuple(tokens), json.dumps(document).encode(), count, seconds))
+        return pool.apply(_run, (said, tuple(tokens), count))
 
 
-def _run(ports: Sequence[int], tokens: Sequence[str], document: bytes, count: int, seconds: float) -> Served:
-    return asyncio.run(_serve(ports, tokens, document, count, seconds))
+def _run(said: tuple[Sequence[int], bytes, float, int], tokens: Sequence[str], count: int) -> Served:
+    return asyncio.run(_serve(said, tokens, count))
 
 
-async def _serve(ports: Sequence[int], tokens: Sequence[str], document: bytes, count: int, seconds: float) -> Served:
+async def _serve(said: tuple[Sequence[int], bytes, float, int], tokens: Sequence[str], count: int) -> Served:
     began = time.perf_counter()
-    clients = _Clients(ports, document, began + seconds)
+    ports, document, seconds, looks = said
+    clients = _Clients(ports, document, began + seconds, looks)
     await asyncio.gather(*(_live(clients, number, tokens[number % len(tokens)]) for number in range(count)))
     took = time.perf_counter() - began
     waits = sorted(clients.waits)
@@ -81,10 +89,11 @@ async def _live(clients: _Clients, number: int, token: str) -> None:
         offers = await do("POST", "/v1/offersets", clients.document)
         if offers:
             path = f"/v1/sessions/{offers['offers'][0]['id']}"
-            await do("POST", f"{path}/accept")
-            for _ in range(LOOKS):
+            accepted = await do("POST", f"{path}/accept")
+            clients.rounds += accepted is not None
+            for _ in range(clients.looks):
                 await do("GET", path)
-        await do("GET", "/v1/sessions?limit=20")
-        await do("GET", "/v1/events?limit=20")
-        clients.rounds += 1
+        if clients.looks:
+            await do("GET", "/v1/sessions?limit=20")
+            await do("GET", "/v1/events?limit=20")
     writer.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -34,6 +35,28 @@ async def test_a_hundred_who_read_at_once_share_a_few_looks(store: Store) -> Non
     found = await asyncio.gather(*(store.read(lambda tx: tx.events.newest()) for _ in range(100)))
     assert found == [0] * 100
     assert looks[0] <= 100 / MOST + READERS
+
+
+async def test_all_who_come_in_one_turn_of_the_event_loop_are_read_for_together(store: Store) -> None:
+    looks: list[object] = []
+    event.listen(store._database.reading, "begin", looks.append)
+
+    async def come() -> int:
+        time.sleep(0.002)  # noqa: ASYNC251 (whoever is busy meanwhile lets the readers' threads run)
+        return await store.read(lambda tx: tx.events.newest())
+
+    assert await asyncio.gather(*(come() for _ in range(2 * MOST))) == [0] * 2 * MOST
+    assert len(looks) == 2
+
+
+def test_a_loop_that_was_closed_before_its_next_turn_does_not_stop_the_readers(store: Store) -> None:
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(store.read(lambda tx: tx.events.newest()))
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    task.cancel()
+    loop.close()
+    assert asyncio.run(asyncio.wait_for(store.read(lambda tx: tx.events.newest()), 30)) == 0
 
 
 async def test_whoever_has_written_reads_that_at_once_however_many_read(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import deque
 from queue import SimpleQueue
@@ -25,22 +26,32 @@ class Readers:
         self._database = database
         self._waiting: deque[Job] = deque()
         self._called = False  # whether a reader is on its way to those who wait
+        self._caller: asyncio.AbstractEventLoop | None = None  # who called it; a loop that is closed calls nobody
         self._calls: SimpleQueue[None] = SimpleQueue()
         self._door = threading.Lock()
         self._closed = False
         self._threads: list[threading.Thread] = []
 
     def put(self, job: Job) -> None:
-        """Let a work wait for a reader; it sees all that was committed before this."""
+        """Let a work wait for a reader; it sees all that was committed before this.
+
+        A reader is called when the event loop has gone on to its next turn, so that what comes in one turn is read
+        for together: to wake a thread, and to begin and end a view, costs more than most works do.
+        """
         with self._door:
             if self._closed:
                 raise self._database.broken("it is closed")
             if not self._threads:
                 self._start()
             self._waiting.append(job)
-            is_called, self._called = self._called, True
-        if not is_called:
+            is_called = self._called and self._caller is job.loop
+            self._called, self._caller = True, job.loop
+        if is_called:
+            return
+        if job.loop is None:
             self._calls.put(None)
+        else:
+            job.loop.call_soon(self._calls.put, None)
 
     def close(self) -> None:
         """Read for those who wait, then stop."""
