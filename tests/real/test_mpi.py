@@ -1,7 +1,9 @@
-"""MPI programs on a real cluster over two nodes: as plain commands, in containers and in apps, by PMI2 and by PMIx."""
+"""mpi4py on a real cluster over two nodes: as plain commands, in containers and in apps, by PMI2 and by PMIx."""
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,16 +26,27 @@ def client(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli
         yield client
 
 
+@pytest.fixture
+def shared(site: Site) -> Iterator[Path]:
+    """A folder that all machines of the site see."""
+    folder = Path(site.facts["scratch"]) / "mpi"
+    folder.mkdir(mode=0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
 def needs(kind: str) -> None:
     if not images.made_busybox():
         pytest.skip("busybox-static is not installed")
     if missing := mpi.find_missing(kind):
         pytest.skip(f"{missing} is not installed")
+    if mpi.version_of("/usr/bin/python3") != mpi.version_of(sys.executable):
+        pytest.skip("mpi4py was installed for another Python than the system's")
 
 
 @pytest.mark.parametrize(("kind", "manager"), [("mpich", "pmi2"), ("openmpi", "pmix")])
 def test_an_mpi_program_runs_over_two_nodes_as_a_command_a_container_and_an_app(
-    client: Client, site: Site, tmp_path: Path, kind: str, manager: str
+    client: Client, site: Site, tmp_path: Path, shared: Path, kind: str, manager: str
 ) -> None:
     needs(kind)
     offered = site.does("researcher@login", "srun", "--mpi=list")
@@ -43,7 +56,7 @@ def test_an_mpi_program_runs_over_two_nodes_as_a_command_a_container_and_an_app(
     image = f"file://{tmp_path}/mpi.tar"
     plain = ["srun", f"--mpi={manager}", "/usr/bin/python3", "-c", mpi.PROGRAM, kind]
     wishes: list[dict[str, Any]] = [
-        {"run": plain},
+        {"run": plain, "env": mpi.lay_out(shared, kind)},
         {"image": image, "run": ["python3", "/opt/program.py", kind], "tasks": 4},
         mpi.propose(client, kind, image) | {"tasks": 4},
     ]
