@@ -215,6 +215,36 @@ def test_what_names_a_file_that_is_not_here_is_refused_before_anything_is_asked(
     assert len(service.heard) == 1
 
 
+def test_a_place_that_takes_no_files_is_refused_before_anything_is_run_or_fetched(type_in: Type, canned: Serve) -> None:
+    service = canned({})
+    Path("taken").write_text("mine\n")
+    Path("folder").mkdir()
+    for words in (("run", "--", "true"), ("sweep", "--grid", "a=1", "--", "f", "{a}"), ("again", ID), ("result", ID)):
+        for place in ("taken", "taken/below"):
+            typed = type_in(words[0], "--out", place, *words[1:])
+            assert (typed.code, "taken is not a directory" in typed.err) == (2, True), typed.err
+    assert "folder is a directory; name a file" in type_in("result", ID, "--archive", "folder").err
+    assert "there is no directory" in type_in("result", ID, "--archive", "nowhere/all.tar.gz").err
+    assert service.heard == []
+    assert Path("taken").read_text() == "mine\n"
+
+
+def test_a_program_is_not_run_as_a_script_that_no_shell_can_read(type_in: Type, canned: Serve) -> None:
+    service = canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
+    Path("sim.py").write_text("import sys\n")
+    typed = type_in("ask", "--script", "sim.py")
+    assert (typed.code, "hint: Run it with: sublet run -- python3 sim.py" in typed.err) == (2, True), typed.err
+    assert service.heard == []
+    Path("sim.py").write_text("#!/usr/bin/env python3\nimport sys\n")
+    assert type_in("ask", "--script", "sim.py").code == 0
+
+
+def test_a_command_without_dashes_is_shown_with_them(type_in: Type, canned: Serve) -> None:
+    canned({})
+    typed = type_in("run", "--cores", "2", "python3", "sim.py", "a b")
+    assert (typed.code, "Write -- before the command: -- python3 sim.py 'a b'" in typed.err) == (2, True), typed.err
+
+
 def test_whoever_stays_with_an_interactive_session_reads_what_ctrl_c_does(type_in: Type, canned: Serve) -> None:
     way = ConnectorView(kind="uri:jupyter-lab", status="AVAILABLE", protocol="HTTP", location="http://here/lab")
     ready = a_session(phase="AVAILABLE", kind="interactive", connectors=(way,))

@@ -9,6 +9,7 @@ import click
 from sublet.cli.asking import answered
 from sublet.cli.choosing import prefer_option
 from sublet.cli.command import command
+from sublet.cli.fetching import check_folder
 from sublet.cli.keys import key_option
 from sublet.cli.output import Output
 from sublet.cli.running import accepted
@@ -40,7 +41,7 @@ from sublet.client.calls import moves
 @prefer_option
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
-@click.option("--out", "to", metavar="DIR", help="Fetch what it left into this directory.")
+@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
 def again(
     out: Output,
     session: str,

@@ -10,6 +10,7 @@ import click
 
 from sublet.cli.app_needs import Needs, find_out
 from sublet.cli.command import command
+from sublet.cli.fetching import check_folder
 from sublet.cli.output import Output
 from sublet.errors import BadManifest, BadRequest, NotChangeable, SubletError
 
@@ -60,7 +61,9 @@ RUN_BY = {".py": "python", ".sh": "sh", ".R": "Rscript", ".jl": "julia"}
     default=None,
     help="Of code without a manifest: the kind of the maintainer that would run it.",
 )
-@click.option("--out", "to", metavar="DIR", help="With --run: fetch what it left into this directory.")
+@click.option(
+    "--out", "to", metavar="DIR", callback=check_folder, help="With --run: fetch what it left into this directory."
+)
 def check(
     out: Output,
     directory: str,

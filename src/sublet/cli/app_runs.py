@@ -11,6 +11,7 @@ import click
 from sublet.cli.asking import answered
 from sublet.cli.choosing import prefer_option
 from sublet.cli.command import command
+from sublet.cli.fetching import check_folder
 from sublet.cli.keys import key_option
 from sublet.cli.output import Output
 from sublet.cli.running import accepted
@@ -44,7 +45,7 @@ RESOURCES = ("nodes", "tasks", "cores", "memory", "gpus", "time")
 @prefer_option
 @click.option("--wait/--detach", "-w/-d", default=True, help="Follow it to its end (as it does by itself), or not.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
-@click.option("--out", "to", metavar="DIR", help="Fetch what it left into this directory.")
+@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
 @click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
 def run(
     out: Output,

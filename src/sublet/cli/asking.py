@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -109,7 +110,8 @@ def split(file: str | None, words: tuple[str, ...]) -> tuple[str | None, tuple[s
     after: int | None = ctx.meta.get(AFTER)
     if after is None:
         if words:
-            raise click.UsageError(f"{words[0]}: write -- before the command.", ctx)
+            command = shlex.join((*((file,) if file is not None else ()), *words))
+            raise click.UsageError(f"Write -- before the command: -- {command}", ctx)
         return file, words
     typed = (*((file,) if file is not None else ()), *words)
     return (typed[0] if len(typed) > after else None), typed[len(typed) - after :]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+
+import click
 
 from sublet.cli.output import Output
 from sublet.cli.texts import size
@@ -12,6 +15,34 @@ from sublet.client.link import Link
 from sublet.core.texts import counted
 from sublet.errors import SubletError
 from sublet.wire.v1.results import ResultList
+
+
+def check_folder(_: click.Context, __: click.Parameter, place: str | None) -> str | None:
+    """Refuse a directory into which nothing could be fetched, before anything is run for it."""
+    if place is not None:
+        _require_folder(os.path.abspath(place))
+    return place
+
+
+def check_file(_: click.Context, __: click.Parameter, place: str | None) -> str | None:
+    """Refuse a file that could not be written, before anything is fetched for it."""
+    if place is not None and os.path.isdir(place):
+        raise click.BadParameter(f"{place} is a directory; name a file.")
+    if place is not None:
+        _require_folder(os.path.dirname(os.path.abspath(place)), exists=True)
+    return place
+
+
+def _require_folder(place: str, exists: bool = False) -> None:
+    there = place
+    while not exists and not os.path.lexists(there):
+        there = os.path.dirname(there)
+    if not os.path.lexists(there):
+        raise click.BadParameter(f"there is no directory {there}.")
+    if not os.path.isdir(there):
+        raise click.BadParameter(f"{there} is not a directory.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise click.BadParameter(f"{there} can't be written.")
 
 
 def fetch_all(

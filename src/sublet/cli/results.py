@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import click
 
 from sublet.cli.command import command
-from sublet.cli.fetching import count_empty, fetch_all
+from sublet.cli.fetching import check_file, check_folder, count_empty, fetch_all
 from sublet.cli.output import Output, table
 from sublet.cli.texts import size, when
 from sublet.client.calls import results
@@ -27,8 +27,14 @@ from sublet.wire.v1.results import ResultList
     "sublet result --table 3f2a > table.csv",
 )
 @click.option("--list", "-l", "only_list", is_flag=True, help="List what PATH means, with sizes; fetch nothing.")
-@click.option("--out", "to", metavar="DIR", help="Fetch into this directory: what PATH means, or all files.")
-@click.option("--archive", metavar="FILE", help="Fetch all files as one tar.gz.")
+@click.option(
+    "--out",
+    "to",
+    metavar="DIR",
+    callback=check_folder,
+    help="Fetch into this directory: what PATH means, or all files.",
+)
+@click.option("--archive", metavar="FILE", callback=check_file, help="Fetch all files as one tar.gz.")
 @click.option("--table", "as_table", is_flag=True, help="Of a sweep: print parameters and results, as CSV.")
 @click.option("--keep", is_flag=True, help="Leave them on the system too, though all are fetched.")
 @click.argument("session")

@@ -14,7 +14,7 @@ from sublet.cli.asking import KEEP_OFFERS, answered, causes, price, split
 from sublet.cli.choosing import choose_offer, prefer_option
 from sublet.cli.command import command
 from sublet.cli.connecting import NOT_YET, advice_for, command_for, ready_lines
-from sublet.cli.fetching import fetch_all
+from sublet.cli.fetching import check_folder, fetch_all
 from sublet.cli.keys import key_option
 from sublet.cli.offers import giving_back
 from sublet.cli.output import Output
@@ -53,7 +53,7 @@ REPEAT = 60.0  # seconds until the same is said again
 @prefer_option
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
-@click.option("--out", "to", metavar="DIR", help="Fetch what it left into this directory.")
+@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
 @click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.argument("words", nargs=-1, metavar="[-- COMMAND…]", type=click.UNPROCESSED)

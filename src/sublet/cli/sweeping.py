@@ -10,6 +10,7 @@ import click
 from sublet.cli.asking import KEEP_OFFERS, answered, split
 from sublet.cli.choosing import prefer_option
 from sublet.cli.command import command
+from sublet.cli.fetching import check_folder
 from sublet.cli.keys import key_option
 from sublet.cli.output import Output
 from sublet.cli.running import followed, taken
@@ -42,7 +43,7 @@ SHOWN = 5  # tasks that --dry-run shows
 @click.option("--dry-run", is_flag=True, help="Show how many tasks there are and the first of them; ask nothing.")
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
-@click.option("--out", "to", metavar="DIR", help="Fetch what it left into this directory.")
+@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
 @click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
 @KEEP_OFFERS
 @key_option

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -178,6 +179,10 @@ def _parameter(item: str) -> tuple[str, Any]:
 def _text(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
-            return file.read()
+            text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise BadRequest(detail=f"the script {path} can't be read: {error}") from error
+    if path.endswith(".py") and not text.startswith("#!"):
+        detail = f"{path} has no line #!, so sh would run it, which reads no Python"
+        raise BadRequest(detail=detail, hint=f"Run it with: sublet run -- python3 {shlex.quote(path)}")
+    return text
