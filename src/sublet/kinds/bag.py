@@ -27,6 +27,7 @@ class Bag(Kind):
 
     name = "bag"
     uri = "urn:sublet:kind:executable:bag"
+    outside = True
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """Tasks that can be made, not too many, on one node."""
@@ -51,7 +52,7 @@ class Bag(Kind):
 
     def needs(self, executable: Executable) -> str:
         """A Python for the small program."""
-        return "python3, and permission to run outside a container"
+        return "python3"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
         """The file of lines, if there is one."""

@@ -39,6 +39,7 @@ class Interactive(Kind):
 
     name = "interactive"
     uri = "urn:sublet:kind:executable:interactive"
+    outside, extra = True, "notebook"
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """An interface that there is."""
@@ -64,8 +65,7 @@ class Interactive(Kind):
 
     def needs(self, executable: Executable) -> str:
         """JupyterLab, or Python."""
-        tool = "jupyter-lab" if executable.fields.get("interface", "lab") == "lab" else "python3"
-        return f"{tool}, and permission to run outside a container"
+        return "jupyter-lab" if executable.fields.get("interface", "lab") == "lab" else "python3"
 
 
 def _own(setting: Setting) -> dict[str, str]:

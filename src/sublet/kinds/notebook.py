@@ -24,6 +24,7 @@ class Notebook(Kind):
 
     name = "jupyter-notebook"
     uri = f"{KINDS}/jupyter-notebook.yaml"
+    outside, extra = True, "notebook"
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """A location, parameters with names, and requirements that are nothing but requirements."""
@@ -42,8 +43,8 @@ class Notebook(Kind):
         return [Way("papermill", contained=False, program=partial(program, executable))]
 
     def needs(self, executable: Executable) -> str:
-        """papermill, where code may run outside a container."""
-        return "papermill, and permission to run outside a container"
+        """papermill."""
+        return "papermill"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
         """The notebook itself."""

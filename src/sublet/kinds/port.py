@@ -69,6 +69,8 @@ class Kind(Protocol):
 
     name: str  # the short name
     uri: str  # the full one, as it is written on the wire
+    outside: bool = False  # it runs outside a container alone
+    extra: str = ""  # what of Sublet's own brings all that it needs: pip install 'sublet[EXTRA]'
     leaves_nothing: bool = False  # what it prints is all that is kept of it: its files go when it ends
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:

@@ -34,6 +34,7 @@ from sublet.service.staging import bringing
 from sublet.settings import Settings
 from sublet.store.store import Store
 
+OUTSIDE = "permission to run outside a container"
 NAMED = 4  # times as long is waited for a platform that was named: nobody else's offers wait for it
 UNINVITED = Reason(
     "urn:not-allowed",
@@ -278,11 +279,17 @@ class Candidates:
             facts = tuple(WayFacts(way.name, way.prepare) for way in ways)
             interactive = frozenset(way.name for way in ways if way.interactive)
             return Candidate(name, platform, survey, facts, prepare, interactive)
-        needs = self.kinds.by_name[executable.kind].needs(executable)
+        kind = self.kinds.by_name[executable.kind]
+        has_tools = bool(kind.ways(executable, survey.tools))
         only = "a gateway runs containers only" if self.settings.mode == "gateway" else ""
         only = "it is shared with you for containers only" if person.guest else only
+        needs = kind.needs(executable)
+        if only and kind.outside:
+            needs = OUTSIDE if has_tools else f"{needs}, and {OUTSIDE}"
         why = f"{name} can't run {executable.kind} sessions{f' ({only})' if only else ''}; that needs {needs}."
         nearest = f"a platform with {needs}{', or a container image (--image)' if only else ''}"
+        if kind.extra and platform.kind == "local" and not only:
+            nearest = f"pip install 'sublet[{kind.extra}]' where the service runs, which finds it within a minute"
         return Reason("urn:not-supported", "executable.kind", why, executable.kind, needs, nearest, name)
 
 

@@ -19,6 +19,7 @@ from sublet.core.texts import counted
 from sublet.errors import (
     AppRefused,
     BadRequest,
+    IdTooShort,
     NotAllowed,
     NotFound,
     NotInvited,
@@ -164,7 +165,7 @@ class Sessions:
 
         What was accepted before, and is over, is the session as it ended. A key stays with its offer.
         """
-        offered = await self.get_to_change(name, person)
+        offered = await self._find_offer(name, person)
         if person.guest and offered.offer.platform not in await self.guests.shared_with(person):
             raise NotInvited(platform=offered.offer.platform)
         id = offered.id
@@ -179,6 +180,16 @@ class Sessions:
         log.info("session.accepted", session=id, person=person.name, platform=accepted.offer.platform)
         await self.signals.announce()
         return self.presenter.with_connectors(accepted, person)
+
+    async def _find_offer(self, name: str, person: Person) -> Session:
+        """One to accept or to decline: what is not there is no offer, whatever else it might be."""
+        try:
+            return await self.get_to_change(name, person)
+        except IdTooShort:
+            raise
+        except NotFound as error:
+            hint = "`sublet offers` lists those that you can still accept."
+            raise NotFound(noun="offer", name=name, hint=hint) from error
 
     def _accept(self, tx: Tx, id: str, person: Person, key: str | None = None) -> Session:
         now = self.now()
@@ -209,7 +220,7 @@ class Sessions:
 
     async def reject(self, name: str, person: Person) -> Session:
         """Decline an offer; what is held shrinks to what its siblings need."""
-        id = (await self.get_to_change(name, person)).id
+        id = (await self._find_offer(name, person)).id
         rejected = await self.store.write(lambda tx: self.endings.decline(tx, id, Phase.REJECTED, person))
         await self.signals.announce()
         return rejected

@@ -1,0 +1,51 @@
+"""What is refused is told in the words of whoever asked, with what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sublet.errors import NotFound
+from sublet.platforms import machine
+from tests.contract.services import ME, allow, ask, serving
+
+pytestmark = pytest.mark.anyio
+HERE = {"here": {"kind": "local"}}
+
+
+@pytest.mark.parametrize(
+    ("wish", "tool"),
+    [({"notebook": "https://example.org/n.ipynb"}, "papermill"), ({"interactive": "lab"}, "jupyter-lab")],
+)
+async def test_a_service_without_notebooks_says_how_to_get_them(
+    wish: dict[str, str], tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "TOOLS", ())
+    async with serving(tmp_path, platforms=HERE) as service:
+        refused = await ask(service, run=None, **wish)
+    assert refused.result == "NO"
+    (reason,) = refused.reasons
+    assert reason.limit == tool
+    assert "outside a container" not in reason.message, "that is permitted here"
+    assert "pip install 'sublet[notebook]'" in reason.nearest
+
+
+async def test_a_gateway_advises_nobody_to_install_what_it_would_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "TOOLS", ())
+    async with serving(tmp_path, mode="gateway", platforms=HERE) as service:
+        await allow(service)
+        refused = await ask(service, run=None, notebook="https://example.org/n.ipynb")
+    (reason,) = refused.reasons
+    assert reason.limit == "papermill, and permission to run outside a container"
+    assert "pip install" not in reason.nearest
+
+
+async def test_what_is_accepted_or_declined_and_not_there_is_no_offer(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        for move in (service.sessions.accept, service.sessions.reject):
+            with pytest.raises(NotFound, match="There is no offer ffffffff") as caught:
+                await move("ffffffff", ME)
+            assert "sublet offers" in caught.value.advice
