@@ -106,6 +106,7 @@ def test_a_wait_that_was_too_short_is_a_timeout_error(serve: Serve) -> None:
         Client(url).run(run="true", timeout=0)
     assert isinstance(caught.value, NotOverYet)
     assert isinstance(caught.value, SubletError)
+    assert Client(url).session(caught.value.session).phase == "RUNNING", "it goes on, and is found by what was raised"
     assert caught.value.advice
     assert "RUNNING" in str(caught.value)
 

@@ -43,7 +43,7 @@ def until_over(id: str, timeout: Timeout | None) -> Steps[SessionView]:
             return session
         left = LONGEST_PAUSE if deadline is None else deadline - time.monotonic()
         if left <= 0:
-            raise NotOverYet(phase=session.phase, seconds=seconds, session=session.short)
+            raise NotOverYet(phase=session.phase, seconds=seconds, session=session.short, id=session.id)
         yield Pause(min(pause, left))
         pause = min(pause * 1.3, LONGEST_PAUSE)
 

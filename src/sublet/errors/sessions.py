@@ -53,6 +53,11 @@ class NotOverYet(SubletError, TimeoutError):
     hint = "Wait longer, or see why with `sublet explain {session}`."
     status = 409
 
+    @property
+    def session(self) -> str:
+        """The id of the session, which goes on: `client.session(error.session)`."""
+        return str(self.values.get("id") or self.values.get("session", ""))
+
 
 class Changed(SubletError):
     """{path} is another than it was."""
