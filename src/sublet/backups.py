@@ -66,6 +66,8 @@ def make_backup(home: Home, database: str, to: Path, version: str, config: Path 
     """Write a backup; the service may run. `config`: settings that are not in SUBLET_HOME."""
     if to.exists():
         raise NotBackedUp(why=f"{to} is there already", hint="Choose another name.")
+    if not to.parent.is_dir():
+        raise NotBackedUp(why=f"there is no directory {to.parent}", hint=f"Make it first: mkdir -p {to.parent}")
     try:
         with tempfile.TemporaryDirectory(prefix=".backup-", dir=to.parent) as place:
             copied = copy_of(database)

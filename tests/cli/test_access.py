@@ -38,6 +38,11 @@ def tidy(typed: Typed) -> str:
     return re.sub(r"today \d\d:\d\d|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "WHEN", text)
 
 
+def test_a_rule_about_a_system_can_call_it_a_platform_as_other_commands_do(gateway: Type) -> None:
+    same = gateway("rule", "add", "allow", "ben@illinois.edu", "--platform", "trial").out
+    assert "allow ben@illinois.edu on system trial" in same
+
+
 def test_an_operator_makes_rules_tries_them_and_reads_what_was_done(gateway: Type, tmp_path: Path) -> None:
     assert "There are no rules, so nobody can use anything." in gateway("rule", "list").err
     added = gateway(

@@ -73,6 +73,8 @@ def test_a_backup_is_private_and_has_what_a_service_needs(
     assert manifest["database"] == "sqlite"
     code, _, wrong = types(running[0].home, "backup", str(file))
     assert (code, "is there already" in wrong) == (1, True)
+    code, _, wrong = types(running[0].home, "backup", str(file.parent / "nowhere" / "new.tar.gz"))
+    assert (code, "there is no directory" in wrong, "mkdir -p" in wrong) == (1, True, True), wrong
 
 
 def test_a_restored_home_serves_what_there_was_at_the_backup(

@@ -348,8 +348,25 @@ def test_every_table_note_and_error_names_times_by_the_clock_of_the_person(capsy
 @pytest.mark.usefixtures("in_kolkata")
 def test_days_and_times_that_are_typed_are_meant_by_the_clock_of_the_person() -> None:
     assert read_past("2026-11-01") == "2026-10-31T18:30:00Z"
+    assert read_past("today") == read_past(f"{datetime.now():%Y-%m-%d}")
+    assert read_past("yesterday") == read_past(f"{datetime.now() - timedelta(days=1):%Y-%m-%d}")
     assert read_coming("2026-12-01T18:00") == "2026-12-01T12:30:00Z"
     assert read_coming("2026-12-01T18:00Z") == "2026-12-01T18:00:00Z"
+
+
+def test_what_is_shown_for_a_time_that_can_not_be_read_can_be_typed(type_in: Type, canned: Serve) -> None:
+    canned({})
+    typed = type_in("ps", "--since", "lately")
+    assert (typed.code, "Write 2026-11-01, '2026-11-01 12:00' or 7d." in typed.err) == (2, True), typed.err
+    assert read_past("2026-11-01 12:00")
+
+
+def test_a_phase_that_there_is_not_is_told_with_the_nearest(type_in: Type, canned: Serve) -> None:
+    service = canned({})
+    typed = type_in("ps", "--phase", "failled")
+    assert (typed.code, "There is no phase failled." in typed.err) == (2, True), typed.err
+    assert "hint: Did you mean FAILED?" in typed.err
+    assert service.heard == []
 
 
 @pytest.mark.usefixtures("in_kolkata")

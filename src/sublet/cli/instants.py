@@ -10,10 +10,14 @@ from sublet.errors import BadAmount
 from sublet.wire.reader import instant_text
 
 FURTHEST = timedelta(days=36_500)
+DAYS_AGO = {"today": 0, "yesterday": 1}
 
 
 def read_past(text: str | None) -> str | None:
-    """A day or an instant (by the clock here, unless it has a zone), or so long ago: `7d`."""
+    """A day or an instant (by the clock here, unless it has a zone), `yesterday`, or so long ago: `7d`."""
+    if text in DAYS_AGO:
+        today = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+        return instant_text((today - timedelta(days=DAYS_AGO[text])).astimezone(UTC))
     return _read(text, -1)
 
 
@@ -32,5 +36,5 @@ def _read(text: str | None, direction: int) -> str | None:
         try:
             found = datetime.now(UTC) + direction * parse_duration(text, FURTHEST)
         except BadAmount:
-            raise BadAmount(text=text, what="a day or a time", example="2026-11-01, 2026-11-01T12:00Z or 7d") from None
+            raise BadAmount(text=text, what="a day or a time", example="2026-11-01, '2026-11-01 12:00' or 7d") from None
     return instant_text(found.astimezone(UTC))  # what has no zone is meant by the clock of this machine

@@ -37,7 +37,7 @@ def rule() -> None:
 )
 @click.argument("effect", type=click.Choice(["allow", "deny"]))
 @click.argument("who", metavar="WHO")
-@click.option("--system", metavar="NAME", help="About a system; * stands for any characters.")
+@click.option("--system", "--platform", "system", metavar="NAME", help="About a system; * stands for any characters.")
 @click.option("--account", metavar="NAME", help="About a community account.")
 @click.option("--pledge", metavar="NAME", help="About a part of a platform that is pledged.")
 @click.option("--app", metavar="NAME", help="About an app.")

@@ -44,7 +44,7 @@ def filters_of(chosen: Mapping[str, Any]) -> dict[str, Any]:
     if who := EVERYONE if chosen["everyone"] else chosen["person"]:
         filters["person"] = who
     if chosen["phase"]:
-        filters["phase"] = chosen["phase"].upper()
+        filters["phase"] = chosen["phase"]
     if chosen["since"] or chosen["until"]:
         from sublet.cli.instants import read_past  # `ps` alone does without
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 
 from sublet.client.call import Answer, Call, as_view, body_of, nothing, path_of, under
+from sublet.core.session import Phase
+from sublet.errors import BadRequest
 from sublet.wire.reader import instant_text
 from sublet.wire.v1.moves import CancelView
 from sublet.wire.v1.sessions import SessionPage, SessionView
 
+PHASES = [str(phase) for phase in Phase]
 READ_SESSION = as_view(SessionView)
 
 
@@ -30,7 +34,7 @@ def sessions(
 ) -> Call[SessionPage]:
     """Some of the sessions, newest first; operators can name another person, or `everyone`."""
     filters: dict[str, object] = {
-        "phase": _upper(phase),
+        "phase": [_known(name) for name in ((phase,) if isinstance(phase, str) else phase) if name],
         "kind": kind,
         "platform": platform,
         "name": name,
@@ -40,8 +44,14 @@ def sessions(
     return Call("GET", path_of("sessions"), as_view(SessionPage), query={**filters, "limit": limit, "after": after})
 
 
-def _upper(phase: str | Sequence[str]) -> str | list[str]:
-    return phase.upper() if isinstance(phase, str) else [name.upper() for name in phase]
+def _known(phase: str) -> str:
+    """A phase in large letters; BadRequest, with the nearest, if it is none."""
+    name = phase.upper()
+    if name not in PHASES:
+        near = get_close_matches(name, PHASES, 1)
+        hint = f"Did you mean {near[0]}?" if near else f"They are {', '.join(PHASES)}."
+        raise BadRequest(f"There is no phase {phase}.", hint=hint)
+    return name
 
 
 def _instant(time: str | datetime) -> str:
