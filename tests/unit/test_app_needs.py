@@ -49,6 +49,9 @@ def test_a_plain_app_needs_nothing() -> None:
         ("with urllib.request.urlopen(url) as answer:", ("network", "urllib.request")),
         ("rain = pd.read_csv('https://example.org/rain.csv')", ("network", "read_csv")),
         ("download.file(url, 'rain.csv')", ("network", "download.file")),
+        ("doctors = Datasets.load_data('chi_doc')", ("network", "Datasets.load_data")),
+        ("boston = libpysal.examples.load_example('Bostonhsg')", ("network", "load_example")),
+        ("streets = ox.graph_from_place('Champaign, Illinois')", ("network", "ox.graph_from_place")),
     ],
 )
 def test_a_line_of_the_code_that_is_run_says_what_it_needs(line: str, need: tuple[str, str]) -> None:
