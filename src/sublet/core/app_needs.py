@@ -51,7 +51,7 @@ SIGNS: dict[NeedKind, re.Pattern[str]] = {
         r"|requests\.(?:get|post|put|head|request|Session)|from requests import|urllib\.request|urlopen|urlretrieve"
         r"|httpx\.\w+|aiohttp|urllib3|boto3|gdown|pooch|wget\.download"
         r"|(?:read_\w+|open\w*|fread|read\.\w+)(?=\(\s*f?[\"'](?:https?|s3|ftp)://)"
-        r"|Datasets\.load_data|load_example|geodatasets\.get_\w+|fetch_(?:openml|california_housing)"  # theirs are fetched
+        r"|Datasets\.load_data|load_example|geodatasets\.get_\w+|fetch_(?:openml|california_housing)"
         r"|(?:ox|osmnx)\.(?:(?:graph|features|geometries)_from_(?!xml|gdfs?\b)\w+|geocode\w*))\b"
     ),
 }
