@@ -6,11 +6,8 @@ Its token is in the JSON body, of a GET too; an answer with `error` in it is an 
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
-from http.client import HTTPConnection
 from typing import Any
 
 import pytest
@@ -27,6 +24,7 @@ from sublet.settings import Settings
 from tests.contract.services import allow, change_settings
 from tests.contract.test_service_app_runs import MANIFEST
 from tests.git_server import GitServer, git_server, program
+from tests.old_client import OldClient
 from tests.smtp import Mailbox
 
 pytestmark = pytest.mark.anyio
@@ -83,32 +81,6 @@ async def port(service: Service) -> AsyncIterator[int]:
         yield listener.servers[0].sockets[0].getsockname()[1]
         listener.should_exit = True
         await task
-
-
-class OldClient:
-    """What theirs does, and no more."""
-
-    def __init__(self, port: int, secret: str, *, plain: bool = False) -> None:
-        self.port = port
-        self.token = secret if plain else base64.b64encode(f"hub.example.org@{secret}".encode()).decode()
-
-    def send(self, method: str, uri: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
-        connection = HTTPConnection(f"127.0.0.1:{self.port}")
-        text = json.dumps(body if body is not None else {})
-        connection.request(method, f"/compat/cybergis{uri}", text, {"Content-type": "application/json"})
-        answer = connection.getresponse()
-        return answer.status, json.loads(answer.read().decode())
-
-    async def request(self, method: str, uri: str, **fields: Any) -> Any:
-        """With the token; an answer that is no error."""
-        status, data = await asyncio.to_thread(self.send, method, uri, {"jupyterhubApiToken": self.token, **fields})
-        assert status == 200, data
-        assert "error" not in data
-        return data
-
-    async def fails(self, method: str, uri: str, **fields: Any) -> tuple[int, str]:
-        status, data = await asyncio.to_thread(self.send, method, uri, {"jupyterhubApiToken": self.token, **fields})
-        return status, data["error"]
 
 
 async def old_client(service: Service, port: int, name: str, **how: Any) -> OldClient:

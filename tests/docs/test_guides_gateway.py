@@ -7,13 +7,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.docs.guides import run_guide
 from tests.git_server import git_server
+from tests.old_client import OldClient
 from tests.real.images import docker_archive, oci_archive
 from tests.registries import registry
+from tests.serving import eventually
 from tests.sites import Site
 from tests.smtp import running_smtp
 
@@ -39,6 +42,10 @@ exit 1
 #!/bin/sh
 exec {sys.executable} {ROOT}/testbed/site exec "$NAME" ctl sacct -X -a -n -P --delimiter=' ' -o State,Comment
 """,
+    "numbers_at_the_centre": f"""\
+#!/bin/sh
+exec {sys.executable} {ROOT}/testbed/site exec "$NAME" ctl sacct -X -a -n -P --delimiter=' ' -o JobID,Comment
+""",
 }
 
 
@@ -54,6 +61,11 @@ class Reader:
         """The words that type a command here, and remember what it exported."""
         kept = self.place / "exported"
         return ["bash", "-c", f'[ -f "{kept}" ] && . "{kept}"\n{command}\ndeclare -p SUBLET_HOME >"{kept}"']
+
+    def types(self, command: str) -> str:
+        """What a command says."""
+        words = self.shell(command)
+        return subprocess.run(words, env=self.environment, cwd=self.directory, capture_output=True, text=True).stdout
 
     def reads(self, guide: str) -> list[str]:
         """What differs."""
@@ -123,3 +135,26 @@ def test_the_guides_to_a_gateway_show_what_their_commands_say(guides: tuple[str,
     for guide in guides:
         differences = reader.reads(guide)
         assert not differences, "\n\n".join(differences)
+    job = run_by_old_client(reader)
+    at_the_centre = reader.types(f"numbers_at_the_centre | grep session={job['session']}")
+    assert job["slurmId"] == at_the_centre.split()[0], "a job has the number that the centre knows it by"
+
+
+def run_by_old_client(reader: Reader) -> dict[str, Any]:
+    """Run the guide's app with CyberGIS's own client; the job at its end."""
+    client = OldClient(int(reader.environment["PORT"]), reader.types("sublet token -q").strip())
+    where = f"/job/{client.asks('POST', '/job', hpc='keeling')['id']}"
+    client.asks("PUT", where, localExecutableFolder={"type": "git", "gitId": "hello"}, param={"times": "2"})
+    client.asks("POST", f"{where}/submit")
+    seen = set()
+
+    def ended() -> bool:
+        job = client.asks("GET", where)
+        seen.add(job["slurmId"])
+        return bool(job["finishedAt"])
+
+    eventually(ended, "the end of an old client's job", 120)
+    job: dict[str, Any] = client.asks("GET", where)
+    assert seen <= {None, job["slurmId"]}, "it stays"
+    assert not job["isFailed"], job
+    return job
