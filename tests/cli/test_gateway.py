@@ -175,6 +175,13 @@ def test_an_app_is_checked_by_what_the_gateway_has_and_nothing_of_it_is_sent(
     assert lines[5] == "  127.0.0.1: yes, on trial (at most 2 in a node)"
     assert last.startswith("flood can be run at 127.0.0.1, if it has the internet: execution")
 
+    memory = {"memory": {"min": 999, "max": 9999, "default_value": 999, "step": 1, "unit": "GB"}}
+    (code / "manifest.json").write_text(json.dumps(said | {"slurm_input_rules": memory}))
+    *lines, last = someone.types("app", "check", str(code)).stdout.splitlines()
+    assert lines[2] == "needs a larger node: one with 1 core and 999GiB of memory (manifest.json)"
+    assert lines[3].startswith("  127.0.0.1: no, the largest node of trial has ")
+    assert last.startswith("flood can't be run at 127.0.0.1, which lacks a larger node: execution")
+
     (code / "manifest.json").write_text(json.dumps(said | {"container": "mpich"}))
     (code / "main.py").write_text("from mpi4py import MPI\n")
     told = json.loads(someone.types("app", "check", str(code), "--json").stdout)

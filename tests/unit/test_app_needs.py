@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from sublet.core.app_needs import Need, NeedKind, describe_need, find_needs
-from sublet.core.facilities import Facilities, Had, find_had
+from sublet.core.facilities import Facilities, Had, find_had, find_lacking_node
+from sublet.core.manifest import Manifest
 from sublet.wire.manifests.reader import read_manifest
 
 STAGES = {"pre_processing_stage": "./compile.sh", "execution_stage": "bash main.sh"}
@@ -87,6 +89,7 @@ THERE = Facilities(
     images={"python": "docker://python"},
     mpi=("keeling",),
     gpus={"delta": 4, "keeling": 0},
+    nodes={"delta": ((64, 256 << 30),), "keeling": ((4, 4 << 30), (20, 1 << 30))},
     unknown=("keeling",),
     data=("http", "https"),
     largest=1 << 30,
@@ -112,6 +115,30 @@ def test_whether_a_need_is_met_is_told_with_where_or_why_not(
     assert find_had(need, THERE) == Had(has, words)
     nothing = find_had(need, Facilities())
     assert (nothing.has, bare in nothing.words) == (False, True)
+
+
+def large(memory: int, cores: int, **more: int) -> Manifest:
+    sizes = {"memory_per_cpu": memory, "cpu_per_task": cores, **more}
+    rules = {name: {"min": size, "max": size * 2, "default_value": size * 2, "step": 1} for name, size in sizes.items()}
+    rules["memory_per_cpu"] |= {"unit": "GB"}
+    said = {"name": "x", "container": "python", "execution_stage": "./main", "slurm_input_rules": rules}
+    reading = read_manifest({"manifest.json": json.dumps(said).encode()})
+    assert reading.manifest, reading.errors
+    return reading.manifest
+
+
+def test_a_node_is_told_of_where_none_is_large_enough_for_the_least_that_an_app_takes() -> None:
+    assert find_lacking_node(large(16, 4), THERE) == [], "it fits on delta"
+    here = Facilities(nodes={"keeling": THERE.nodes["keeling"]}, unknown=("keeling",))
+    assert find_lacking_node(large(1, 4), here) == []
+    [lacking] = find_lacking_node(large(16, 4), here)
+    assert describe_need(lacking) == "a larger node: one with 4 cores and 64GiB of memory (manifest.json)"
+    assert find_had(lacking, here) == Had(False, "the largest node of keeling has 4 cores and 4GiB of memory")
+    assert find_lacking_node(large(1, 8), here), "its nodes with 20 cores have too little memory"
+    assert find_lacking_node(large(1, 2, num_of_node=2, num_of_task=4), here) == [], "two nodes have two tasks each"
+    far = replace(here, unknown=("keeling", "far"))
+    assert find_had(lacking, far) == Had(None, "how large the nodes of far are is not known")
+    assert find_lacking_node(large(16, 4), far) == []
 
 
 def test_a_network_is_had_where_containers_have_one_and_not_where_none_do() -> None:

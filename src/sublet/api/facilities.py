@@ -23,6 +23,7 @@ async def facilities(request: Request) -> Response:
             images=dict(found.images),
             mpi=found.mpi,
             gpus=dict(found.gpus),
+            nodes=dict(found.nodes),
             online=found.online,
             offline=found.offline,
             unknown=found.unknown,

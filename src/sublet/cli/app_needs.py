@@ -76,13 +76,13 @@ class Needs:
 def find_out(out: Output, needs: Sequence[Need], manifest: Manifest | None) -> Needs:
     """What is needed, and whether the gateway has it; the image of the manifest too, which only a gateway knows."""
     from sublet.core.app_needs import find_named_image
-    from sublet.core.facilities import find_had
+    from sublet.core.facilities import find_had, find_lacking_node
 
     gateway = _ask_gateway(out)
     if gateway is None:
         return Needs([(need, None) for need in needs])
-    images = find_named_image(manifest) if manifest else []
-    return Needs([(need, find_had(need, gateway.has)) for need in (*images, *needs)], gateway.name)
+    more = [*find_named_image(manifest), *find_lacking_node(manifest, gateway.has)] if manifest else []
+    return Needs([(need, find_had(need, gateway.has)) for need in (*more, *needs)], gateway.name)
 
 
 def _ask_gateway(out: Output) -> Gateway | None:

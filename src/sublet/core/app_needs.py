@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sublet.core.amounts import memory_text
+from sublet.core.app_resources import sized_least
 from sublet.core.manifest import Manifest
 
 LARGEST = 1 << 20  # bytes of a file that are looked at
@@ -27,6 +29,7 @@ class NeedKind(StrEnum):
     NETWORK = "network"  # the internet, while it runs
     GPU = "gpu"
     IMAGE = "image"  # that the operator has given a name
+    NODE = "node"  # large enough for the least that the app takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class Need:
     kind: NeedKind
     what: str  # a path, a program, a field
     where: str  # FILE:LINE
+    cores: int = 0  # of a node
+    memory: int = 0  # of a node, in bytes
 
 
 # Folders that containers of CyberGIS-Compute had mounted, and those of the centres themselves.
@@ -63,6 +68,7 @@ WORDS = {
     NeedKind.NETWORK: "the internet: it fetches while it runs ({what}, {where}), and compute nodes may have no way out",
     NeedKind.GPU: "GPUs ({where})",
     NeedKind.IMAGE: "an image: it names {what} ({where})",
+    NeedKind.NODE: "a larger node: one with {what} ({where})",
 }
 
 
@@ -77,6 +83,17 @@ def find_named_image(manifest: Manifest) -> list[Need]:
     """The image, if the manifest has only a name for it, which means something to an operator alone."""
     image = manifest.image
     return [Need(NeedKind.IMAGE, image.name, manifest.source)] if image.name and not image.location else []
+
+
+def find_least_node(manifest: Manifest) -> Need:
+    """The smallest node that a run of it fits on."""
+    least = sized_least(manifest)
+    return Need(NeedKind.NODE, node_text(least.cores, least.memory), manifest.source, least.cores, least.memory)
+
+
+def node_text(cores: int, memory: int) -> str:
+    """A size of a node in words."""
+    return f"{cores} core{'s' if cores > 1 else ''} and {memory_text(memory)} of memory"
 
 
 def describe_need(need: Need) -> str:

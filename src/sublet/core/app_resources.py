@@ -121,6 +121,12 @@ def sized(manifest: Manifest, wanted: Mapping[str, int] | None = None) -> Sized:
     return Sized(nodes, tasks, cores, memory or GIB, gpus, time)
 
 
+def sized_least(manifest: Manifest) -> Sized:
+    """The least that a run can take of each node: all at its least, on as many nodes as can be."""
+    least = {name: bounds.min for name, bounds in manifest.resources.items()}
+    return sized(manifest, least | {name: manifest.resources[name].max for name in ("nodes",) if name in least})
+
+
 def check_bounds(name: str, bounds: Bounds) -> Sequence[str]:
     """What is wrong with the bounds themselves, in words."""
     least = NAMES[name][1]

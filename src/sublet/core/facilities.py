@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sublet.core.amounts import memory_text
-from sublet.core.app_needs import Need, NeedKind
+from sublet.core.app_needs import Need, NeedKind, find_least_node, node_text
+from sublet.core.manifest import Manifest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +17,7 @@ class Facilities:
     images: Mapping[str, str] = field(default_factory=dict)  # the names that manifests may use → locations
     mpi: tuple[str, ...] = ()  # where Slurm starts tasks that find each other
     gpus: Mapping[str, int] = field(default_factory=dict)  # → how many a node has at most
+    nodes: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)  # → cores and memory of each sort
     online: tuple[str, ...] = ()  # where containers have a network
     offline: tuple[str, ...] = ()  # where they have none
     unknown: tuple[str, ...] = ()  # where nobody knows whether nodes have a way out
@@ -31,6 +33,12 @@ class Had:
     words: str
 
 
+def find_lacking_node(manifest: Manifest, there: Facilities) -> list[Need]:
+    """The node that a run would need, if none is large enough for even the least of it."""
+    need = find_least_node(manifest)
+    return [need] if find_had(need, there).has is False else []
+
+
 def find_had(need: Need, there: Facilities) -> Had:
     """Whether a need is met by what there is."""
     return ANSWERS[need.kind](need, there)
@@ -43,6 +51,27 @@ def _mpi(need: Need, there: Facilities) -> Had:
 def _gpus(need: Need, there: Facilities) -> Had:
     found = [f"{name} (at most {count} in a node)" for name, count in there.gpus.items() if count]
     return Had(True, f"on {_names(found)}") if found else Had(False, "no platform has GPUs")
+
+
+def _node(need: Need, there: Facilities) -> Had:
+    fits = [name for name, nodes in there.nodes.items() if any(_is_large(node, need) for node in nodes)]
+    if fits:
+        return Had(True, f"on {_names(fits)}")
+    unseen = [name for name in (*there.online, *there.offline, *there.unknown) if not there.nodes.get(name)]
+    if unseen:
+        return Had(None, f"how large the nodes of {_names(unseen)} are is not known")
+    largest = {name: node_text(*max(nodes, key=_memory)) for name, nodes in there.nodes.items()}
+    words = "; ".join(f"the largest node of {name} has {text}" for name, text in largest.items())
+    return Had(False, words or "there is no platform")
+
+
+def _is_large(node: tuple[int, int], need: Need) -> bool:
+    cores, memory = node
+    return cores >= need.cores and memory >= need.memory
+
+
+def _memory(node: tuple[int, int]) -> int:
+    return node[1]
 
 
 def _network(need: Need, there: Facilities) -> Had:
@@ -79,6 +108,7 @@ ANSWERS: dict[NeedKind, Callable[[Need, Facilities], Had]] = {
     NeedKind.NETWORK: _network,
     NeedKind.GPU: _gpus,
     NeedKind.IMAGE: _image,
+    NeedKind.NODE: _node,
 }
 
 

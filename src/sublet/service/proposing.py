@@ -18,7 +18,7 @@ from sublet.core.app import (
     notes_on,
 )
 from sublet.core.app_needs import Need, describe_need, find_needs
-from sublet.core.facilities import Facilities, find_had
+from sublet.core.facilities import Facilities, find_had, find_lacking_node
 from sublet.core.manifest import Image, Manifest, to_json
 from sublet.core.repository import Snapshot, is_same_repository
 from sublet.core.request import Data
@@ -27,6 +27,7 @@ from sublet.errors import AppFromElsewhere, AppTaken, BadManifest, DataNotThere,
 from sublet.movers.app import keep
 from sublet.movers.port import SIMPLE, Pins, kinds_of
 from sublet.movers.registries import read_reference
+from sublet.platforms.port import Survey
 from sublet.service.app_catalogue import AppCatalogue, detail_of
 from sublet.service.clock import Clock
 from sublet.service.executables import Movers
@@ -135,7 +136,8 @@ class Proposing:
         manifest, trouble = await self._settled(manifest)
         plain = to_json(manifest)
         here = self.facilities(self.platforms.by_name)
-        needs = [_tell_need(need, here) for need in find_needs(manifest, contents)]
+        needed = [*find_lacking_node(manifest, here), *find_needs(manifest, contents)]
+        needs = [_tell_need(need, here) for need in needed]
         findings = [*trouble, *map(str, reading.findings), *needs, *notes_on(found.files)]
         return Version(
             id=str(uuid4()),
@@ -167,6 +169,7 @@ class Proposing:
         return Facilities(
             images={name: image.location for name, image in self.settings.images.items()},
             mpi=tuple(name for name, platform in there if platform.kind == "slurm"),
+            nodes={name: _sorts_of(survey) for name, survey in seen.items()},
             gpus={name: max((node.gpus for node in survey.nodes), default=0) for name, survey in seen.items()},
             online=tuple(name for name, out in outs.items() if out),
             offline=tuple(name for name, out in outs.items() if out is False),
@@ -235,6 +238,11 @@ class Proposing:
             there = await self.repositories.has(version.repository, version.branch, version.commit)
         words = "it has moved on" if there else "it was rewritten: the commit that was reviewed is not in it any more"
         return Upstream(version, tip, words)
+
+
+def _sorts_of(survey: Survey) -> tuple[tuple[int, int], ...]:
+    """The sizes that nodes have, each once."""
+    return tuple(sorted({(node.cores, node.memory) for node in survey.nodes}))
 
 
 def _tell_need(need: Need, here: Facilities) -> str:
