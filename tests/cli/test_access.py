@@ -43,6 +43,12 @@ def test_a_rule_about_a_system_can_call_it_a_platform_as_other_commands_do(gatew
     assert "allow ben@illinois.edu on system trial" in same
 
 
+def test_a_token_for_somebody_of_a_gateway_is_not_said_to_be_for_annexes(gateway: Type) -> None:
+    gateway("person", "add", "ben@illinois.edu")
+    made = gateway("token", "make", "--person", "ben@illinois.edu")
+    assert (made.code, "For ben@illinois.edu" in made.err, "annexes" in made.err) == (0, True, False), made.err
+
+
 def test_an_operator_makes_rules_tries_them_and_reads_what_was_done(gateway: Type, tmp_path: Path) -> None:
     assert "There are no rules, so nobody can use anything." in gateway("rule", "list").err
     added = gateway(

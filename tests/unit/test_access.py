@@ -198,6 +198,8 @@ def test_what_is_too_much_names_the_limit_and_what_would_do() -> None:
     assert (cores.field, cores.limit, cores.wanted) == ("compute.cores.min", "64 cores", "65 cores")
     [jobs] = excesses(decision, fits, Use(2))
     assert "2 sessions under way" in jobs.message
+    [one] = excesses(asked(rule(limits=Limits(jobs=1))), fits, Use(1))
+    assert "You have 1 session under way" in one.message
     [month] = excesses(decision, fits, Use(0, 37.0))
     assert "100 core-hours a month; 37 core-hours are used or reserved, and this needs 64" in month.message
     assert month.nearest.startswith("63 core-hours")

@@ -72,6 +72,7 @@ def test_what_is_wrong_with_a_sweep_is_said_at_once() -> None:
         ([], {"a": [1]}, "no command"),
         (["f"], {}, "nothing varies"),
         (["f"], {"a": [1]}, r"never uses \{a\}"),
+        (["f", "{b}"], {"a": [1]}, r"\{b\} is no parameter"),
         (["f", "{a}"], {"a": []}, "not empty"),
         (["f", "{a b}"], {"a b": [1]}, "can't be the name"),
     ):

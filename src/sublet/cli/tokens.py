@@ -67,8 +67,8 @@ def make(
     out.show(made, lambda: [made.token], lambda: [made.token])
     if out.for_people:
         out.note(f"{_for(made)}. Keep it secret; `sublet token revoke {made.id[:8]}` makes it worthless.")
-        if person:
-            out.note(f"Unless this is a gateway, {made.person} can use it only for annexes that you share with them.")
+        if person and out.link().do(people.whoami()).mode != "gateway":
+            out.note(f"{made.person} can use it only for annexes that you share with them.")
 
 
 def _for(made: TokenView) -> str:

@@ -19,6 +19,7 @@ from sublet.core.amounts import (
 )
 from sublet.core.offer import Answer, Reason
 from sublet.core.request import Range, Request
+from sublet.core.texts import counted
 from sublet.errors import BadAmount
 
 NOT_ALLOWED = "urn:not-allowed"
@@ -112,10 +113,9 @@ def _beyond(decision: Decision, wanted: Amounts, use: Use) -> Iterator[Reason]:
     """What is too much together with what there is already."""
     thing, limits = f"the {decision.noun} {decision.name}", decision.limits
     if limits.jobs is not None and use.jobs >= limits.jobs:
-        message = f"You have {use.jobs} sessions under way on {thing}, and may have {amount_text('jobs', limits.jobs)}."
-        yield Reason(
-            TOO_MUCH, "sessions", message, "1 more", amount_text("jobs", limits.jobs), "wait until one has ended"
-        )
+        most = amount_text("jobs", limits.jobs)
+        message = f"You have {counted(use.jobs, 'session')} under way on {thing}, and may have {most}."
+        yield Reason(TOO_MUCH, "sessions", message, "1 more", most, "wait until one has ended")
     if limits.hours_month is not None and use.hours + wanted.hours > limits.hours_month + ROUNDING:
         left = max(limits.hours_month - use.hours, 0.0)
         needs, most = amount_text("hours", wanted.hours), amount_text("hours_month", float(limits.hours_month))

@@ -226,7 +226,7 @@ def _check_sweep(fields: Mapping[str, Any]) -> list[Problem]:
         found.append(Problem("strict", "strict must be true or false.", str(fields["strict"])[:200]))
     if not found and _is_strict(fields):
         found += _check_braces(fields)
-    return found
+    return found or _check_used(fields)
 
 
 def _check_table(table: Any) -> list[Problem]:
@@ -273,9 +273,15 @@ def _check_grid(fields: Mapping[str, Any]) -> list[Problem]:
             found.append(Problem(f"grid.{name}", f"the values of {name} must be a list, not empty.", str(values)[:200]))
         elif not all(map(_is_value, values)):
             found.append(Problem(f"grid.{name}", f"the values of {name} must be words or numbers."))
-        elif not any("{" + name + "}" in word for word in fields["template"]):
-            found.append(Problem("template", f"the template never uses {{{name}}}, which the grid varies.", name))
     return found
+
+
+def _check_used(fields: Mapping[str, Any]) -> list[Problem]:
+    """What varies and nothing shows; a name that was mistyped is told before."""
+    unused = [
+        name for name in fields.get("grid") or {} if not any("{" + name + "}" in one for one in fields["template"])
+    ]
+    return [Problem("template", f"the template never uses {{{name}}}, which the grid varies.", name) for name in unused]
 
 
 def _check_file(fields: Mapping[str, Any]) -> list[Problem]:
