@@ -89,6 +89,17 @@ def _commit() -> str:
     return f"{head or 'unknown'}{'+' if changed else ''}"
 
 
+def has_history() -> bool:
+    """Whether all commits are here: not in a shallow clone, nor where there is no git."""
+    return _git("rev-parse", "--is-shallow-repository") == "false"
+
+
+def is_in_history(commit: str) -> bool:
+    """Whether a stamp's commit leads to the one that is checked out."""
+    words = ["merge-base", "--is-ancestor", f"{commit.removesuffix('+')}^{{commit}}", "HEAD"]
+    return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True).returncode == 0
+
+
 def _git(*words: str) -> str:
     done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
     return done.stdout.strip()

@@ -13,6 +13,8 @@ from benchmarks.page import (
     ROOT,
     Stamp,
     code_digest,
+    has_history,
+    is_in_history,
     is_stale,
     read_releases,
     read_sections,
@@ -31,6 +33,24 @@ def test_each_published_table_says_of_which_code_it_is_and_is_not_stale(name: st
     releases = read_releases((ROOT / "CHANGELOG.md").read_text())
     assert releases[0] == version("sublet")
     assert not is_stale(stamp, code_digest(name), releases), f"measure again: python -m benchmarks {name} --write"
+
+
+@pytest.mark.parametrize("name", list_benchmarks())
+def test_each_published_table_names_a_commit_of_this_repository(name: str) -> None:
+    if not has_history():
+        pytest.skip("the history is not here")
+    stamp = read_stamp(read_sections(PAGE.read_text())[name])
+    assert stamp
+    assert is_in_history(stamp.commit), f"no commit {stamp.commit}; measure again: python -m benchmarks {name} --write"
+
+
+def test_a_commit_that_is_not_in_the_history_is_told_from_one_that_is() -> None:
+    if not has_history():
+        pytest.skip("the history is not here")
+    assert is_in_history("HEAD")
+    assert is_in_history("HEAD+")
+    assert not is_in_history("unknown")
+    assert not is_in_history("0" * 40)
 
 
 @pytest.mark.parametrize(
