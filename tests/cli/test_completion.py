@@ -40,7 +40,10 @@ def completed(line: str, shell: str = "bash", **environment: str) -> list[str]:
 @pytest.fixture
 def service(canned: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUBLET_HOME", str(tmp_path / "home"))
-    views = (a_session(), replace(a_session(), id="77b1c2d3-0", short="77b1c2d3", phase="RUNNING"))
+    views = (
+        replace(a_session(), name="two words"),
+        replace(a_session(), id="77b1c2d3-0", short="77b1c2d3", name="fit", phase="RUNNING"),
+    )
     here = PlatformView(name="here", kind="local", terms="booked")
     csv = ResultFileView(path="out.csv", size=1, modified=NOW)
     canned(
@@ -56,6 +59,8 @@ def service(canned: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_names_of_what_there_is_are_completed() -> None:
     assert completed("sublet status ") == ["3f2a91c0", "77b1c2d3"]
     assert completed("sublet logs -f 77") == ["77b1c2d3"]
+    assert completed("sublet result --table f") == ["fit"], "a name that was begun, where ids come first"
+    assert completed("sublet logs t") == [], "which a shell would take for two"
     assert completed("sublet cancel 77b1c2d3 ") == ["3f2a91c0"]  # each once
     assert completed("sublet run --after 3") == ["3f2a91c0"]
     assert completed("sublet run --platform ") == ["here"]

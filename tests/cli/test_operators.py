@@ -90,7 +90,9 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 def test_ps_lists_everyones_and_ones_own_stays_ones_own(gateway: Gateway) -> None:
     hers, his = gateway.begin(ANNA, "keeling"), gateway.begin(BEN, "roger")
-    assert gateway.types("ps")[1] == ""
+    for words in ([], ["--all"]):
+        _, out, err = gateway.types("ps", *words)
+        assert (out, "--everyone" in err) == ("", True), err
     code, out, _ = gateway.types("ps", "--everyone")
     assert (code, out.split()[:2]) == (0, ["ID", "PERSON"])
     assert {(line.split()[0], line.split()[1]) for line in out.splitlines()[1:]} >= {(hers[:8], ANNA), (his[:8], BEN)}

@@ -20,7 +20,7 @@ from sublet.errors import PlatformDraining
 from sublet.wire.v1.events import EventPage, EventView
 from sublet.wire.v1.moves import Explanation, PauseView
 from sublet.wire.v1.offers import ReasonView
-from sublet.wire.v1.people import TokenView
+from sublet.wire.v1.people import TokenView, WhoView
 from sublet.wire.v1.platforms import CheckList, CheckView, NodeView, PlatformList, PlatformView
 from sublet.wire.v1.quotes import QuoteView, TermsView
 from sublet.wire.v1.results import ResultFileView, ResultList
@@ -194,10 +194,12 @@ def test_ps_in_three_manners(type_in: Type, canned: Serve) -> None:
 
 
 def test_an_empty_list_is_empty_on_stdout(type_in: Type, canned: Serve) -> None:
-    canned({"GET /v1/sessions": Said(SessionPage(items=()))})
+    me = Said(WhoView(person="me", mode="personal", operator=True))
+    canned({"GET /v1/sessions": Said(SessionPage(items=())), "GET /v1/whoami": me})
     typed = type_in("ps")
     assert (typed.code, typed.out) == (0, "")
     assert "ps --all" in typed.err
+    assert "--everyone" not in typed.err, "nobody else is here"
 
 
 def test_the_other_commands_draw_what_they_are_told(type_in: Type, canned: Serve) -> None:

@@ -5,6 +5,7 @@ It is fast and silent: a service that doesn't run is not started, and what goes 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -16,6 +17,8 @@ from sublet.client.call import Call
 
 T = TypeVar("T")
 Finder = Callable[[click.Context], Iterable[str | tuple[str, str]]]  # names, with what they are if that is known
+BEGUN = "sublet.begun"  # what is typed so far of the word
+WORD = re.compile(r"[\w.-]+")  # a name that is one word in every shell
 PATIENCE = 2.0  # seconds; nobody waits longer for a Tab
 ACTIVE_ONLY = frozenset({"cancel", "pause", "resume", "extend", "attach"})
 OVER_ONLY = frozenset({"delete"})
@@ -30,6 +33,7 @@ def complete(ctx: click.Context, parameter: click.Parameter, begun: str) -> list
     finder = finder_of(ctx, parameter)
     if finder is None:
         return []
+    ctx.meta[BEGUN] = begun
     try:
         found = [(one, "") if isinstance(one, str) else one for one in finder(ctx)]
     except Exception:  # a shell's prompt is no place for errors
@@ -68,13 +72,15 @@ def ask_service(call: Call[T]) -> T:
 
 
 def sessions(ctx: click.Context) -> Iterator[tuple[str, str]]:
-    """Sessions that the command can be about."""
+    """Sessions that the command can be about: by their ids, and by their names where something is typed already."""
     from sublet.client.calls import sessions as calls
 
     unwanted = {"OFFERED", "REJECTED", "EXPIRED"} | (ACTIVE if ctx.info_name in OVER_ONLY else set())
     for view in ask_service(calls.sessions(active=ctx.info_name in ACTIVE_ONLY, limit=200)).items:
         if view.phase not in unwanted:
             yield view.short, f"{view.name} ({view.phase})"
+            if ctx.meta.get(BEGUN) and WORD.fullmatch(view.name):
+                yield view.name, f"{view.short} ({view.phase})"
 
 
 def offers(_: click.Context) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from sublet.cli.connecting import ready_lines
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.session_filters import MOST, filter_options, filters_of, list_sessions
 from sublet.cli.texts import away, length, quoted, size, when
-from sublet.client.calls import sessions
+from sublet.client.calls import people, sessions
 from sublet.core.texts import counted
 from sublet.wire.v1.sessions import EndView, SessionPage, SessionView
 
@@ -48,8 +48,15 @@ def ps(out: Output, every: bool, limit: int, **chosen: Any) -> None:
     )
     if not page.items and out.for_people:
         out.note("No sessions match." if every or filters else "No sessions now. `sublet ps --all` looks further back.")
+        if "person" not in filters and _sees_others(link):
+            out.note("You are an operator: `sublet ps --everyone` lists what other people run.")
     elif page.next:
         out.note(f"There are more: add --limit {min(limit * 2, MOST)}." if limit < MOST else "There are more.")
+
+
+def _sees_others(link: Link) -> bool:
+    who = link.do(people.whoami())
+    return who.operator and who.mode == "gateway"
 
 
 def _current(link: Link, chosen: dict[str, Any]) -> SessionPage:
